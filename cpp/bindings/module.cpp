@@ -1,0 +1,239 @@
+// Arrays -> borrowed spans, the GIL released, errors mapped. No arithmetic.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "../thresher/registry.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using thresher::Batch;
+using thresher::Learner;
+using thresher::Visit;
+
+using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Variant, class T>
+bool take(const AnyVector& array, Variant& into) {
+  if (array.dtype() != nb::dtype<T>()) return false;
+  into = static_cast<const T*>(array.data());
+  return true;
+}
+
+// A Batch together with the arrays it borrows from.
+struct BorrowedBatch {
+  Batch batch;
+  nb::object keep[3];
+  std::optional<Doubles> labels, weights;
+
+  void set_targets(std::optional<Doubles> y, std::optional<Doubles> sample_weight) {
+    const auto rows = static_cast<std::size_t>(batch.rows);
+    if (y && y->shape(0) != rows) throw std::invalid_argument("labels: one for each row");
+    if (sample_weight && sample_weight->shape(0) != rows)
+      throw std::invalid_argument("sample weights: one for each row");
+    labels = std::move(y), weights = std::move(sample_weight);
+    batch.labels = labels ? labels->data() : nullptr;
+    batch.weights = weights ? weights->data() : nullptr;
+  }
+};
+
+std::unique_ptr<BorrowedBatch> sparse_batch(AnyVector starts, AnyVector keys, AnyVector values,
+                                            std::int64_t columns, std::optional<Doubles> labels,
+                                            std::optional<Doubles> weights) {
+  auto borrowed = std::make_unique<BorrowedBatch>();
+  Batch& batch = borrowed->batch;
+  if (starts.shape(0) == 0) throw std::invalid_argument("starts: one more than rows");
+  batch.rows = static_cast<std::int64_t>(starts.shape(0)) - 1;
+  batch.columns = columns;
+  if (!take<Batch::Starts, std::int32_t>(starts, batch.starts) &&
+      !take<Batch::Starts, std::int64_t>(starts, batch.starts))
+    throw std::invalid_argument("starts: int32 or int64");
+  if (!take<Batch::Keys, std::int32_t>(keys, batch.keys) &&
+      !take<Batch::Keys, std::int64_t>(keys, batch.keys))
+    throw std::invalid_argument("keys: int32 or int64");
+  if (!take<Batch::Values, float>(values, batch.values) &&
+      !take<Batch::Values, double>(values, batch.values))
+    throw std::invalid_argument("values: float32 or float64");
+  if (keys.shape(0) != values.shape(0))
+    throw std::invalid_argument("keys and values: as many of one as of the other");
+  std::visit(
+      [&](auto start) {
+        if constexpr (!std::is_same_v<decltype(start), std::monostate>) {
+          std::int64_t before = 0;
+          for (std::int64_t row = 0; row <= batch.rows; ++row) {
+            if (start[row] < before)
+              throw thresher::DataError(std::max<std::int64_t>(row - 1, 0),
+                                        "row starts must not decrease and begin at 0 or above");
+            before = start[row];
+          }
+          if (static_cast<std::size_t>(before) > keys.shape(0))
+            throw thresher::DataError(batch.rows - 1, "row starts reach beyond the keys");
+        }
+      },
+      batch.starts);
+  borrowed->keep[0] = nb::cast(starts), borrowed->keep[1] = nb::cast(keys), borrowed->keep[2] = nb::cast(values);
+  borrowed->set_targets(std::move(labels), std::move(weights));
+  return borrowed;
+}
+
+std::unique_ptr<BorrowedBatch> dense_batch(AnyMatrix rows, std::optional<Doubles> labels,
+                                           std::optional<Doubles> weights) {
+  auto borrowed = std::make_unique<BorrowedBatch>();
+  Batch& batch = borrowed->batch;
+  batch.rows = static_cast<std::int64_t>(rows.shape(0));
+  batch.columns = static_cast<std::int64_t>(rows.shape(1));
+  if (rows.dtype() == nb::dtype<float>()) batch.values = static_cast<const float*>(rows.data());
+  else if (rows.dtype() == nb::dtype<double>()) batch.values = static_cast<const double*>(rows.data());
+  else throw std::invalid_argument("rows: float32 or float64");
+  borrowed->keep[0] = nb::cast(rows);
+  borrowed->set_targets(std::move(labels), std::move(weights));
+  return borrowed;
+}
+
+Visit visit_of(const BorrowedBatch& borrowed, const std::optional<Longs>& order, std::int64_t first,
+               std::optional<std::int64_t> last) {
+  const std::int64_t rows = borrowed.batch.rows;
+  const std::int64_t count = order ? static_cast<std::int64_t>(order->shape(0)) : rows;
+  const Visit visit{order ? order->data() : nullptr, first, last.value_or(count)};
+  if (visit.first < 0 || visit.first > visit.last || visit.last > count)
+    throw std::invalid_argument("first and last: positions in the order of rows");
+  if (order)
+    for (std::int64_t i = visit.first; i < visit.last; ++i)
+      if (visit.order[i] < 0 || visit.order[i] >= rows)
+        throw std::invalid_argument("order: row numbers of the batch");
+  return visit;
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vector<T>&& values) {
+  auto* heap = new std::vector<T>(std::move(values));
+  nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(heap->data(), {heap->size()}, owner);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "The native core: batches of rows, and learners that take them one row at a time.";
+
+  nb::exception<thresher::DataError>(m, "DataError", PyExc_ValueError);
+  nb::exception<thresher::Divergence>(m, "DivergenceError", PyExc_ArithmeticError);
+
+  nb::class_<BorrowedBatch>(m, "Batch", "Rows borrowed from NumPy arrays, which stay untouched.")
+      .def_prop_ro("rows", [](const BorrowedBatch& b) { return b.batch.rows; })
+      .def_prop_ro("columns", [](const BorrowedBatch& b) { return b.batch.columns; })
+      .def("set_targets", &BorrowedBatch::set_targets, "labels"_a.none(), "weights"_a.none() = nb::none(),
+           "Give the same rows other labels and weights.");
+  m.def("sparse_batch", &sparse_batch, "starts"_a, "keys"_a, "values"_a, "columns"_a,
+        "labels"_a.none() = nb::none(), "weights"_a.none() = nb::none(), "CSR rows as they lie.");
+  m.def("dense_batch", &dense_batch, "rows"_a, "labels"_a.none() = nb::none(),
+        "weights"_a.none() = nb::none(), "The rows of a C-contiguous array; zeros are skipped.");
+
+  nb::class_<Learner>(m, "Learner", "One model being learned, by one rule, in one store.")
+      .def(
+          "learn",
+          [](Learner& self, const BorrowedBatch& batch, std::optional<Longs> order, std::int64_t first,
+             std::optional<std::int64_t> last) {
+            if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");
+            const Visit visit = visit_of(batch, order, first, last);
+            nb::gil_scoped_release release;
+            self.learn(batch.batch, visit);
+          },
+          "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
+          "One step for each of the rows order[first:last], in that order.")
+      .def("next_pass", &Learner::next_pass, "Let the rate decay as after a pass over the data.")
+      .def(
+          "predict",
+          [](const Learner& self, const BorrowedBatch& batch, bool average) {
+            std::vector<double> out(static_cast<std::size_t>(batch.batch.rows));
+            {
+              nb::gil_scoped_release release;
+              self.predict(batch.batch, average, out.data());
+            }
+            return owned_array(std::move(out));
+          },
+          "batch"_a, "average"_a = false, "Raw predictions.")
+      .def(
+          "weights",
+          [](const Learner& self, bool average) {
+            thresher::SparseWeights found;
+            {
+              nb::gil_scoped_release release;
+              found = self.weights(average);
+            }
+            return std::pair(owned_array(std::move(found.keys)), owned_array(std::move(found.values)));
+          },
+          "average"_a = false, "Keys in increasing order and weights, those that are not zero.")
+      .def("nonzeros", &Learner::nonzeros, "average"_a = false,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("intercept", &Learner::intercept, "average"_a = false)
+      .def_prop_ro("steps", [](const Learner& self) { return self.tally().rows(); })
+      .def_prop_ro("loss_sum", [](const Learner& self) { return self.tally().loss(); },
+                   "Sum of the progressive losses, each times its sample weight.")
+      .def_prop_ro("weight_sum", [](const Learner& self) { return self.tally().weight(); })
+      .def_prop_ro("rate", &Learner::rate, "Learning rate of the next step.")
+      .def_prop_ro("bytes", &Learner::bytes, "Memory of the store.")
+      .def("state",
+           [](const Learner& self) {
+             const auto bytes = self.state();
+             return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+           })
+      .def(
+          "restore",
+          [](Learner& self, const nb::bytes& state) {
+            self.restore({reinterpret_cast<const std::byte*>(state.c_str()), state.size()});
+          },
+          "state"_a)
+      .def(
+          "plant",
+          [](Learner& self, Keys keys, Doubles values, double intercept) {
+            if (keys.shape(0) != values.shape(0)) throw std::invalid_argument("one value for each key");
+            self.plant({keys.data(), keys.shape(0)}, {values.data(), values.shape(0)}, intercept);
+          },
+          "keys"_a, "values"_a, "intercept"_a, "Start from these weights.")
+      .def(
+          "center",
+          [](Learner& self, Keys keys, Doubles means) {
+            if (keys.shape(0) != means.shape(0)) throw std::invalid_argument("one mean for each key");
+            self.center({keys.data(), keys.shape(0)}, {means.data(), means.shape(0)});
+          },
+          "keys"_a, "means"_a, "Set the mean of the rows, before the first step.");
+
+  m.def(
+      "make_learner",
+      [](const std::string& rule, const std::string& store, const std::string& dtype, std::uint64_t width,
+         std::map<std::string, double> numbers, std::map<std::string, std::string> words) {
+        return thresher::make_learner(rule, store, dtype, width, {std::move(numbers), std::move(words)});
+      },
+      "rule"_a, "store"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a);
+
+  m.def(
+      "loss_values",
+      [](const std::string& loss, double epsilon, double quantile, Doubles predictions, Doubles labels) {
+        if (predictions.shape(0) != labels.shape(0)) throw std::invalid_argument("one label for each prediction");
+        const thresher::Loss f(loss, epsilon, quantile);
+        std::vector<double> values(predictions.shape(0)), slopes(predictions.shape(0));
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const thresher::Outcome outcome = f(predictions.data()[i], labels.data()[i]);
+          values[i] = outcome.value + std::log(outcome.factor), slopes[i] = outcome.slope;
+        }
+        return std::pair(owned_array(std::move(values)), owned_array(std::move(slopes)));
+      },
+      "loss"_a, "epsilon"_a, "quantile"_a, "predictions"_a, "labels"_a,
+      "Values and slopes of a loss at raw predictions.");
+}

@@ -1,0 +1,60 @@
+// A learner's state as bytes and back. A part lists its fields once, in `archive(io)`; the same list
+// saves and restores.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+namespace thresher {
+
+class Saver {
+ public:
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void operator()(const T& value) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(T));
+  }
+  template <class T>
+  void operator()(const std::vector<T>& values) {
+    (*this)(std::uint64_t{values.size()});
+    for (const T& value : values) (*this)(value);
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class Restorer {
+ public:
+  explicit Restorer(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void operator()(T& value) {
+    if (bytes_.size() < sizeof(T)) throw std::invalid_argument("the learner state is cut short");
+    std::memcpy(static_cast<void*>(&value), bytes_.data(), sizeof(T));
+    bytes_ = bytes_.subspan(sizeof(T));
+  }
+  template <class T>
+  void operator()(std::vector<T>& values) {
+    std::uint64_t count = 0;
+    (*this)(count);
+    if (count > bytes_.size() / sizeof(T))
+      throw std::invalid_argument("the learner state is cut short");
+    values.resize(count);
+    for (T& value : values) (*this)(value);
+  }
+  bool finished() const { return bytes_.empty(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace thresher

@@ -1,0 +1,42 @@
+// Two numbers of one coordinate, side by side: one cache line touch a coordinate.
+//
+// In single precision they are one 8-byte word, loaded and stored whole. Written as two 4-byte
+// halves, a word that the next row loads whole would miss the store buffer and stall.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace thresher {
+
+template <class A, class B>
+class Pair {
+ public:
+  Pair() = default;
+  Pair(A a, B b) : a_(a), b_(b) {}
+  A first() const { return a_; }
+  B second() const { return b_; }
+  bool operator==(const Pair&) const = default;
+
+ private:
+  A a_{};
+  B b_{};
+};
+
+template <class A, class B>
+  requires(sizeof(A) == 4 && sizeof(B) == 4)
+class Pair<A, B> {
+ public:
+  Pair() = default;
+  Pair(A a, B b)
+      : word_(std::uint64_t{std::bit_cast<std::uint32_t>(b)} << 32 |
+              std::bit_cast<std::uint32_t>(a)) {}
+  A first() const { return std::bit_cast<A>(static_cast<std::uint32_t>(word_)); }
+  B second() const { return std::bit_cast<B>(static_cast<std::uint32_t>(word_ >> 32)); }
+  bool operator==(const Pair&) const = default;
+
+ private:
+  std::uint64_t word_ = 0;
+};
+
+}  // namespace thresher

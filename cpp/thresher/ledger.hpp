@@ -1,0 +1,96 @@
+// What every weight owes: the shrink events since the last sweep.
+//
+// A shrink event touches all weights, a step only a few. So an event is written down here, and a
+// weight pays what it owes when it is next used: its cell holds the number e of the last event paid.
+//
+// Event i takes |v| to (|v| - a_i)_+ * b_i, a_i = eta K g from l1, b_i = 1 / (1 + eta K l2) from l2.
+// With the products B_e = b_1 ... b_e and the scaled sums Q_e = sum a_i / B_{i-1}, all events after e
+// together give
+//
+//   |v| -> B_now * (|v| / B_e + Q_e - Q_now)_+                 (R-2.4 with l2)
+//
+// for any learning rates, in constant time. Averages of iterates need sums over steps of
+// such values; with F = sum of B and G = sum of B Q over steps, z = |v| / B_e + Q_e contributes
+// z F - G while it lives, and the event of its death is found by binary search in Q.
+//
+// The lists would grow without end: after `capacity` events a sweep settles all cells and they start
+// again. The moment depends on the clock alone, never on the store or on who looks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace thresher {
+
+class Ledger {
+ public:
+  Ledger(bool with_l2, bool with_sums, std::size_t capacity)
+      : with_l2_(with_l2), with_sums_(with_sums), capacity_(capacity) {
+    begin_again();
+  }
+
+  // The event of the step that is being finished: subtract a, then multiply by b.
+  void record(double a, double b) {
+    Q_.push_back(Q_.back() + a / B_now_);
+    if (with_sums_) F_before_.push_back(F_), G_before_.push_back(G_);
+    B_now_ *= b;
+    if (with_l2_) B_.push_back(B_now_);
+  }
+
+  // A step has ended: its iterate joins the sums.
+  void count_step() {
+    if (with_sums_) F_ += B_now_, G_ += B_now_ * Q_.back();
+  }
+
+  std::uint32_t now() const { return static_cast<std::uint32_t>(Q_.size() - 1); }
+  double Q() const { return Q_.back(); }
+  double Q(std::uint64_t e) const { return Q_[e]; }
+  double B() const { return B_now_; }
+  double B(std::uint64_t e) const { return with_l2_ ? B_[e] : 1.0; }
+  double F() const { return F_; }
+  double G() const { return G_; }
+  double F_before(std::uint64_t e) const { return F_before_[e]; }  // before event e took effect
+  double G_before(std::uint64_t e) const { return G_before_[e]; }
+
+  // a_i and b_i of one event, for rules that replay them.
+  double amount(std::uint64_t i) const { return (Q_[i] - Q_[i - 1]) * B(i - 1); }
+  double factor(std::uint64_t i) const { return B(i) / B(i - 1); }
+
+  // The first event after e, up to `now`, at which holds(event); now + 1 if none. holds must be
+  // false first and true from some event on.
+  template <class Holds>
+  std::uint64_t first_event(std::uint64_t e, Holds&& holds) const {
+    std::uint64_t low = e + 1, high = std::uint64_t{now()} + 1;
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      if (holds(middle)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  // B shrinks by l2 until 1 / B would overflow: sweep long before.
+  bool full() const { return now() >= capacity_ || B_now_ < 1e-100; }
+
+  void begin_again() {
+    Q_.assign(1, 0.0);
+    B_now_ = 1.0;
+    if (with_l2_) B_.assign(1, 1.0);
+    F_ = G_ = 0.0;
+    if (with_sums_) F_before_.assign(1, 0.0), G_before_.assign(1, 0.0);
+  }
+
+  template <class Archive>
+  void archive(Archive& io) {
+    io(Q_), io(B_), io(F_before_), io(G_before_), io(B_now_), io(F_), io(G_);
+  }
+
+ private:
+  bool with_l2_, with_sums_;
+  std::size_t capacity_;
+  std::vector<double> Q_, B_, F_before_, G_before_;
+  double B_now_ = 1.0, F_ = 0.0, G_ = 0.0;
+};
+
+}  // namespace thresher

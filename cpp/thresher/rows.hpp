@@ -1,0 +1,278 @@
+// Reads a batch row by row: keys checked and unique, values in the learner's number type.
+//
+// A row whose keys strictly increase is used where it lies. Any other row is merged first: repeated
+// keys add up (a learner stages a row's cells, so the second update of a cell would erase the first).
+//
+// While a row is staged the cells of the keys `distance` nonzeros further on are prefetched, across row ends: next_keys()
+// hands out those keys in runs. Measured: up to 2x where the weights do not fit the cache.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "batch.hpp"
+#include "error.hpp"
+
+namespace thresher {
+
+template <class Real>
+class Rows {
+ public:
+  // Keys are in [0, width), or any 64-bit number where width is 0.
+  Rows(const Batch& batch, const Visit& visit, std::uint64_t width)
+      : batch_(batch), visit_(visit), width_(width), position_(visit.first - 1) {
+    const auto count = static_cast<std::size_t>(batch_.columns);
+    if (is_dense()) {
+      if (width_ && count > width_) throw DataError(0, too_wide(count - 1));
+      keys32_.resize(count), values_.resize(count);
+    } else {
+      start_ahead();
+    }
+  }
+
+  // Stages the next row; false when there is none.
+  bool next() {
+    if (++position_ >= visit_.last) return false;
+    row_ = visit_.row(position_);
+    if (is_dense()) {
+      stage_dense();
+    } else {
+      begin_ = start(row_);
+      count_ = static_cast<std::size_t>(start(row_ + 1) - begin_);
+      std::visit([this](auto keys) { stage_sparse(keys); }, batch_.keys);
+    }
+    return true;
+  }
+
+  std::int64_t row() const { return row_; }
+  std::size_t count() const { return count_; }
+  const Real* values() const { return x_; }
+  double label() const { return batch_.labels[row_]; }
+  double weight() const { return batch_.weights ? batch_.weights[row_] : 1.0; }
+
+  // Calls f(const int32_t* or const int64_t*) with the row's keys.
+  template <class F>
+  void with_keys(F&& f) const {
+    if (keys_32_) f(keys_32_);
+    else f(keys_64_);
+  }
+
+  // The next run of at most `want` keys to prefetch; at the end of the batch, the row's own keys.
+  template <class Key>
+  const Key* next_keys(std::size_t want, std::size_t& got) {
+    if constexpr (std::is_same_v<Key, std::int32_t>) {
+      if (staged_) return got = want, keys_32_;
+    } else {
+      if (staged_) return got = want, keys_64_;
+    }
+    while (ahead_ == ahead_end_) {
+      if (!visit_.order || ahead_position_ + 1 >= visit_.last) {
+        got = want;
+        return std::get<const Key*>(batch_.keys) + begin_;
+      }
+      enter_ahead(ahead_position_ + 1);
+    }
+    const Key* run = std::get<const Key*>(batch_.keys) + ahead_;
+    got = std::min(want, static_cast<std::size_t>(ahead_end_ - ahead_));
+    ahead_ += static_cast<std::int64_t>(got);
+    return run;
+  }
+
+  // |x|_0: stored zeros do not count.
+  std::size_t nonzeros() const {
+    return static_cast<std::size_t>(
+        std::count_if(x_, x_ + count_, [](Real v) { return v != Real(0); }));
+  }
+
+  double squared_norm() const {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < count_; ++k) sum += static_cast<double>(x_[k]) * static_cast<double>(x_[k]);
+    return sum;
+  }
+
+  // Throws if a value of the row is not a finite number of type Real.
+  void check_values() const {
+    for (std::size_t k = 0; k < count_; ++k) {
+      if (std::isfinite(x_[k])) continue;
+      const std::int64_t key = keys_32_ ? keys_32_[k] : keys_64_[k];
+      throw DataError(row_, "the value of feature " + std::to_string(key) + " is " +
+                                (std::isnan(x_[k]) ? "NaN" : "inf or too large for the number type") +
+                                "; values must be finite");
+    }
+  }
+
+ private:
+  static constexpr std::int64_t distance = 128;  // nonzeros between a prefetch and its use
+  static constexpr std::int64_t rows_early = 4;  // rows between prefetching a row and its cells
+
+  bool is_dense() const { return std::holds_alternative<std::monostate>(batch_.keys); }
+
+  std::int64_t start(std::int64_t row) const {
+    if (const auto* p = std::get_if<const std::int32_t*>(&batch_.starts)) return (*p)[row];
+    return std::get<const std::int64_t*>(batch_.starts)[row];
+  }
+
+  std::string too_wide(std::size_t key) const {
+    return "feature number " + std::to_string(key) + " is outside 0.." + std::to_string(width_ - 1);
+  }
+
+  void stage_dense() {
+    std::visit(
+        [this](auto values) {
+          const auto columns = static_cast<std::size_t>(batch_.columns);
+          const auto* x = values + static_cast<std::size_t>(row_) * columns;
+          std::size_t n = 0;
+          for (std::size_t j = 0; j < columns; ++j) {  // free of branches: always write, keep if nonzero
+            keys32_[n] = static_cast<std::int32_t>(j);
+            values_[n] = static_cast<Real>(x[j]);
+            n += x[j] != 0;
+          }
+          count_ = n;
+        },
+        batch_.values);
+    keys_32_ = keys32_.data(), keys_64_ = nullptr, x_ = values_.data(), staged_ = true;
+  }
+
+  void stage_sparse(std::monostate) {}
+
+  template <class Key>
+  void stage_sparse(const Key* all) {
+    const Key* keys = all + begin_;
+    bool increasing = true;
+    for (std::size_t k = 1; k < count_; ++k) increasing &= keys[k - 1] < keys[k];
+    std::visit([this](auto values) { stage_values(values + begin_); }, batch_.values);
+    staged_ = false;
+    set_keys(keys);
+    if (!increasing) {
+      merge(keys);
+    } else if (width_ && count_ > 0) {
+      check_key(static_cast<std::int64_t>(keys[0]));
+      check_key(static_cast<std::int64_t>(keys[count_ - 1]));
+    }
+  }
+
+  void set_keys(const std::int32_t* keys) { keys_32_ = keys, keys_64_ = nullptr; }
+  void set_keys(const std::int64_t* keys) { keys_32_ = nullptr, keys_64_ = keys; }
+
+  void stage_values(const Real* values) { x_ = values; }
+  template <class Value>
+  void stage_values(const Value* values) {
+    if (values_.size() < count_) values_.resize(count_);
+    for (std::size_t k = 0; k < count_; ++k) values_[k] = static_cast<Real>(values[k]);
+    x_ = values_.data();
+  }
+
+  void check_key(std::int64_t key) const {
+    if (key < 0 || static_cast<std::uint64_t>(key) >= width_)
+      throw DataError(row_, "feature number " + std::to_string(key) + " is outside 0.." +
+                                std::to_string(width_ - 1));
+  }
+
+  // Adds up repeated keys, each staying where it first stood. A small open-addressing table maps a key
+  // to its place in the merged row.
+  template <class Key>
+  void merge(const Key* keys) {
+    std::size_t capacity = 16;
+    while (capacity < 2 * count_) capacity *= 2;
+    places_.assign(capacity, 0);
+    merged_values_.clear();
+    auto& merged = merged_keys<Key>();
+    merged.clear();
+    for (std::size_t k = 0; k < count_; ++k) {
+      if (width_) check_key(static_cast<std::int64_t>(keys[k]));
+      std::size_t slot = (static_cast<std::uint64_t>(keys[k]) * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1);
+      while (places_[slot] != 0 && merged[places_[slot] - 1] != keys[k]) slot = (slot + 1) & (capacity - 1);
+      if (places_[slot] == 0) {
+        merged.push_back(keys[k]);
+        merged_values_.push_back(x_[k]);
+        places_[slot] = merged.size();
+      } else {
+        merged_values_[places_[slot] - 1] += x_[k];
+      }
+    }
+    count_ = merged.size();
+    x_ = merged_values_.data();
+    set_keys(merged.data());
+    staged_ = true;
+  }
+
+  template <class Key>
+  auto& merged_keys() {
+    if constexpr (std::is_same_v<Key, std::int32_t>) return keys32_;
+    else return keys64_;
+  }
+
+  // The cursor of next_keys(). In the order in which rows lie, all keys are one run.
+  void start_ahead() {
+    if (visit_.first >= visit_.last) return;
+    if (visit_.order) {
+      for (std::int64_t p = visit_.first; p < std::min(visit_.last, visit_.first + 2 * rows_early); ++p) fetch_row(p);
+      enter_ahead(visit_.first);
+      skip_ahead();
+    } else {
+      ahead_end_ = start(visit_.last);
+      ahead_ = std::min(start(visit_.first) + distance, ahead_end_);
+    }
+  }
+
+  void skip_ahead() {
+    std::int64_t left = distance;
+    while (left > 0) {
+      const std::int64_t taken = std::min(left, ahead_end_ - ahead_);
+      ahead_ += taken, left -= taken;
+      if (left > 0) {
+        if (ahead_position_ + 1 >= visit_.last) return;
+        enter_ahead(ahead_position_ + 1);
+      }
+    }
+  }
+
+  void enter_ahead(std::int64_t position) {
+    ahead_position_ = position;
+    ahead_ = start(visit_.row(position));
+    ahead_end_ = start(visit_.row(position) + 1);
+    fetch_row(position + rows_early);
+  }
+
+  // In a shuffled order the rows themselves are far apart: fetch a row's own memory before its cells.
+  void fetch_row(std::int64_t position) const {
+    if (position + rows_early < visit_.last) {
+      const std::int64_t later = visit_.row(position + rows_early);
+      std::visit([later](auto p) { if constexpr (!std::is_same_v<decltype(p), std::monostate>) __builtin_prefetch(p + later); }, batch_.starts);
+      if (batch_.labels) __builtin_prefetch(batch_.labels + later);
+    }
+    if (position >= visit_.last) return;
+    const std::int64_t from = start(visit_.row(position)), to = start(visit_.row(position) + 1);
+    std::visit([=](auto p) { if constexpr (!std::is_same_v<decltype(p), std::monostate>) fetch(p + from, p + to); }, batch_.keys);
+    std::visit([=](auto p) { fetch(p + from, p + to); }, batch_.values);
+  }
+
+  template <class T>
+  static void fetch(const T* from, const T* to) {
+    constexpr std::ptrdiff_t line = 64 / sizeof(T);
+    for (to = std::min(to, from + 32 * line); from < to; from += line) __builtin_prefetch(from);
+  }
+
+  const Batch& batch_;
+  Visit visit_;
+  std::uint64_t width_;
+  std::int64_t position_, row_ = 0, begin_ = 0;
+  std::size_t count_ = 0;
+  const std::int32_t* keys_32_ = nullptr;  // exactly one of the two is set
+  const std::int64_t* keys_64_ = nullptr;
+  const Real* x_ = nullptr;
+  bool staged_ = false;                    // keys are in a buffer of ours, not in the batch
+
+  std::int64_t ahead_ = 0, ahead_end_ = 0, ahead_position_ = 0;
+
+  std::vector<std::int32_t> keys32_;
+  std::vector<std::int64_t> keys64_;
+  std::vector<Real> values_, merged_values_;
+  std::vector<std::size_t> places_;
+};
+
+}  // namespace thresher

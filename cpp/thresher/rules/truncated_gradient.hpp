@@ -1,0 +1,330 @@
+// Truncated gradient: J. Langford, L. Li, T. Zhang, "Sparse Online Learning via Truncated Gradient",
+// NIPS 2008 (REQUIREMENTS ).
+//
+//   w_{i+1} = T1(w_i - eta_i L'(w_i . x_i, y_i) x_i, eta_i g_i, theta),   g_i = K g if K divides i, else 0
+//
+//   g      gravity: how hard weights are pulled to zero; 0 is plain SGD
+//   K      period: truncation happens after every K-th step, K times as hard
+//   theta  ceiling: larger weights are not pulled; infinite gives online l1 regularisation
+//   l2     ridge, beyond the paper: at the same events every weight is divided by 1 + eta_i K l2, the
+//          proximal map of the elastic net
+//
+// Two relatives shrink by another map at the same events: `round` by T0(w, theta), and
+// `subgradient` by eta_i K g sgn(w_i), with the sign of the weight before the gradient.
+// Forward-backward splitting (FOBOS) is K = 1, theta infinite, g = l1.
+//
+// The trick that makes a step cost the nonzeros of x alone: events are written in the ledger and paid
+// when a weight is next used, before it is used.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "../cell.hpp"
+#include "../error.hpp"
+#include "../ledger.hpp"
+#include "../rate.hpp"
+#include "../shrink.hpp"
+#include "../sums.hpp"
+#include "rule.hpp"
+
+namespace thresher {
+
+// With `Averaged`, a cell also carries the sum of the weight over all iterates, exactly as a loop that
+// truncates eagerly would have it.
+template <class Real_, bool Averaged>
+class TruncatedGradient {
+ public:
+  using Real = Real_;
+  using Stamp = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
+
+  struct Plain {
+    Pair<Real, Stamp> weight;  // w_j, and the last event it has paid
+    bool operator==(const Plain&) const = default;
+  };
+  struct Summed {
+    Pair<Real, Stamp> weight;
+    double sum = 0.0;  // of the iterates so far, less account(w_j): see account()
+    bool operator==(const Summed&) const = default;
+  };
+  using Cell = std::conditional_t<Averaged, Summed, Plain>;
+
+  struct Row {
+    std::vector<Real> w, owed;
+    std::vector<double> sum;
+    void resize(std::size_t n) {
+      if (w.size() >= n) return;
+      w.resize(n), owed.resize(n);
+      if (Averaged) sum.resize(n);
+    }
+  };
+
+  explicit TruncatedGradient(const Params& params)
+      : rate_(params.word("schedule"), params.number("eta0"), params.number("power"),
+              params.number("decay")),
+        shrink_(shrink_of(params.word("shrink"))),
+        g_(params.number("gravity")),
+        K_(static_cast<std::int64_t>(params.number("period"))),
+        theta_(params.number("ceiling")),
+        l2_(params.number("l2")),
+        fit_intercept_(params.flag("fit_intercept")),
+        ledger_(l2_ > 0, Averaged, static_cast<std::size_t>(params.number("sweep_events", 1 << 20))),
+        shrinks_(shrink_ == Shrink::round || g_ > 0 || l2_ > 0),
+        plain_l1_(!Averaged && shrink_ == Shrink::truncate && l2_ == 0 && std::isinf(theta_)),
+        eta_(rate_(1)),
+        until_event_(K_) {
+    if (K_ < 1) throw std::invalid_argument("period must be at least 1");
+  }
+
+  // ---- one row -------------------------------------------------------------------------------
+
+  void open(Row& row, std::size_t k, const Cell& cell) const {
+    const Real w = cell.weight.first();
+    const Stamp e = cell.weight.second();
+    if (plain_l1_) {  // the same for every cell of every row: the branch is free
+      row.w[k] = w;
+      row.owed[k] = static_cast<Real>(ledger_.Q() - ledger_.Q(e));
+    } else {
+      const Settled now = settle(w, e);
+      row.w[k] = static_cast<Real>(now.weight);
+      row.owed[k] = 0;
+      if constexpr (Averaged) row.sum[k] = cell.sum + now.account;
+    }
+  }
+
+  double forward(Row& row, const Real* x, std::size_t n) {
+    Real* __restrict w = row.w.data();
+    const Real* __restrict owed = row.owed.data();
+    for (std::size_t k = 0; k < n; ++k) w[k] = soft(w[k], owed[k]);
+    return dot(w, x, n);
+  }
+
+  double prediction(double dot) const { return dot + bias_; }
+
+  double backward(Row& row, double g, const Real* x, std::size_t n) {
+    const Real step = static_cast<Real>(-eta_ * g);
+    Real* __restrict w = row.w.data();
+    if (shrinks_before_step()) {
+      const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
+      for (std::size_t k = 0; k < n; ++k) w[k] = (w[k] - std::copysign(w[k] != 0 ? a : Real(0), w[k])) * b;
+    }
+    for (std::size_t k = 0; k < n; ++k) w[k] += step * x[k];
+    return sum(w, n) + (fit_intercept_ ? eta_ * g : 0.0);
+  }
+
+  Cell close(const Row& row, std::size_t k) const {
+    const bool paid_ahead = shrinks_before_step();
+    const Pair<Real, Stamp> weight(row.w[k], static_cast<Stamp>(ledger_.now() + paid_ahead));
+    if constexpr (Averaged) {
+      const double B = paid_ahead ? ledger_.B() * factor() : ledger_.B();
+      return {weight, row.sum[k] - account(row.w[k], B)};
+    } else {
+      return {weight};
+    }
+  }
+
+  void finish(double g) {
+    if (fit_intercept_) bias_ -= eta_ * g;
+    bias_sum_ += bias_;
+    ++t_;
+    if (--until_event_ == 0) {
+      until_event_ = K_;
+      if (shrinks_) ledger_.record(amount(), factor());
+    }
+    ledger_.count_step();
+    eta_ = rate_(t_ + 1);
+  }
+
+  void next_pass() {
+    rate_.next_pass();
+    eta_ = rate_(t_ + 1);
+  }
+
+  // ---- what others may read ------------------------------------------------------------------
+
+  double weight(const Cell& cell) const {
+    const Real w = cell.weight.first();
+    const Stamp e = cell.weight.second();
+    if (plain_l1_) return soft(w, static_cast<Real>(ledger_.Q() - ledger_.Q(e)));
+    return static_cast<Real>(settle(w, e).weight);
+  }
+
+  double average(const Cell& cell) const {
+    if constexpr (Averaged) {
+      return t_ == 0 ? 0.0 : (cell.sum + settle(cell.weight.first(), cell.weight.second()).account) / static_cast<double>(t_);
+    } else {
+      return weight(cell);
+    }
+  }
+
+  double intercept() const { return bias_; }
+  double average_intercept() const {
+    return Averaged && t_ > 0 ? bias_sum_ / static_cast<double>(t_) : bias_;
+  }
+
+  double rate() const { return eta_; }
+
+  std::string advice(double safe) const { return "lower eta0; for these rows " + shown(safe) + " is safe"; }
+
+  bool dead(const Cell& cell) const {
+    if (weight(cell) != 0.0) return false;
+    if constexpr (Averaged) return average(cell) == 0.0;
+    return true;
+  }
+
+  // ---- sweeps --------------------------------------------------------------------------------
+
+  bool sweep_due() const { return ledger_.full(); }
+
+  // The cell with everything paid, stamped for a ledger that begins again.
+  Cell settled(const Cell& cell) const {
+    const Pair<Real, Stamp> paid(static_cast<Real>(weight(cell)), 0);
+    if constexpr (Averaged) {
+      return {paid, cell.sum + settle(cell.weight.first(), cell.weight.second()).account};
+    } else {
+      return {paid};
+    }
+  }
+
+  void begin_again() { ledger_.begin_again(); }
+
+  // A cell whose weight is w now.
+  Cell planted(double w) const {
+    const Pair<Real, Stamp> weight(static_cast<Real>(w), static_cast<Stamp>(ledger_.now()));
+    if constexpr (Averaged) return {weight, -account(w, ledger_.B())};
+    else return {weight};
+  }
+  void plant_intercept(double b) { bias_ = b; }
+
+  template <class Archive>
+  void archive(Archive& io) {
+    rate_.archive(io), ledger_.archive(io);
+    io(t_), io(until_event_), io(eta_), io(bias_), io(bias_sum_);
+  }
+
+ private:
+  enum class Shrink { truncate, round, subgradient };
+
+  static Shrink shrink_of(const std::string& name) {
+    if (name == "truncate") return Shrink::truncate;
+    if (name == "round") return Shrink::round;
+    if (name == "subgradient") return Shrink::subgradient;
+    throw std::invalid_argument("unknown shrink '" + name + "'");
+  }
+
+  // The event of the current step: |v| -> (|v| - amount) * factor.
+  double amount() const {
+    return shrink_ == Shrink::round ? 0.0 : eta_ * static_cast<double>(K_) * g_;
+  }
+  double factor() const { return 1.0 / (1.0 + eta_ * static_cast<double>(K_) * l2_); }
+
+  // The subgradient's event takes the sign of the weight before the step: a touched weight pays it
+  // together with the step, not later.
+  bool shrinks_before_step() const {
+    return shrink_ == Shrink::subgradient && shrinks_ && until_event_ == 1;
+  }
+
+  struct Settled {
+    double weight;   // now
+    double account;  // its part of the sum of iterates, up to now; see account()
+  };
+
+  // The sum of iterates of an untouched weight v, taken from the beginning of the ledger: what it adds
+  // between two moments is the difference of its accounts then. A cell is charged with the account at
+  // the moment it is closed and credited with the account at the moment it is opened.
+  double account(double v, double B) const {
+    const double z = std::fabs(v) / B;
+    double sum = z * ledger_.F();
+    if (shrink_ == Shrink::truncate && std::fabs(v) <= theta_)
+      sum += ledger_.Q() * ledger_.F() - ledger_.G();
+    return std::copysign(v != 0 ? sum : 0.0, v);
+  }
+
+  // All events after e at once.
+  Settled settle(double v, std::uint64_t e) const {
+    if (v == 0.0) return {0.0, 0.0};
+    switch (shrink_) {
+      case Shrink::truncate: return settle_truncate(v, e);
+      case Shrink::round: return settle_round(v, e);
+      case Shrink::subgradient: return settle_subgradient(v, e);
+    }
+    return {v, 0.0};
+  }
+
+  Settled settle_truncate(double v, std::uint64_t e) const {
+    double z = std::fabs(v) / ledger_.B(e), sum = 0.0;
+    if (std::fabs(v) > theta_) {  // only l2 brings it down, until an event finds it at theta or below
+      const auto& L = ledger_;
+      const std::uint64_t first =
+          l2_ > 0 ? L.first_event(e, [&](std::uint64_t i) { return z * L.B(i - 1) <= theta_; })
+                  : std::uint64_t{L.now()} + 1;
+      if (first > L.now()) return {std::copysign(z * L.B(), v), std::copysign(z * L.F(), v)};
+      if constexpr (Averaged) sum = L.G_before(first) - L.Q(first - 1) * L.F_before(first);
+      e = first - 1;
+    }
+    z += ledger_.Q(e);
+    const double left = z - ledger_.Q();
+    if constexpr (Averaged) {
+      if (left > 0.0) {
+        sum += z * ledger_.F() - ledger_.G();
+      } else {
+        const auto death = ledger_.first_event(e, [&](std::uint64_t i) { return ledger_.Q(i) >= z; });
+        sum += z * ledger_.F_before(death) - ledger_.G_before(death);
+      }
+    }
+    return {std::copysign(std::max(left, 0.0) * ledger_.B(), v), std::copysign(sum, v)};
+  }
+
+  // T0 is idempotent, and l2 only lets |v| fall: the last rounding decides.
+  Settled settle_round(double v, std::uint64_t e) const {
+    const double z = std::fabs(v) / ledger_.B(e);
+    const auto dies = [&](std::uint64_t i) { return z * ledger_.B(i - 1) < theta_; };
+    const std::uint64_t now = ledger_.now();
+    if (e == now || !dies(now))
+      return {std::copysign(z * ledger_.B(), v), std::copysign(z * ledger_.F(), v)};
+    if constexpr (Averaged)
+      return {0.0, std::copysign(z * ledger_.F_before(ledger_.first_event(e, dies)), v)};
+    return {0.0, 0.0};
+  }
+
+  // Weights do not stop at zero but swing around it.
+  Settled settle_subgradient(double v, std::uint64_t e) const {
+    const std::uint64_t now = ledger_.now();
+    if (!Averaged && l2_ == 0 && rate_.is_constant()) {  // in closed form
+      const double a = amount(), n = static_cast<double>(now - e);
+      if (a == 0.0) return {v, 0.0};
+      const double m = std::floor(std::fabs(v) / a);
+      if (n <= m) return {std::copysign(std::fabs(v) - n * a, v), 0.0};
+      const double r = std::fabs(v) - m * a;
+      if (r == 0.0) return {0.0, 0.0};
+      return {std::copysign(1.0, v) * (std::fmod(n - m, 2.0) == 0.0 ? r : r - a), 0.0};
+    }
+    double sum = 0.0;
+    for (std::uint64_t i = e + 1; i <= now; ++i) {
+      if constexpr (Averaged) sum += v * (ledger_.F_before(i) - (i > e + 1 ? ledger_.F_before(i - 1) : 0.0)) / ledger_.B(i - 1);
+      v = (v - (v != 0 ? std::copysign(ledger_.amount(i), v) : 0.0)) * ledger_.factor(i);
+    }
+    if constexpr (Averaged) sum += v * (ledger_.F() - (now > e ? ledger_.F_before(now) : 0.0)) / ledger_.B();
+    return {v, sum};
+  }
+
+  Rate rate_;
+  Shrink shrink_;
+  double g_;
+  std::int64_t K_;
+  double theta_, l2_;
+  bool fit_intercept_;
+  Ledger ledger_;
+  bool shrinks_;   // there are events at all
+  bool plain_l1_;  // the fast path: soft threshold by a difference of two sums
+  double eta_;     // of the current step
+  std::int64_t until_event_;
+  std::int64_t t_ = 0;  // steps done
+  double bias_ = 0.0, bias_sum_ = 0.0;
+};
+
+}  // namespace thresher

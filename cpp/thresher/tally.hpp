@@ -1,0 +1,48 @@
+// The progressive loss: the sum of what was suffered, for free.
+//
+// The logistic part ln(1 + e) is not taken row by row: the factors (1 + e) <= 2 are multiplied until
+// the product nears overflow, about a thousand rows, and one logarithm is taken of that. The
+// relative error of the product is the absolute error of its logarithm: a thousand roundings, 1e-13.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "loss.hpp"
+
+namespace thresher {
+
+class Tally {
+ public:
+  void add(const Outcome& outcome, double weight) {
+    rows_ += 1;
+    weight_ += weight;
+    sum_ += weight * outcome.value;
+    if (weight == 1.0) {
+      product_ *= outcome.factor;
+      if (product_ > 1e300) {
+        sum_ += std::log(product_);
+        product_ = 1.0;
+      }
+    } else {
+      sum_ += weight * std::log(outcome.factor);
+    }
+  }
+
+  std::int64_t rows() const { return rows_; }
+  double weight() const { return weight_; }
+  double loss() const { return sum_ + std::log(product_); }
+
+  template <class Archive>
+  void archive(Archive& io) {
+    io(rows_), io(weight_), io(sum_), io(product_);
+  }
+
+ private:
+  std::int64_t rows_ = 0;
+  double weight_ = 0.0;
+  double sum_ = 0.0;
+  double product_ = 1.0;
+};
+
+}  // namespace thresher

@@ -1,0 +1,162 @@
+"""
+The native core: batches of rows, and learners that take them one row at a time.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
+
+class DataError(ValueError):
+    pass
+
+class DivergenceError(ArithmeticError):
+    pass
+
+class Batch:
+    """Rows borrowed from NumPy arrays, which stay untouched."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+    def set_targets(
+        self,
+        labels: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None,
+        weights: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+    ) -> None:
+        """Give the same rows other labels and weights."""
+
+def sparse_batch(
+    starts: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+    keys: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+    values: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+    columns: int,
+    labels: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None = None,
+    weights: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None = None,
+) -> Batch:
+    """CSR rows as they lie."""
+
+def dense_batch(
+    rows: Annotated[NDArray, dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    labels: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None = None,
+    weights: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None = None,
+) -> Batch:
+    """The rows of a C-contiguous array; zeros are skipped."""
+
+class Learner:
+    """One model being learned, by one rule, in one store."""
+
+    def learn(
+        self,
+        batch: Batch,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        first: int = 0,
+        last: int | None = None,
+    ) -> None:
+        """One step for each of the rows order[first:last], in that order."""
+
+    def next_pass(self) -> None:
+        """Let the rate decay as after a pass over the data."""
+
+    def predict(
+        self, batch: Batch, average: bool = False
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Raw predictions."""
+
+    def weights(
+        self, average: bool = False
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """Keys in increasing order and weights, those that are not zero."""
+
+    def nonzeros(self, average: bool = False) -> int: ...
+    def intercept(self, average: bool = False) -> float: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def loss_sum(self) -> float:
+        """Sum of the progressive losses, each times its sample weight."""
+
+    @property
+    def weight_sum(self) -> float: ...
+    @property
+    def rate(self) -> float:
+        """Learning rate of the next step."""
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the store."""
+
+    def state(self) -> bytes: ...
+    def restore(self, state: bytes) -> None: ...
+    def plant(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        values: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        intercept: float,
+    ) -> None:
+        """Start from these weights."""
+
+    def center(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        means: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Set the mean of the rows, before the first step."""
+
+def make_learner(
+    rule: str,
+    store: str,
+    dtype: str,
+    width: int,
+    numbers: Mapping[str, float],
+    words: Mapping[str, str],
+) -> Learner: ...
+def loss_values(
+    loss: str,
+    epsilon: float,
+    quantile: float,
+    predictions: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    labels: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+) -> tuple[
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+]:
+    """Values and slopes of a loss at raw predictions."""

@@ -1,0 +1,107 @@
+"""Truncated gradient, coefficient rounding and the L1 sub-gradient (R-3.2, R-4.1, R-5.1, R-6.1).
+
+    p = c_x (w.x) + b,   g = s_i loss'(p, y),   u = -eta_i g c_x x,   b <- b - eta_i g
+
+    If K divides i, with a = eta_i K gravity and D = 1 + eta_i K l2:
+        truncate     w <- T1(w + u, a, theta) / D          R-6.1, gradient first (R-6.5, A-03)
+        round        w <- T0(w + u, theta) / D             R-4.1, A-01
+        subgradient  w <- (w - a sgn(w)) / D + u           R-5.1, A-06: sgn of the old weight
+    else:
+        w <- w + u                                         R-3.2
+
+w_1 = 0, b_1 = 0. 1/D is the proximal map of (l2/2)||w||^2; every weight is divided, also those
+above theta. The bias is never shrunk. c_x is 1 except for clipped_square (R-1.8). The average
+is the mean of (w, b) over all steps, each taken after its update.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import losses
+from .operators import T0, T1
+from .rates import rate
+from .result import Matrix, Order, Result, Vector
+
+
+def truncated_gradient(
+    X: Matrix,
+    y: Vector,
+    order: Order,
+    *,
+    loss: str,
+    gravity: float = 0.0,
+    period: int = 1,
+    ceiling: float = math.inf,
+    shrink: str = "truncate",
+    l2: float = 0.0,
+    eta0: float = 0.1,
+    schedule: str = "constant",
+    decay: float = 1.0,
+    power: float = 0.5,
+    fit_intercept: bool = False,
+    average: bool = False,
+    sample_weight: Vector | None = None,
+    epsilon: float = 0.1,
+    quantile: float = 0.5,
+    dtype: Any = np.float64,
+) -> Result:
+    """Learn from the rows of X in the given order, from w = 0 and b = 0."""
+    real = np.dtype(dtype).type
+    X = np.asarray(X, dtype=dtype)
+    s = np.ones(len(X)) if sample_weight is None else sample_weight
+    K, theta = period, ceiling
+
+    w = np.zeros(X.shape[1], dtype=dtype)
+    b = 0.0
+    w_sum = np.zeros_like(w)
+    b_sum = 0.0
+    predictions: list[float] = []
+    values: list[float] = []
+    i = 0
+    for pass_number, rows in enumerate(order):
+        for row in rows:
+            i += 1
+            eta = rate(schedule, i, pass_number, eta0, decay, power)
+            x, label, weight = X[row], float(y[row]), float(s[row])
+
+            c = losses.row_scale(loss, x)
+            p = c * float(w @ x) + b
+            g = weight * losses.derivative(loss, p, label, epsilon, quantile)
+            predictions.append(p)
+            values.append(weight * losses.value(loss, p, label, epsilon, quantile))
+
+            u = real(-eta * g * c) * x
+            if i % K == 0:
+                a = eta * K * gravity
+                D = real(1 + eta * K * l2)
+                if shrink == "truncate":
+                    w = T1(w + u, a, theta) / D
+                elif shrink == "round":
+                    w = T0(w + u, theta) / D
+                elif shrink == "subgradient":
+                    w = (w - real(a) * np.sign(w)) / D + u
+                else:
+                    raise ValueError(
+                        f"unknown shrink {shrink!r}; one of truncate, round, subgradient is allowed"
+                    )
+            else:
+                w = w + u
+            if fit_intercept:
+                b = b - eta * g
+
+            w_sum = w_sum + w
+            b_sum = b_sum + b
+
+    return Result(
+        weights=w,
+        intercept=b,
+        average_weights=w_sum / real(max(i, 1)) if average else None,
+        average_intercept=b_sum / max(i, 1) if average else None,
+        predictions=predictions,
+        losses=values,
+        steps=i,
+    )
