@@ -86,7 +86,8 @@ std::unique_ptr<BorrowedBatch> sparse_batch(AnyVector starts, AnyVector keys, An
         }
       },
       batch.starts);
-  borrowed->keep[0] = nb::cast(starts), borrowed->keep[1] = nb::cast(keys), borrowed->keep[2] = nb::cast(values);
+  borrowed->keep[0] = nb::cast(starts), borrowed->keep[1] = nb::cast(keys),
+  borrowed->keep[2] = nb::cast(values);
   borrowed->set_targets(std::move(labels), std::move(weights));
   return borrowed;
 }
@@ -98,7 +99,8 @@ std::unique_ptr<BorrowedBatch> dense_batch(AnyMatrix rows, std::optional<Doubles
   batch.rows = static_cast<std::int64_t>(rows.shape(0));
   batch.columns = static_cast<std::int64_t>(rows.shape(1));
   if (rows.dtype() == nb::dtype<float>()) batch.values = static_cast<const float*>(rows.data());
-  else if (rows.dtype() == nb::dtype<double>()) batch.values = static_cast<const double*>(rows.data());
+  else if (rows.dtype() == nb::dtype<double>())
+    batch.values = static_cast<const double*>(rows.data());
   else throw std::invalid_argument("rows: float32 or float64");
   borrowed->keep[0] = nb::cast(rows);
   borrowed->set_targets(std::move(labels), std::move(weights));
@@ -137,8 +139,8 @@ NB_MODULE(_core, m) {
   nb::class_<BorrowedBatch>(m, "Batch", "Rows borrowed from NumPy arrays, which stay untouched.")
       .def_prop_ro("rows", [](const BorrowedBatch& b) { return b.batch.rows; })
       .def_prop_ro("columns", [](const BorrowedBatch& b) { return b.batch.columns; })
-      .def("set_targets", &BorrowedBatch::set_targets, "labels"_a.none(), "weights"_a.none() = nb::none(),
-           "Give the same rows other labels and weights.");
+      .def("set_targets", &BorrowedBatch::set_targets, "labels"_a.none(),
+           "weights"_a.none() = nb::none(), "Give the same rows other labels and weights.");
   m.def("sparse_batch", &sparse_batch, "starts"_a, "keys"_a, "values"_a, "columns"_a,
         "labels"_a.none() = nb::none(), "weights"_a.none() = nb::none(), "CSR rows as they lie.");
   m.def("dense_batch", &dense_batch, "rows"_a, "labels"_a.none() = nb::none(),
@@ -147,8 +149,8 @@ NB_MODULE(_core, m) {
   nb::class_<Learner>(m, "Learner", "One model being learned, by one rule, in one store.")
       .def(
           "learn",
-          [](Learner& self, const BorrowedBatch& batch, std::optional<Longs> order, std::int64_t first,
-             std::optional<std::int64_t> last) {
+          [](Learner& self, const BorrowedBatch& batch, std::optional<Longs> order,
+             std::int64_t first, std::optional<std::int64_t> last) {
             if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");
             const Visit visit = visit_of(batch, order, first, last);
             nb::gil_scoped_release release;
@@ -176,18 +178,20 @@ NB_MODULE(_core, m) {
               nb::gil_scoped_release release;
               found = self.weights(average);
             }
-            return std::pair(owned_array(std::move(found.keys)), owned_array(std::move(found.values)));
+            return std::pair(owned_array(std::move(found.keys)),
+                             owned_array(std::move(found.values)));
           },
           "average"_a = false, "Keys in increasing order and weights, those that are not zero.")
       .def("nonzeros", &Learner::nonzeros, "average"_a = false,
            nb::call_guard<nb::gil_scoped_release>())
       .def("intercept", &Learner::intercept, "average"_a = false)
       .def_prop_ro("steps", [](const Learner& self) { return self.tally().rows(); })
-      .def_prop_ro("loss_sum", [](const Learner& self) { return self.tally().loss(); },
-                   "Sum of the progressive losses, each times its sample weight.")
+      .def_prop_ro(
+          "loss_sum", [](const Learner& self) { return self.tally().loss(); },
+          "Sum of the progressive losses, each times its sample weight.")
       .def_prop_ro("weight_sum", [](const Learner& self) { return self.tally().weight(); })
       .def_prop_ro("rate", &Learner::rate, "Learning rate of the next step.")
-      .def_prop_ro("bytes", &Learner::bytes, "Memory of the store.")
+      .def_prop_ro("store_bytes", &Learner::bytes, "Memory of the store.")
       .def("state",
            [](const Learner& self) {
              const auto bytes = self.state();
@@ -202,30 +206,36 @@ NB_MODULE(_core, m) {
       .def(
           "plant",
           [](Learner& self, Keys keys, Doubles values, double intercept) {
-            if (keys.shape(0) != values.shape(0)) throw std::invalid_argument("one value for each key");
+            if (keys.shape(0) != values.shape(0))
+              throw std::invalid_argument("one value for each key");
             self.plant({keys.data(), keys.shape(0)}, {values.data(), values.shape(0)}, intercept);
           },
           "keys"_a, "values"_a, "intercept"_a, "Start from these weights.")
       .def(
           "center",
           [](Learner& self, Keys keys, Doubles means) {
-            if (keys.shape(0) != means.shape(0)) throw std::invalid_argument("one mean for each key");
+            if (keys.shape(0) != means.shape(0))
+              throw std::invalid_argument("one mean for each key");
             self.center({keys.data(), keys.shape(0)}, {means.data(), means.shape(0)});
           },
           "keys"_a, "means"_a, "Set the mean of the rows, before the first step.");
 
   m.def(
       "make_learner",
-      [](const std::string& rule, const std::string& store, const std::string& dtype, std::uint64_t width,
-         std::map<std::string, double> numbers, std::map<std::string, std::string> words) {
-        return thresher::make_learner(rule, store, dtype, width, {std::move(numbers), std::move(words)});
+      [](const std::string& rule, const std::string& store, const std::string& dtype,
+         std::uint64_t width, std::map<std::string, double> numbers,
+         std::map<std::string, std::string> words) {
+        return thresher::make_learner(rule, store, dtype, width,
+                                      {std::move(numbers), std::move(words)});
       },
       "rule"_a, "store"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a);
 
   m.def(
       "loss_values",
-      [](const std::string& loss, double epsilon, double quantile, Doubles predictions, Doubles labels) {
-        if (predictions.shape(0) != labels.shape(0)) throw std::invalid_argument("one label for each prediction");
+      [](const std::string& loss, double epsilon, double quantile, Doubles predictions,
+         Doubles labels) {
+        if (predictions.shape(0) != labels.shape(0))
+          throw std::invalid_argument("one label for each prediction");
         const thresher::Loss f(loss, epsilon, quantile);
         std::vector<double> values(predictions.shape(0)), slopes(predictions.shape(0));
         for (std::size_t i = 0; i < values.size(); ++i) {

@@ -17,6 +17,7 @@
 #include "batch.hpp"
 #include "error.hpp"
 #include "loss.hpp"
+#include "pack.hpp"
 #include "rows.hpp"
 #include "rules/rule.hpp"
 #include "tally.hpp"
@@ -71,36 +72,30 @@ class RuleLearner final : public Learner {
     const auto dead = [this](const Cell& cell) { return rule_.dead(cell); };
     while (rows.next()) {
       const std::size_t n = rows.count();
-      const Real* x = rows.values();
-      row_.resize(n);
+      row_.resize((n + pack_size - 1) / pack_size * pack_size);
       store_.reserve(n, dead);
-      rows.with_keys([&](const auto* keys) {
-        store_.gather(keys, n, rows, places_,
-                      [&](std::size_t k, const Cell& cell) { rule_.open(row_, k, cell); });
-      });
-
       const double scale = row_scale(rows);
-      const double p = rule_.prediction(scale * rule_.forward(row_, x, n));
+      const Inner inner = open_row(rows);
+      const double p = rule_.prediction(row_, scale * inner.dot);
       if (!std::isfinite(p)) report(batch, visit, rows);
       const double y = rows.label(), weight = rows.weight();
-      if (!std::isfinite(y)) throw DataError(rows.row(), "the label is NaN or inf; labels must be finite");
+      if (!std::isfinite(y))
+        throw DataError(rows.row(), "the label is NaN or inf; labels must be finite");
       if (!(weight >= 0 && std::isfinite(weight)))
         throw DataError(rows.row(), "the sample weight must be a finite number >= 0");
       const Outcome outcome = loss_(p, y);
       const double g = weight * outcome.slope;
-
       if (g != 0.0) {
-        if (!std::isfinite(rule_.backward(row_, scale * g, x, n))) report(batch, visit, rows);
-        rows.with_keys([&](const auto* keys) {
-          store_.scatter(keys, n, places_, [&](std::size_t k) { return rule_.close(row_, k); });
-        });
+        const double reach = rule_.reach(scale * g);
+        if (!(reach * reach * inner.squares < far * far)) report(batch, visit, rows);
+        close_row(rows, scale * g);
       }
       rule_.finish(g);
       tally_.add(outcome, weight);
       if (rule_.sweep_due()) {
-        store_.sweep([this](const Cell& cell) { return rule_.settled(cell); },
-                     [this](const Cell& cell) { return rule_.dead(cell); });
+        store_.sweep([this](const Cell& cell) { return rule_.settled(cell); });
         rule_.begin_again();
+        store_.drop(dead);
       }
     }
   }
@@ -113,11 +108,15 @@ class RuleLearner final : public Learner {
     const double b = intercept(average);
     while (rows.next()) {
       const Real* x = rows.values();
+      const std::size_t n = rows.count();
       double dot = 0.0;
       rows.with_keys([&](const auto* keys) {
-        store_.gather(keys, rows.count(), rows, places, [&](std::size_t k, const Cell& cell) {
-          dot += (average ? rule_.average(cell) : rule_.weight(cell)) * static_cast<double>(x[k]);
-        });
+        const auto [later, fetched] = rows.template ahead<std::remove_cvref_t<decltype(*keys)>>(n);
+        store_.gather(keys, 0, n, later, fetched, places,
+                      [&](std::size_t k, const Four<Cell>& cells) {
+                        for (std::size_t i = 0; i < pack_size && k + i < n; ++i)
+                          dot += read(cells[i], average) * static_cast<double>(x[k + i]);
+                      });
       });
       const double p = row_scale(rows) * dot + b;
       if (!std::isfinite(p)) {
@@ -131,7 +130,9 @@ class RuleLearner final : public Learner {
   SparseWeights weights(bool average) const override {
     std::vector<std::pair<std::uint64_t, double>> found;
     store_.each([&](std::uint64_t key, const Cell& cell) {
-      const double w = average ? rule_.average(cell) : rule_.weight(cell);
+      const double w = read(cell, average);
+      if (!std::isfinite(w))
+        throw Divergence("the weight of feature " + std::to_string(key) + " is not finite");
       if (w != 0.0) found.emplace_back(key, w);
     });
     std::sort(found.begin(), found.end());
@@ -143,9 +144,7 @@ class RuleLearner final : public Learner {
 
   std::int64_t nonzeros(bool average) const override {
     std::int64_t count = 0;
-    store_.each([&](std::uint64_t, const Cell& cell) {
-      count += (average ? rule_.average(cell) : rule_.weight(cell)) != 0.0;
-    });
+    store_.each([&](std::uint64_t, const Cell& cell) { count += read(cell, average) != 0.0; });
     return count;
   }
 
@@ -202,6 +201,65 @@ class RuleLearner final : public Learner {
   }
 
  private:
+  // A step that moves weights further than this has diverged, long before a float overflows.
+  static constexpr double far = 1e15;
+
+  struct Inner {
+    double dot;      // sum of the opener's terms
+    double squares;  // ||x||^2
+  };
+
+  Inner open_row(Rows<Real>& rows) {
+    Inner inner{0.0, 0.0};
+    rule_.with_opener(row_, [&](auto open) {
+      rows.with_keys([&](const auto* keys) { inner = open_with(open, keys, rows); });
+    });
+    return inner;
+  }
+
+  // Sums over packs, blocks of 4096 coordinates added in double precision.
+  template <class Open, class Key>
+  Inner open_with(Open open, const Key* keys, Rows<Real>& rows) {
+    const Real* values = rows.values();
+    const std::size_t n = rows.count();
+    const auto [later, fetched] = rows.template ahead<Key>(n);
+    Inner inner{0.0, 0.0};
+    for (std::size_t from = 0; from < n; from += 4096) {
+      const std::size_t to = std::min(n, from + 4096);
+      Pack<Real> dot = Pack<Real>::all(0), squares = dot;
+      store_.gather(keys, from, to, later, fetched, places_,
+                    [&](std::size_t k, const Four<Cell>& cells) __attribute__((always_inline)) {
+                      const Pack<Real> x = values_at(values, k, to);
+                      dot += open(k, cells, x);
+                      squares += x * x;
+                    });
+      inner.dot += dot.total(), inner.squares += squares.total();
+    }
+    return inner;
+  }
+
+  void close_row(const Rows<Real>& rows, double g) {
+    const Real* values = rows.values();
+    const std::size_t n = rows.count();
+    rule_.with_closer(row_, g, [&](auto close) {
+      rows.with_keys([&](const auto* keys) {
+        store_.scatter(keys, n, places_,
+                       [&](std::size_t k, Four<Cell>& cells) __attribute__((always_inline)) {
+                         close(k, values_at(values, k, n), cells);
+                       });
+      });
+    });
+  }
+
+  [[gnu::always_inline]] static Pack<Real> values_at(const Real* values, std::size_t k,
+                                                     std::size_t n) {
+    return k + pack_size <= n ? Pack<Real>::load(values + k) : Pack<Real>::load(values + k, n - k);
+  }
+
+  double read(const Cell& cell, bool average) const {
+    return average ? rule_.average(cell) : rule_.weight(cell);
+  }
+
   // clipped_square looks at x / sqrt(|x|_0).
   double row_scale(const Rows<Real>& rows) const {
     if (!loss_.normalises()) return 1.0;
@@ -210,17 +268,21 @@ class RuleLearner final : public Learner {
   }
 
   // A prediction or a weight is not finite: the row's fault, or the rate's.
-  [[noreturn]] void report(const Batch& batch, const Visit& visit, const Rows<Real>& culprit) const {
+  [[noreturn]] void report(const Batch& batch, const Visit& visit,
+                           const Rows<Real>& culprit) const {
     culprit.check_values();
     double largest = 0.0;
     Rows<Real> rows(batch, visit, store_.width());
     while (rows.next()) {
-      largest = std::max(largest, row_scale(rows) * row_scale(rows) * rows.squared_norm());
+      double squares = 0.0;
+      for (std::size_t k = 0; k < rows.count(); ++k)
+        squares += static_cast<double>(rows.values()[k]) * static_cast<double>(rows.values()[k]);
+      largest = std::max(largest, row_scale(rows) * row_scale(rows) * squares);
       if (rows.row() == culprit.row()) break;
     }
     const double safe = 1.0 / (std::max(loss_.curvature(), 1e-3) * std::max(largest, 1e-300));
-    throw Divergence("the weights diverged at step " + std::to_string(tally_.rows() + 1) + ", row " +
-                     std::to_string(culprit.row()) + ": " + rule_.advice(safe));
+    throw Divergence("the weights diverged at step " + std::to_string(tally_.rows() + 1) +
+                     ", row " + std::to_string(culprit.row()) + ": " + rule_.advice(safe));
   }
 
   Loss loss_;

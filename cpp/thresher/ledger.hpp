@@ -46,6 +46,7 @@ class Ledger {
   std::uint32_t now() const { return static_cast<std::uint32_t>(Q_.size() - 1); }
   double Q() const { return Q_.back(); }
   double Q(std::uint64_t e) const { return Q_[e]; }
+  const double* Qs() const { return Q_.data(); }
   double B() const { return B_now_; }
   double B(std::uint64_t e) const { return with_l2_ ? B_[e] : 1.0; }
   double F() const { return F_; }

@@ -13,8 +13,8 @@
 namespace thresher {
 
 struct Outcome {
-  double value;         // the loss is value + ln(factor)
-  double slope;         // d loss / d p
+  double value;  // the loss is value + ln(factor)
+  double slope;  // d loss / d p
   double factor = 1.0;
 };
 
@@ -23,9 +23,10 @@ class Loss {
   Loss(const std::string& name, double epsilon, double quantile)
       : kind_(kind_of(name)), epsilon_(epsilon), quantile_(quantile) {}
 
-  Outcome operator()(double p, double y) const {
+  [[gnu::always_inline]] Outcome operator()(double p, double y) const {
     switch (kind_) {
-      case Kind::logistic: {  // ln(1 + exp(-py)); only exp of a negative number is taken
+      case Kind::
+          logistic: {  // ln(1 + exp(-py)); only exp of a negative number is taken
         const double margin = p * y;
         const double e = std::exp(-std::fabs(margin));
         return {std::max(0.0, -margin), -y * (margin > 0 ? e : 1.0) / (1.0 + e), 1.0 + e};
@@ -92,8 +93,17 @@ class Loss {
 
  private:
   enum class Kind {
-    logistic, hinge, squared_hinge, squared, square, clipped_square, absolute, huber,
-    epsilon_insensitive, quantile, poisson
+    logistic,
+    hinge,
+    squared_hinge,
+    squared,
+    square,
+    clipped_square,
+    absolute,
+    huber,
+    epsilon_insensitive,
+    quantile,
+    poisson
   };
 
   static Kind kind_of(const std::string& name) {

@@ -25,8 +25,9 @@ template <class Real>
 std::unique_ptr<Learner> with_dtype(const std::string& rule, const std::string& store,
                                     std::uint64_t width, const Params& params) {
   if (rule == "truncated_gradient")
-    return params.flag("average") ? with_store<TruncatedGradient<Real, true>>(store, width, params)
-                                  : with_store<TruncatedGradient<Real, false>>(store, width, params);
+    return params.flag("average")
+               ? with_store<TruncatedGradient<Real, true>>(store, width, params)
+               : with_store<TruncatedGradient<Real, false>>(store, width, params);
   if (rule == "averaged_sgd")
     return params.flag("center") ? with_store<AveragedSGD<Real, true>>(store, width, params)
                                  : with_store<AveragedSGD<Real, false>>(store, width, params);

@@ -3,8 +3,8 @@
 // A row whose keys strictly increase is used where it lies. Any other row is merged first: repeated
 // keys add up (a learner stages a row's cells, so the second update of a cell would erase the first).
 //
-// While a row is staged the cells of the keys `distance` nonzeros further on are prefetched, across row ends: next_keys()
-// hands out those keys in runs. Measured: up to 2x where the weights do not fit the cache.
+// While a row is staged the cells of the keys `distance` nonzeros further on are prefetched, across row ends: see
+// ahead(). Measured: up to 2x where the weights do not fit the cache.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,15 @@ class Rows {
   // Keys are in [0, width), or any 64-bit number where width is 0.
   Rows(const Batch& batch, const Visit& visit, std::uint64_t width)
       : batch_(batch), visit_(visit), width_(width), position_(visit.first - 1) {
+    // Which alternative a batch holds is asked here, once, and not for every row.
+    if (const auto* p = std::get_if<const std::int32_t*>(&batch.starts)) starts_32_ = *p;
+    if (const auto* p = std::get_if<const std::int64_t*>(&batch.starts)) starts_64_ = *p;
+    if (const auto* p = std::get_if<const std::int32_t*>(&batch.keys)) all_32_ = *p;
+    if (const auto* p = std::get_if<const std::int64_t*>(&batch.keys)) all_64_ = *p;
+    if (const auto* p = std::get_if<const Real*>(&batch.values)) same_ = *p;
     const auto count = static_cast<std::size_t>(batch_.columns);
     if (is_dense()) {
-      if (width_ && count > width_) throw DataError(0, too_wide(count - 1));
+      if (width_ && count > width_) throw DataError(0, outside(batch.columns - 1));
       keys32_.resize(count), values_.resize(count);
     } else {
       start_ahead();
@@ -43,7 +49,8 @@ class Rows {
     } else {
       begin_ = start(row_);
       count_ = static_cast<std::size_t>(start(row_ + 1) - begin_);
-      std::visit([this](auto keys) { stage_sparse(keys); }, batch_.keys);
+      if (all_32_) stage_sparse(all_32_ + begin_);
+      else stage_sparse(all_64_ + begin_);
     }
     return true;
   }
@@ -61,24 +68,19 @@ class Rows {
     else f(keys_64_);
   }
 
-  // The next run of at most `want` keys to prefetch; at the end of the batch, the row's own keys.
+  // Takes the next n keys from a cursor that runs `distance` nonzeros ahead of the rows, and returns
+  // as many of them as lie together: those the caller prefetches while it walks through the row.
+  // The others, after a jump to another row, are not fetched early.
   template <class Key>
-  const Key* next_keys(std::size_t want, std::size_t& got) {
-    if constexpr (std::is_same_v<Key, std::int32_t>) {
-      if (staged_) return got = want, keys_32_;
-    } else {
-      if (staged_) return got = want, keys_64_;
-    }
-    while (ahead_ == ahead_end_) {
-      if (!visit_.order || ahead_position_ + 1 >= visit_.last) {
-        got = want;
-        return std::get<const Key*>(batch_.keys) + begin_;
-      }
-      enter_ahead(ahead_position_ + 1);
-    }
-    const Key* run = std::get<const Key*>(batch_.keys) + ahead_;
-    got = std::min(want, static_cast<std::size_t>(ahead_end_ - ahead_));
-    ahead_ += static_cast<std::int64_t>(got);
+  std::pair<const Key*, std::size_t> ahead(std::size_t n) {
+    const Key* from = nullptr;
+    if constexpr (std::is_same_v<Key, std::int32_t>) from = all_32_;
+    else from = all_64_;
+    if (!from) return {nullptr, 0};
+    const auto wanted = static_cast<std::int64_t>(n);
+    const std::pair run(from + ahead_,
+                        static_cast<std::size_t>(std::min(wanted, ahead_end_ - ahead_)));
+    skip_ahead(wanted);
     return run;
   }
 
@@ -88,20 +90,15 @@ class Rows {
         std::count_if(x_, x_ + count_, [](Real v) { return v != Real(0); }));
   }
 
-  double squared_norm() const {
-    double sum = 0.0;
-    for (std::size_t k = 0; k < count_; ++k) sum += static_cast<double>(x_[k]) * static_cast<double>(x_[k]);
-    return sum;
-  }
-
   // Throws if a value of the row is not a finite number of type Real.
   void check_values() const {
     for (std::size_t k = 0; k < count_; ++k) {
       if (std::isfinite(x_[k])) continue;
       const std::int64_t key = keys_32_ ? keys_32_[k] : keys_64_[k];
-      throw DataError(row_, "the value of feature " + std::to_string(key) + " is " +
-                                (std::isnan(x_[k]) ? "NaN" : "inf or too large for the number type") +
-                                "; values must be finite");
+      throw DataError(row_,
+                      "the value of feature " + std::to_string(key) + " is " +
+                          (std::isnan(x_[k]) ? "NaN" : "inf or too large for the number type") +
+                          "; values must be finite");
     }
   }
 
@@ -109,14 +106,13 @@ class Rows {
   static constexpr std::int64_t distance = 128;  // nonzeros between a prefetch and its use
   static constexpr std::int64_t rows_early = 4;  // rows between prefetching a row and its cells
 
-  bool is_dense() const { return std::holds_alternative<std::monostate>(batch_.keys); }
+  bool is_dense() const { return !all_32_ && !all_64_; }
 
   std::int64_t start(std::int64_t row) const {
-    if (const auto* p = std::get_if<const std::int32_t*>(&batch_.starts)) return (*p)[row];
-    return std::get<const std::int64_t*>(batch_.starts)[row];
+    return starts_32_ ? starts_32_[row] : starts_64_[row];
   }
 
-  std::string too_wide(std::size_t key) const {
+  std::string outside(std::int64_t key) const {
     return "feature number " + std::to_string(key) + " is outside 0.." + std::to_string(width_ - 1);
   }
 
@@ -126,7 +122,8 @@ class Rows {
           const auto columns = static_cast<std::size_t>(batch_.columns);
           const auto* x = values + static_cast<std::size_t>(row_) * columns;
           std::size_t n = 0;
-          for (std::size_t j = 0; j < columns; ++j) {  // free of branches: always write, keep if nonzero
+          for (std::size_t j = 0; j < columns;
+               ++j) {  // free of branches: always write, keep if nonzero
             keys32_[n] = static_cast<std::int32_t>(j);
             values_[n] = static_cast<Real>(x[j]);
             n += x[j] != 0;
@@ -137,14 +134,12 @@ class Rows {
     keys_32_ = keys32_.data(), keys_64_ = nullptr, x_ = values_.data(), staged_ = true;
   }
 
-  void stage_sparse(std::monostate) {}
-
   template <class Key>
-  void stage_sparse(const Key* all) {
-    const Key* keys = all + begin_;
-    bool increasing = true;
-    for (std::size_t k = 1; k < count_; ++k) increasing &= keys[k - 1] < keys[k];
-    std::visit([this](auto values) { stage_values(values + begin_); }, batch_.values);
+  void stage_sparse(const Key* keys) {
+    Key increasing = -1;  // all bits set while it holds; as wide as a key, so that it vectorises
+    for (std::size_t k = 1; k < count_; ++k) increasing &= -static_cast<Key>(keys[k - 1] < keys[k]);
+    if (same_) x_ = same_ + begin_;
+    else std::visit([this](auto values) { convert_values(values + begin_); }, batch_.values);
     staged_ = false;
     set_keys(keys);
     if (!increasing) {
@@ -158,18 +153,16 @@ class Rows {
   void set_keys(const std::int32_t* keys) { keys_32_ = keys, keys_64_ = nullptr; }
   void set_keys(const std::int64_t* keys) { keys_32_ = nullptr, keys_64_ = keys; }
 
-  void stage_values(const Real* values) { x_ = values; }
   template <class Value>
-  void stage_values(const Value* values) {
+  void convert_values(const Value* values) {
     if (values_.size() < count_) values_.resize(count_);
     for (std::size_t k = 0; k < count_; ++k) values_[k] = static_cast<Real>(values[k]);
     x_ = values_.data();
   }
 
   void check_key(std::int64_t key) const {
-    if (key < 0 || static_cast<std::uint64_t>(key) >= width_)
-      throw DataError(row_, "feature number " + std::to_string(key) + " is outside 0.." +
-                                std::to_string(width_ - 1));
+    if (static_cast<std::uint64_t>(key) >= width_) [[unlikely]]  // a negative key is huge here
+      throw DataError(row_, outside(key));
   }
 
   // Adds up repeated keys, each staying where it first stood. A small open-addressing table maps a key
@@ -184,8 +177,10 @@ class Rows {
     merged.clear();
     for (std::size_t k = 0; k < count_; ++k) {
       if (width_) check_key(static_cast<std::int64_t>(keys[k]));
-      std::size_t slot = (static_cast<std::uint64_t>(keys[k]) * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1);
-      while (places_[slot] != 0 && merged[places_[slot] - 1] != keys[k]) slot = (slot + 1) & (capacity - 1);
+      std::size_t slot =
+          (static_cast<std::uint64_t>(keys[k]) * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1);
+      while (places_[slot] != 0 && merged[places_[slot] - 1] != keys[k])
+        slot = (slot + 1) & (capacity - 1);
       if (places_[slot] == 0) {
         merged.push_back(keys[k]);
         merged_values_.push_back(x_[k]);
@@ -206,29 +201,27 @@ class Rows {
     else return keys64_;
   }
 
-  // The cursor of next_keys(). In the order in which rows lie, all keys are one run.
+  // The cursor of ahead(). In the order in which rows lie, all keys are one run.
   void start_ahead() {
     if (visit_.first >= visit_.last) return;
     if (visit_.order) {
-      for (std::int64_t p = visit_.first; p < std::min(visit_.last, visit_.first + 2 * rows_early); ++p) fetch_row(p);
+      for (std::int64_t p = visit_.first; p < std::min(visit_.last, visit_.first + 2 * rows_early);
+           ++p)
+        fetch_row(p);
       enter_ahead(visit_.first);
-      skip_ahead();
+      skip_ahead(distance);
     } else {
       ahead_end_ = start(visit_.last);
       ahead_ = std::min(start(visit_.first) + distance, ahead_end_);
     }
   }
 
-  void skip_ahead() {
-    std::int64_t left = distance;
-    while (left > 0) {
-      const std::int64_t taken = std::min(left, ahead_end_ - ahead_);
-      ahead_ += taken, left -= taken;
-      if (left > 0) {
-        if (ahead_position_ + 1 >= visit_.last) return;
-        enter_ahead(ahead_position_ + 1);
-      }
+  void skip_ahead(std::int64_t n) {
+    while (n > ahead_end_ - ahead_ && visit_.order && ahead_position_ + 1 < visit_.last) {
+      n -= ahead_end_ - ahead_;
+      enter_ahead(ahead_position_ + 1);
     }
+    ahead_ += std::min(n, ahead_end_ - ahead_);
   }
 
   void enter_ahead(std::int64_t position) {
@@ -242,13 +235,15 @@ class Rows {
   void fetch_row(std::int64_t position) const {
     if (position + rows_early < visit_.last) {
       const std::int64_t later = visit_.row(position + rows_early);
-      std::visit([later](auto p) { if constexpr (!std::is_same_v<decltype(p), std::monostate>) __builtin_prefetch(p + later); }, batch_.starts);
+      if (starts_32_) __builtin_prefetch(starts_32_ + later);
+      else __builtin_prefetch(starts_64_ + later);
       if (batch_.labels) __builtin_prefetch(batch_.labels + later);
     }
     if (position >= visit_.last) return;
     const std::int64_t from = start(visit_.row(position)), to = start(visit_.row(position) + 1);
-    std::visit([=](auto p) { if constexpr (!std::is_same_v<decltype(p), std::monostate>) fetch(p + from, p + to); }, batch_.keys);
-    std::visit([=](auto p) { fetch(p + from, p + to); }, batch_.values);
+    if (all_32_) fetch(all_32_ + from, all_32_ + to);
+    else fetch(all_64_ + from, all_64_ + to);
+    std::visit([=](auto values) { fetch(values + from, values + to); }, batch_.values);
   }
 
   template <class T>
@@ -260,12 +255,15 @@ class Rows {
   const Batch& batch_;
   Visit visit_;
   std::uint64_t width_;
+  const std::int32_t *starts_32_ = nullptr, *all_32_ = nullptr;
+  const std::int64_t *starts_64_ = nullptr, *all_64_ = nullptr;
+  const Real* same_ = nullptr;  // the batch's values, where they are of type Real
   std::int64_t position_, row_ = 0, begin_ = 0;
   std::size_t count_ = 0;
   const std::int32_t* keys_32_ = nullptr;  // exactly one of the two is set
   const std::int64_t* keys_64_ = nullptr;
   const Real* x_ = nullptr;
-  bool staged_ = false;                    // keys are in a buffer of ours, not in the batch
+  bool staged_ = false;  // keys are in a buffer of ours, not in the batch
 
   std::int64_t ahead_ = 0, ahead_end_ = 0, ahead_position_ = 0;
 

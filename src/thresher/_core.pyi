@@ -109,7 +109,7 @@ class Learner:
         """Learning rate of the next step."""
 
     @property
-    def bytes(self) -> int:
+    def store_bytes(self) -> int:
         """Memory of the store."""
 
     def state(self) -> bytes: ...

@@ -14,6 +14,7 @@
 // step costs the nonzeros of x.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -21,7 +22,7 @@
 
 #include "../cell.hpp"
 #include "../error.hpp"
-#include "../sums.hpp"
+#include "../pack.hpp"
 #include "rule.hpp"
 
 namespace thresher {
@@ -31,19 +32,16 @@ class AveragedSGD {
  public:
   using Real = Real_;
 
-  struct Two {
-    Pair<Real, Real> vu;
-    bool operator==(const Two&) const = default;
-  };
-  struct Three {
+  struct WithMean {
     Pair<Real, Real> vu;
     Real xbar = 0;
-    bool operator==(const Three&) const = default;
+    bool operator==(const WithMean&) const = default;
   };
-  using Cell = std::conditional_t<Centred, Three, Two>;
+  using Cell = std::conditional_t<Centred, WithMean, Pair<Real, Real>>;
 
   struct Row {
     std::vector<Real> v, u, xbar;
+    Pack<Real> q;  // terms of xbar . x
     void resize(std::size_t n) {
       if (v.size() >= n) return;
       v.resize(n), u.resize(n);
@@ -56,44 +54,57 @@ class AveragedSGD {
 
   // ---- one row -------------------------------------------------------------------------------
 
-  void open(Row& row, std::size_t k, const Cell& cell) const {
-    row.v[k] = cell.vu.first();
-    row.u[k] = cell.vu.second();
-    if constexpr (Centred) row.xbar[k] = cell.xbar;
-  }
-
-  double forward(Row& row, const Real* x, std::size_t n) {
-    const double vx = dot(row.v.data(), x, n);
-    if constexpr (!Centred) return vx;
-    q_ = dot(row.xbar.data(), x, n);
-    return vx + (r_ - a_ * q_);
+  template <class Use>
+  void with_opener(Row& row, Use&& use) const {
+    row.q = Pack<Real>::all(0);
+    use([&row, v_row = row.v.data(), u_row = row.u.data()](
+            std::size_t k, const Four<Cell>& cells,
+            const Pack<Real>& x) __attribute__((always_inline)) {
+      if constexpr (Centred) {
+        const auto xbar = Pack<Real>::of([&](std::size_t i) { return cells[i].xbar; });
+        xbar.store(row.xbar.data() + k);
+        row.q += xbar * x;
+        Pack<Real>::of([&](std::size_t i) { return cells[i].vu.second(); }).store(u_row + k);
+        const auto v = Pack<Real>::of([&](std::size_t i) { return cells[i].vu.first(); });
+        v.store(v_row + k);
+        return v * x;
+      } else {
+        const Pack<Real> v = half<0>(cells);
+        v.store(v_row + k), half<1>(cells).store(u_row + k);
+        return v * x;
+      }
+    });
   }
 
   // p_1 = 0; later p = -(v.x + a) / (lambda (t - 1)), or -(v.x + r - a q) / (lambda (t - 1)).
-  double prediction(double dot) const {
+  double prediction(const Row& row, double vx) {
+    if constexpr (Centred) q_ = row.q.total();
     if (t_ == 0) return 0.0;
-    return -(Centred ? dot : dot + a_) / (lambda_ * static_cast<double>(t_));
+    return -(vx + (Centred ? r_ - a_ * q_ : a_)) / (lambda_ * static_cast<double>(t_));
   }
 
-  double backward(Row& row, double g, const Real* x, std::size_t n) {
-    Real *__restrict v = row.v.data(), *__restrict u = row.u.data();
-    const Real gv = static_cast<Real>(g), gu = static_cast<Real>(h_ * g);  // h is still h_{t-1}
-    for (std::size_t k = 0; k < n; ++k) {
-      v[k] += gv * x[k];
-      u[k] += gu * x[k];
-    }
-    return sum(v, n) + sum(u, n);
-  }
+  double reach(double g) const { return g * std::max(1.0, h_); }
 
-  Cell close(const Row& row, std::size_t k) const {
-    if constexpr (Centred) return {{row.v[k], row.u[k]}, row.xbar[k]};
-    else return {{row.v[k], row.u[k]}};
+  template <class Use>
+  void with_closer(const Row& row, double g, Use&& use) const {
+    use([&row, v_row = row.v.data(), u_row = row.u.data(),
+         gv = Pack<Real>::all(static_cast<Real>(g)),
+         gu = Pack<Real>::all(static_cast<Real>(h_ * g))](  // h is still h_{t-1}
+            std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
+      const Pack<Real> v = Pack<Real>::load(v_row + k) + gv * x;
+      const Pack<Real> u = Pack<Real>::load(u_row + k) + gu * x;
+      if constexpr (Centred) {
+        for (std::size_t i = 0; i < pack_size; ++i) cells[i] = {{v[i], u[i]}, row.xbar[k + i]};
+      } else {
+        zip(v, u, cells);
+      }
+    });
   }
 
   void finish(double g) {
     ++t_;
     const double t = static_cast<double>(t_);
-    if (fit_intercept_ || Centred) a_ += g;
+    if (fit_intercept_ || Centred) a_ += g;  // centring needs the sum even where b stays 0
     c_ += a_ / t;
     h_ += 1.0 / t;
     if constexpr (Centred) {
@@ -108,10 +119,12 @@ class AveragedSGD {
   // ---- what others may read ------------------------------------------------------------------
 
   double weight(const Cell& cell) const {
-    return scaled(static_cast<double>(cell.vu.first()) - a_ * xbar(cell));
+    const auto [v, u, xbar] = opened(cell);
+    return scaled(v - a_ * xbar);
   }
   double average(const Cell& cell) const {
-    return scaled(h_ * static_cast<double>(cell.vu.first()) - static_cast<double>(cell.vu.second()) - c_ * xbar(cell));
+    const auto [v, u, xbar] = opened(cell);
+    return scaled(h_ * v - u - c_ * xbar);
   }
   double intercept() const { return scaled(Centred ? r_ : a_); }
   double average_intercept() const { return scaled(Centred ? s_ : c_); }
@@ -142,11 +155,16 @@ class AveragedSGD {
   }
 
  private:
-  static double xbar(const Cell& cell) {
-    if constexpr (Centred) return static_cast<double>(cell.xbar);
-    else return 0.0;
+  struct Opened {
+    double v, u, xbar;
+  };
+  static Opened opened(const Cell& cell) {
+    if constexpr (Centred) return {cell.vu.first(), cell.vu.second(), cell.xbar};
+    else return {cell.first(), cell.second(), 0.0};
   }
-  double scaled(double sum) const { return t_ == 0 ? 0.0 : -sum / (lambda_ * static_cast<double>(t_)); }
+  double scaled(double sum) const {
+    return t_ == 0 ? 0.0 : -sum / (lambda_ * static_cast<double>(t_));
+  }
 
   double lambda_;
   bool fit_intercept_;
@@ -154,7 +172,7 @@ class AveragedSGD {
   double a_ = 0.0, c_ = 0.0, h_ = 0.0;
   double z_ = 0.0, r_ = 0.0, s_ = 0.0;
   double theta_ = fit_intercept_ ? 1.0 : 0.0;  // without an intercept only xbar is left in it
-  double q_ = 0.0;  // of the current row
+  double q_ = 0.0;                             // of the current row
 };
 
 }  // namespace thresher

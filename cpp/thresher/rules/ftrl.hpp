@@ -9,15 +9,17 @@
 // intercept is a coordinate with l1 = l2 = 0.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "../cell.hpp"
 #include "../error.hpp"
+#include "../pack.hpp"
 #include "../shrink.hpp"
-#include "../sums.hpp"
 #include "rule.hpp"
 
 namespace thresher {
@@ -27,10 +29,7 @@ class FTRL {
  public:
   using Real = Real_;
 
-  struct Cell {
-    Pair<Real, Real> zn;
-    bool operator==(const Cell&) const = default;
-  };
+  using Cell = Pair<Real, Real>;  // z, n
 
   struct Row {
     std::vector<Real> z, n, w;
@@ -49,35 +48,33 @@ class FTRL {
 
   // ---- one row -------------------------------------------------------------------------------
 
-  void open(Row& row, std::size_t k, const Cell& cell) const {
-    row.z[k] = cell.zn.first();
-    row.n[k] = cell.zn.second();
+  template <class Use>
+  void with_opener(Row& row, Use&& use) const {
+    use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(),
+         l1 = Pack<Real>::all(l1_), a = Pack<Real>::all(inverse_alpha()),
+         c = Pack<Real>::all(-floor())](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x)
+            __attribute__((always_inline)) {
+              const Pack<Real> z = half<0>(cells), n = half<1>(cells);
+              const Pack<Real> w = soft(z, l1) / (c - sqrt(n) * a);
+              z.store(z_row + k), n.store(n_row + k), w.store(w_row + k);
+              return w * x;
+            });
   }
 
-  double forward(Row& row, const Real* x, std::size_t count) {
-    const Real *__restrict z = row.z.data(), *__restrict n = row.n.data();
-    Real* __restrict w = row.w.data();
-    const Real a = inverse_alpha(), c = static_cast<Real>(beta_ / alpha_) + l2_, l1 = l1_;
-    for (std::size_t k = 0; k < count; ++k) w[k] = weigh(z[k], n[k], l1, c, a);
-    return dot(w, x, count);
+  double prediction(const Row&, double dot) const { return dot + intercept(); }
+
+  double reach(double g) const { return g; }
+
+  template <class Use>
+  void with_closer(const Row& row, double slope, Use&& use) const {
+    use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(),
+         s = Pack<Real>::all(static_cast<Real>(slope)), a = Pack<Real>::all(inverse_alpha())](
+            std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
+      const Pack<Real> g = s * x, n = Pack<Real>::load(n_row + k), n_new = n + g * g;
+      const Pack<Real> sigma = (sqrt(n_new) - sqrt(n)) * a;
+      zip(Pack<Real>::load(z_row + k) + (g - sigma * Pack<Real>::load(w_row + k)), n_new, cells);
+    });
   }
-
-  double prediction(double dot) const { return dot + intercept(); }
-
-  double backward(Row& row, double slope, const Real* x, std::size_t count) {
-    Real *__restrict z = row.z.data(), *__restrict n = row.n.data();
-    const Real* __restrict w = row.w.data();
-    const Real a = inverse_alpha(), s = static_cast<Real>(slope);
-    for (std::size_t k = 0; k < count; ++k) {
-      const Real g = s * x[k], n_new = n[k] + g * g;
-      const Real sigma = (std::sqrt(n_new) - std::sqrt(n[k])) * a;
-      z[k] += g - sigma * w[k];
-      n[k] = n_new;
-    }
-    return sum(z, count) + sum(n, count);
-  }
-
-  Cell close(const Row& row, std::size_t k) const { return {{row.z[k], row.n[k]}}; }
 
   void finish(double g) {
     if (!fit_intercept_ || g == 0.0) return;
@@ -92,8 +89,7 @@ class FTRL {
   // ---- what others may read ------------------------------------------------------------------
 
   double weight(const Cell& cell) const {
-    return weigh(cell.zn.first(), cell.zn.second(), l1_, static_cast<Real>(beta_ / alpha_) + l2_,
-                 inverse_alpha());
+    return soft(cell.first(), l1_) / (-floor() - std::sqrt(cell.second()) * inverse_alpha());
   }
   double average(const Cell& cell) const { return weight(cell); }
   double intercept() const {
@@ -105,7 +101,9 @@ class FTRL {
     return "lower alpha; for these rows " + shown(safe) + " is safe";
   }
 
-  bool dead(const Cell& cell) const { return cell == Cell{}; }  // n remembers: a zero weight is not dead
+  bool dead(const Cell& cell) const {
+    return cell == Cell{};
+  }  // n remembers: a zero weight is not dead
   bool sweep_due() const { return false; }
   Cell settled(const Cell& cell) const { return cell; }
   void begin_again() {}
@@ -118,10 +116,9 @@ class FTRL {
  private:
   Real inverse_alpha() const { return static_cast<Real>(1.0 / alpha_); }
 
-  // c = beta / alpha + l2 and a = 1 / alpha; with |z| <= l1 the numerator is 0, whatever is below it.
-  static Real weigh(Real z, Real n, Real l1, Real c, Real a) {
-    const Real numerator = soft(z, l1), denominator = c + std::sqrt(n) * a;
-    return denominator > 0 ? -numerator / denominator : Real(0);
+  // What is below the fraction when n = 0. Never 0, so that a coordinate with z = n = 0 has weight 0.
+  Real floor() const {
+    return std::max(static_cast<Real>(beta_ / alpha_) + l2_, std::numeric_limits<Real>::min());
   }
 
   Real l1_, l2_;

@@ -1,16 +1,16 @@
 // What a rule is. A rule owns the state of one coordinate, its Cell (zero bytes mean: never seen),
 // and the clock all cells share. The learner (learner.hpp) takes it through a row so:
 //
-//   open(row, k, cell)        the cell of the row's k-th feature goes into the rule's staging arrays
-//   forward(row, x, n)        pays what is owed, and returns the inner product with x
-//   prediction(dot)           the raw prediction p
-//   backward(row, g, x, n)    the step, for the loss gradient g * x; a non-finite return is divergence
-//   close(row, k)             the new cell of the k-th feature
+//   with_opener(row, use)     calls use(open). open(k, cells, x) takes the cells of four features, k to
+//                             k + 3, and their values: it pays what is owed, keeps in `row` what the
+//                             step will need, and returns the four terms of the inner product
+//   prediction(row, dot)      the raw prediction p
+//   with_closer(row, g, use)  calls use(close). close(k, x, cells) makes the step for the loss gradient
+//                             g * x: the four new cells
 //   finish(g)                 the intercept steps, the clock ticks
 //
-// open, forward and close are the inner loops: open and close run once a coordinate between two
-// memory accesses and are inlined there; forward and backward are plain loops over arrays, which
-// compilers turn into SIMD. Where g = 0 only finish is called: no cell changes.
+// open and close are made once a row, for what the rule has to do in that row and no more, and are
+// inlined between the memory accesses of the store. Where g = 0 only finish is called: no cell changes.
 //
 // `weight` and `average` read a cell as it stands now, with everything paid, and write nothing: who
 // looks never changes what is seen (DESIGN 2, R-6.15).
@@ -22,6 +22,9 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "../pack.hpp"
 
 namespace thresher {
 
@@ -42,7 +45,8 @@ class Params {
   template <class Value>
   static const Value& at(const std::map<std::string, Value>& values, const std::string& name) {
     const auto found = values.find(name);
-    if (found == values.end()) throw std::invalid_argument("the parameter '" + name + "' is missing");
+    if (found == values.end())
+      throw std::invalid_argument("the parameter '" + name + "' is missing");
     return found->second;
   }
 
@@ -52,24 +56,29 @@ class Params {
 
 template <class R>
 concept Rule = requires(R rule, const R& fixed, typename R::Row& row, const typename R::Cell& cell,
-                        const typename R::Real* x, std::size_t n, double number) {
+                        std::size_t n, double number) {
   { row.resize(n) };
-  { fixed.open(row, n, cell) };
-  { rule.forward(row, x, n) } -> std::same_as<double>;
-  { fixed.prediction(number) } -> std::same_as<double>;
-  { rule.backward(row, number, x, n) } -> std::same_as<double>;
-  { fixed.close(row, n) } -> std::same_as<typename R::Cell>;
+  {
+    fixed.with_opener(row, [](const auto&) {})
+  };
+  { rule.prediction(row, number) } -> std::same_as<double>;
+  {
+    fixed.with_closer(row, number, [](const auto&) {})
+  };
   { rule.finish(number) };
+  {
+    fixed.reach(number)
+  } -> std::same_as<double>;  // how far a step for gradient g moves weights, over ||x||
   { rule.next_pass() };
   { fixed.weight(cell) } -> std::same_as<double>;
   { fixed.average(cell) } -> std::same_as<double>;
   { fixed.intercept() } -> std::same_as<double>;
   { fixed.average_intercept() } -> std::same_as<double>;
-  { fixed.dead(cell) } -> std::same_as<bool>;    // the cell may be forgotten
-  { fixed.sweep_due() } -> std::same_as<bool>;   // at steps fixed by the clock alone
+  { fixed.dead(cell) } -> std::same_as<bool>;   // the cell may be forgotten
+  { fixed.sweep_due() } -> std::same_as<bool>;  // at steps fixed by the clock alone
   { fixed.settled(cell) } -> std::same_as<typename R::Cell>;
-  { rule.begin_again() };                        // after a sweep: nothing is owed
-  { fixed.rate() } -> std::same_as<double>;      // of the step before, for the history
+  { rule.begin_again() };                    // after a sweep: nothing is owed
+  { fixed.rate() } -> std::same_as<double>;  // of the step before, for the history
   { fixed.advice(number) } -> std::same_as<std::string>;
 };
 

@@ -27,9 +27,9 @@
 #include "../cell.hpp"
 #include "../error.hpp"
 #include "../ledger.hpp"
+#include "../pack.hpp"
 #include "../rate.hpp"
 #include "../shrink.hpp"
-#include "../sums.hpp"
 #include "rule.hpp"
 
 namespace thresher {
@@ -42,23 +42,20 @@ class TruncatedGradient {
   using Real = Real_;
   using Stamp = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
 
-  struct Plain {
-    Pair<Real, Stamp> weight;  // w_j, and the last event it has paid
-    bool operator==(const Plain&) const = default;
-  };
+  using Weight = Pair<Real, Stamp>;  // w_j, and the last event it has paid
   struct Summed {
-    Pair<Real, Stamp> weight;
+    Weight weight;
     double sum = 0.0;  // of the iterates so far, less account(w_j): see account()
     bool operator==(const Summed&) const = default;
   };
-  using Cell = std::conditional_t<Averaged, Summed, Plain>;
+  using Cell = std::conditional_t<Averaged, Summed, Weight>;
 
   struct Row {
-    std::vector<Real> w, owed;
+    std::vector<Real> w;
     std::vector<double> sum;
     void resize(std::size_t n) {
       if (w.size() >= n) return;
-      w.resize(n), owed.resize(n);
+      w.resize(n);
       if (Averaged) sum.resize(n);
     }
   };
@@ -72,7 +69,8 @@ class TruncatedGradient {
         theta_(params.number("ceiling")),
         l2_(params.number("l2")),
         fit_intercept_(params.flag("fit_intercept")),
-        ledger_(l2_ > 0, Averaged, static_cast<std::size_t>(params.number("sweep_events", 1 << 20))),
+        ledger_(l2_ > 0, Averaged,
+                static_cast<std::size_t>(params.number("sweep_events", 1 << 20))),
         shrinks_(shrink_ == Shrink::round || g_ > 0 || l2_ > 0),
         plain_l1_(!Averaged && shrink_ == Shrink::truncate && l2_ == 0 && std::isinf(theta_)),
         eta_(rate_(1)),
@@ -82,49 +80,64 @@ class TruncatedGradient {
 
   // ---- one row -------------------------------------------------------------------------------
 
-  void open(Row& row, std::size_t k, const Cell& cell) const {
-    const Real w = cell.weight.first();
-    const Stamp e = cell.weight.second();
-    if (plain_l1_) {  // the same for every cell of every row: the branch is free
-      row.w[k] = w;
-      row.owed[k] = static_cast<Real>(ledger_.Q() - ledger_.Q(e));
-    } else {
-      const Settled now = settle(w, e);
-      row.w[k] = static_cast<Real>(now.weight);
-      row.owed[k] = 0;
-      if constexpr (Averaged) row.sum[k] = cell.sum + now.account;
+  template <class Use>
+  void with_opener(Row& row, Use&& use) const {
+    if (plain_l1_) {  // soft threshold by the difference of two sums: all in registers
+      if constexpr (!Averaged)
+        use([w_row = row.w.data(), Q = ledger_.Qs(), Q_now = ledger_.Q()](
+                std::size_t k, const Four<Cell>& cells,
+                const Pack<Real>& x) __attribute__((always_inline)) {
+          const auto owed = Pack<Real>::of([&](std::size_t i) __attribute__((always_inline)) {
+            return static_cast<Real>(Q_now - Q[cells[i].second()]);
+          });
+          const Pack<Real> w = soft(half<0>(cells), owed);
+          w.store(w_row + k);
+          return w * x;
+        });
+      return;
     }
+    use([this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
+      for (std::size_t i = 0; i < pack_size; ++i) {
+        const auto [w, e] = opened(cells[i]);
+        const Settled now = settle(w, e);
+        row.w[k + i] = static_cast<Real>(now.weight);
+        if constexpr (Averaged) row.sum[k + i] = cells[i].sum + now.account;
+      }
+      return Pack<Real>::load(row.w.data() + k) * x;
+    });
   }
 
-  double forward(Row& row, const Real* x, std::size_t n) {
-    Real* __restrict w = row.w.data();
-    const Real* __restrict owed = row.owed.data();
-    for (std::size_t k = 0; k < n; ++k) w[k] = soft(w[k], owed[k]);
-    return dot(w, x, n);
-  }
+  double prediction(const Row&, double dot) const { return dot + bias_; }
 
-  double prediction(double dot) const { return dot + bias_; }
+  double reach(double g) const { return eta_ * g; }
 
-  double backward(Row& row, double g, const Real* x, std::size_t n) {
-    const Real step = static_cast<Real>(-eta_ * g);
-    Real* __restrict w = row.w.data();
-    if (shrinks_before_step()) {
-      const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
-      for (std::size_t k = 0; k < n; ++k) w[k] = (w[k] - std::copysign(w[k] != 0 ? a : Real(0), w[k])) * b;
+  template <class Use>
+  void with_closer(const Row& row, double g, Use&& use) const {
+    const auto step = Pack<Real>::all(static_cast<Real>(-eta_ * g));
+    if (!Averaged && !shrinks_before_step()) {
+      if constexpr (!Averaged)
+        use([w_row = row.w.data(), step,
+             stamps = Pack<Stamp>::all(static_cast<Stamp>(ledger_.now()))](
+                std::size_t k, const Pack<Real>& x, Four<Cell>& cells)
+                __attribute__((always_inline)) {
+                  zip(Pack<Real>::load(w_row + k) + step * x, stamps, cells);
+                });
+      return;
     }
-    for (std::size_t k = 0; k < n; ++k) w[k] += step * x[k];
-    return sum(w, n) + (fit_intercept_ ? eta_ * g : 0.0);
-  }
-
-  Cell close(const Row& row, std::size_t k) const {
-    const bool paid_ahead = shrinks_before_step();
-    const Pair<Real, Stamp> weight(row.w[k], static_cast<Stamp>(ledger_.now() + paid_ahead));
-    if constexpr (Averaged) {
-      const double B = paid_ahead ? ledger_.B() * factor() : ledger_.B();
-      return {weight, row.sum[k] - account(row.w[k], B)};
-    } else {
-      return {weight};
-    }
+    const bool shrinks = shrinks_before_step();
+    const Stamp stamp = static_cast<Stamp>(ledger_.now() + shrinks);
+    const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
+    const double B = shrinks ? ledger_.B() * factor() : ledger_.B();
+    use([=, this, &row](std::size_t k, const Pack<Real>& x, Four<Cell>& cells) {
+      const Pack<Real> move = step * x;
+      for (std::size_t i = 0; i < pack_size; ++i) {
+        Real w = row.w[k + i];
+        if (shrinks && w != 0) w = (w - std::copysign(a, w)) * b;
+        w += move[i];
+        if constexpr (Averaged) cells[i] = {{w, stamp}, row.sum[k + i] - account(w, B)};
+        else cells[i] = {w, stamp};
+      }
+    });
   }
 
   void finish(double g) {
@@ -147,15 +160,14 @@ class TruncatedGradient {
   // ---- what others may read ------------------------------------------------------------------
 
   double weight(const Cell& cell) const {
-    const Real w = cell.weight.first();
-    const Stamp e = cell.weight.second();
+    const auto [w, e] = opened(cell);
     if (plain_l1_) return soft(w, static_cast<Real>(ledger_.Q() - ledger_.Q(e)));
     return static_cast<Real>(settle(w, e).weight);
   }
 
   double average(const Cell& cell) const {
     if constexpr (Averaged) {
-      return t_ == 0 ? 0.0 : (cell.sum + settle(cell.weight.first(), cell.weight.second()).account) / static_cast<double>(t_);
+      return t_ == 0 ? 0.0 : sum_of_iterates(cell) / static_cast<double>(t_);
     } else {
       return weight(cell);
     }
@@ -168,7 +180,9 @@ class TruncatedGradient {
 
   double rate() const { return eta_; }
 
-  std::string advice(double safe) const { return "lower eta0; for these rows " + shown(safe) + " is safe"; }
+  std::string advice(double safe) const {
+    return "lower eta0; for these rows " + shown(safe) + " is safe";
+  }
 
   bool dead(const Cell& cell) const {
     if (weight(cell) != 0.0) return false;
@@ -182,21 +196,18 @@ class TruncatedGradient {
 
   // The cell with everything paid, stamped for a ledger that begins again.
   Cell settled(const Cell& cell) const {
-    const Pair<Real, Stamp> paid(static_cast<Real>(weight(cell)), 0);
-    if constexpr (Averaged) {
-      return {paid, cell.sum + settle(cell.weight.first(), cell.weight.second()).account};
-    } else {
-      return {paid};
-    }
+    const Weight paid(static_cast<Real>(weight(cell)), 0);
+    if constexpr (Averaged) return {paid, sum_of_iterates(cell)};
+    else return paid;
   }
 
   void begin_again() { ledger_.begin_again(); }
 
   // A cell whose weight is w now.
   Cell planted(double w) const {
-    const Pair<Real, Stamp> weight(static_cast<Real>(w), static_cast<Stamp>(ledger_.now()));
-    if constexpr (Averaged) return {weight, -account(w, ledger_.B())};
-    else return {weight};
+    const Weight weight(static_cast<Real>(w), static_cast<Stamp>(ledger_.now()));
+    if constexpr (Averaged) return {weight, -account(weight.first(), ledger_.B())};
+    else return weight;
   }
   void plant_intercept(double b) { bias_ = b; }
 
@@ -228,6 +239,15 @@ class TruncatedGradient {
     return shrink_ == Shrink::subgradient && shrinks_ && until_event_ == 1;
   }
 
+  static std::pair<Real, Stamp> opened(const Cell& cell) {
+    if constexpr (Averaged) return {cell.weight.first(), cell.weight.second()};
+    else return {cell.first(), cell.second()};
+  }
+
+  double sum_of_iterates(const Summed& cell) const {
+    return cell.sum + settle(cell.weight.first(), cell.weight.second()).account;
+  }
+
   struct Settled {
     double weight;   // now
     double account;  // its part of the sum of iterates, up to now; see account()
@@ -245,7 +265,7 @@ class TruncatedGradient {
   }
 
   // All events after e at once.
-  Settled settle(double v, std::uint64_t e) const {
+  [[gnu::noinline]] Settled settle(double v, std::uint64_t e) const {
     if (v == 0.0) return {0.0, 0.0};
     switch (shrink_) {
       case Shrink::truncate: return settle_truncate(v, e);
@@ -257,7 +277,8 @@ class TruncatedGradient {
 
   Settled settle_truncate(double v, std::uint64_t e) const {
     double z = std::fabs(v) / ledger_.B(e), sum = 0.0;
-    if (std::fabs(v) > theta_) {  // only l2 brings it down, until an event finds it at theta or below
+    if (std::fabs(v) >
+        theta_) {  // only l2 brings it down, until an event finds it at theta or below
       const auto& L = ledger_;
       const std::uint64_t first =
           l2_ > 0 ? L.first_event(e, [&](std::uint64_t i) { return z * L.B(i - 1) <= theta_; })
@@ -272,7 +293,8 @@ class TruncatedGradient {
       if (left > 0.0) {
         sum += z * ledger_.F() - ledger_.G();
       } else {
-        const auto death = ledger_.first_event(e, [&](std::uint64_t i) { return ledger_.Q(i) >= z; });
+        const auto death =
+            ledger_.first_event(e, [&](std::uint64_t i) { return ledger_.Q(i) >= z; });
         sum += z * ledger_.F_before(death) - ledger_.G_before(death);
       }
     }
@@ -305,10 +327,13 @@ class TruncatedGradient {
     }
     double sum = 0.0;
     for (std::uint64_t i = e + 1; i <= now; ++i) {
-      if constexpr (Averaged) sum += v * (ledger_.F_before(i) - (i > e + 1 ? ledger_.F_before(i - 1) : 0.0)) / ledger_.B(i - 1);
+      if constexpr (Averaged)
+        sum += v * (ledger_.F_before(i) - (i > e + 1 ? ledger_.F_before(i - 1) : 0.0)) /
+               ledger_.B(i - 1);
       v = (v - (v != 0 ? std::copysign(ledger_.amount(i), v) : 0.0)) * ledger_.factor(i);
     }
-    if constexpr (Averaged) sum += v * (ledger_.F() - (now > e ? ledger_.F_before(now) : 0.0)) / ledger_.B();
+    if constexpr (Averaged)
+      sum += v * (ledger_.F() - (now > e ? ledger_.F_before(now) : 0.0)) / ledger_.B();
     return {v, sum};
   }
 

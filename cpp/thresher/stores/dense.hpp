@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "../pack.hpp"
 #include "pages.hpp"
 
 namespace thresher {
@@ -24,25 +25,45 @@ class DenseStore {
   template <class Dead>
   void reserve(std::size_t, Dead&&) {}
 
-  // open(k, cell of keys[k]) for k = 0..n-1; `rows` names the keys to prefetch meanwhile.
-  template <class Key, class Rows, class Open>
-  void gather(const Key* keys, std::size_t n, Rows& rows, Places&, Open&& open) const {
+  // open(k, cells of keys[k..k+3]) for k = from, from + 4, ... below `to`; behind the last key the cells
+  // are fresh. later[k], for k < fetched, are keys to prefetch meanwhile.
+  template <class Key, class Open>
+  [[gnu::always_inline]] void gather(const Key* keys, std::size_t from, std::size_t to,
+                                     const Key* later, std::size_t fetched, Places&,
+                                     const Open& open) const {
     const Cell* cells = cells_.data();
-    for (std::size_t k = 0; k < n;) {
-      std::size_t run = 0;
-      const Key* later = rows.template next_keys<Key>(n - k, run);
-      for (const std::size_t end = k + run; k < end; ++k, ++later) {
-        __builtin_prefetch(cells + *later, 1);
-        open(k, cells[keys[k]]);
-      }
+    std::size_t k = from;
+    for (; k + pack_size <= to; k += pack_size) {
+      if (k + pack_size <= fetched) [[likely]]
+        for (std::size_t i = 0; i < pack_size; ++i) __builtin_prefetch(cells + later[k + i], 1);
+      open(k,
+           Four<Cell>{cells[keys[k]], cells[keys[k + 1]], cells[keys[k + 2]], cells[keys[k + 3]]});
+    }
+    if (k < to) {
+      Four<Cell> pack;
+      for (std::size_t i = 0; k + i < to; ++i) pack[i] = cells[keys[k + i]];
+      open(k, pack);
     }
   }
 
-  // The cell of keys[k] becomes close(k). The keys are distinct and were gathered just before.
+  // The cells of keys[k..k+3] become what close(k, pack) puts there. The keys are distinct and were
+  // gathered just before.
   template <class Key, class Close>
-  void scatter(const Key* keys, std::size_t n, const Places&, Close&& close) {
+  [[gnu::always_inline]] void scatter(const Key* keys, std::size_t n, const Places&,
+                                      const Close& close) {
     Cell* cells = cells_.data();
-    for (std::size_t k = 0; k < n; ++k) cells[keys[k]] = close(k);
+    std::size_t k = 0;
+    for (; k + pack_size <= n; k += pack_size) {
+      Four<Cell> pack;
+      close(k, pack);
+      cells[keys[k]] = pack.a, cells[keys[k + 1]] = pack.b;
+      cells[keys[k + 2]] = pack.c, cells[keys[k + 3]] = pack.d;
+    }
+    if (k < n) {
+      Four<Cell> pack;
+      close(k, pack);
+      for (std::size_t i = 0; k + i < n; ++i) cells[keys[k + i]] = pack[i];
+    }
   }
 
   void put(std::uint64_t key, const Cell& cell) {
@@ -58,11 +79,14 @@ class DenseStore {
   }
 
   // Every cell becomes settle(cell).
-  template <class Settle, class Dead>
-  void sweep(Settle&& settle, Dead&&) {
+  template <class Settle>
+  void sweep(Settle&& settle) {
     for (std::uint64_t key = 0; key < width(); ++key)
       if (!(cells_[key] == Cell{})) cells_[key] = settle(cells_[key]);
   }
+
+  template <class Dead>
+  void drop(Dead&&) {}
 
   void clear() { cells_ = ZeroedArray<Cell>(width()); }
 

@@ -2,7 +2,7 @@
 //
 // Open addressing with linear probing: key and cell lie side by side, so that a look-up touches one
 // cache line. Nothing is deleted one by one. When the table is full, the dead cells are left behind
-// while it is rebuilt, large enough for twice the living; a sweep does the same. Rebuilding reads cells and never changes a
+// while it is rebuilt, large enough for twice the living; after a sweep too. Rebuilding reads cells and never changes a
 // living one, so results do not depend on when it happens.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "../pack.hpp"
 #include "pages.hpp"
 
 namespace thresher {
@@ -34,28 +35,35 @@ class HashedStore {
   }
 
   // As in DenseStore. An absent key opens a fresh cell; it is inserted when it is closed.
-  template <class Key, class Rows, class Open>
-  void gather(const Key* keys, std::size_t n, Rows& rows, Places& places, Open&& open) const {
-    if (places.size() < n) places.resize(n);
-    for (std::size_t k = 0; k < n;) {
-      std::size_t run = 0;
-      const Key* later = rows.template next_keys<Key>(n - k, run);
-      for (const std::size_t end = k + run; k < end; ++k, ++later) {
-        __builtin_prefetch(slots_.data() + home(stored(*later)), 1);
-        const std::uint64_t wanted = stored(keys[k]);
+  template <class Key, class Open>
+  [[gnu::always_inline]] void gather(const Key* keys, std::size_t from, std::size_t to,
+                                     const Key* later, std::size_t fetched, Places& places,
+                                     const Open& open) const {
+    if (places.size() < to) places.resize(to);
+    for (std::size_t k = from; k < to; k += pack_size) {
+      Four<Cell> pack;
+      for (std::size_t i = 0; i < pack_size && k + i < to; ++i) {
+        if (k + i < fetched) __builtin_prefetch(slots_.data() + home(stored(later[k + i])), 1);
+        const std::uint64_t wanted = stored(keys[k + i]);
         const std::uint64_t place = probe(home(wanted), wanted);
-        places[k] = place;
-        open(k, slots_[place].key == wanted ? slots_[place].cell : Cell{});
+        places[k + i] = place;
+        if (slots_[place].key == wanted) pack[i] = slots_[place].cell;
       }
+      open(k, pack);
     }
   }
 
   template <class Key, class Close>
-  void scatter(const Key* keys, std::size_t n, const Places& places, Close&& close) {
-    for (std::size_t k = 0; k < n; ++k) {
-      const std::uint64_t wanted = stored(keys[k]);
-      // A key of the same row may have taken the empty place meanwhile: probe on from there.
-      put_at(probe(places[k], wanted), wanted, close(k));
+  [[gnu::always_inline]] void scatter(const Key* keys, std::size_t n, const Places& places,
+                                      const Close& close) {
+    for (std::size_t k = 0; k < n; k += pack_size) {
+      Four<Cell> pack;
+      close(k, pack);
+      for (std::size_t i = 0; i < pack_size && k + i < n; ++i) {
+        const std::uint64_t wanted = stored(keys[k + i]);
+        // A key of the same row may have taken the empty place meanwhile: probe on from there.
+        put_at(probe(places[k + i], wanted), wanted, pack[i]);
+      }
     }
   }
 
@@ -72,11 +80,15 @@ class HashedStore {
       if (taken(slots_, i)) f(original(slots_[i].key), slots_[i].cell);
   }
 
-  // Every cell becomes settle(cell); those that are dead then are dropped.
-  template <class Settle, class Dead>
-  void sweep(Settle&& settle, Dead&& dead) {
+  template <class Settle>
+  void sweep(Settle&& settle) {
     for (std::uint64_t i = 0; i < slots_.size(); ++i)
       if (taken(slots_, i)) slots_[i].cell = settle(slots_[i].cell);
+  }
+
+  // Forgets the dead cells and gives their memory back.
+  template <class Dead>
+  void drop(Dead&& dead) {
     rebuild(0, dead);
   }
 
