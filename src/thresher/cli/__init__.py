@@ -1,8 +1,5 @@
-"""The command line: parse, call the library, render."""
+"""The command line: parse, call the library, render. All printing is here."""
 
-from thresher._version import __version__
+from thresher.cli.app import main
 
-
-def main() -> None:
-    """Print the version."""
-    print(f"thresher {__version__}")
+__all__ = ["main"]

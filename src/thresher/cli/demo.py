@@ -1,0 +1,132 @@
+"""`thresher demo`: a stream with known truth."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from thresher import FTRLClassifier
+
+_PER_ROW = 30
+_CHUNK = 20_000
+
+
+@dataclass
+class Stream:
+    """Rows drawn as in text: the r-th most frequent of `features` features has frequency ~ 1/r.
+
+    Features that matter are among the frequent ones, but not the most frequent: each is in 0.5 % to
+    10 % of the rows. Their weights are +-2 to +-3; the label is drawn from the logistic model.
+    """
+
+    features: int
+    relevant: int
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        common = _PER_ROW / np.log(self.features + 1)  # expected count of the most frequent feature
+        low, high = int(common / 0.1) + 1, max(int(common / 0.005), self.relevant * 2)
+        ranks = self.rng.choice(np.arange(low, low + high), self.relevant, replace=False)
+        self.spread = 1 + 2 * int(self.rng.integers(self.features // 4, self.features // 2))
+        while np.gcd(self.spread, self.features) != 1:
+            self.spread += 2
+        self.truth = self._number(ranks)
+        self.weights = np.zeros(self.features)
+        signs = np.where(np.arange(self.relevant) % 2, 1.0, -1.0)
+        self.weights[self.truth] = signs * self.rng.uniform(2.0, 3.0, self.relevant)
+
+    def _number(self, rank: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the feature of a rank: ranks are spread over the whole space."""
+        return rank * self.spread % self.features
+
+    def rows(self, n: int) -> tuple[sp.csr_matrix, NDArray[np.int64], NDArray[np.float64]]:
+        """Draw n rows, their labels, and the true probabilities."""
+        u = self.rng.random(n * _PER_ROW)
+        ranks = np.exp(u * np.log(self.features + 1)).astype(np.int64) - 1
+        starts = np.arange(0, n * _PER_ROW + 1, _PER_ROW)
+        X = sp.csr_matrix(
+            (np.ones(n * _PER_ROW, np.float32), self._number(ranks), starts),
+            shape=(n, self.features),
+        )
+        X.sum_duplicates()
+        X.data[:] = 1.0
+        p = 1.0 / (1.0 + np.exp(-(X @ self.weights)))
+        return X, (self.rng.random(n) < p).astype(np.int64), p
+
+    def chunks(
+        self, examples: int
+    ) -> Iterator[tuple[sp.csr_matrix, NDArray[np.int64], NDArray[np.float64]]]:
+        """Draw rows until there were enough."""
+        for start in range(0, examples, _CHUNK):
+            yield self.rows(min(_CHUNK, examples - start))
+
+
+def run(examples: int, features: int, relevant: int, seed: int, quiet: bool) -> None:
+    """Train on the stream and print what was found."""
+    console = Console()
+    stream = Stream(features, relevant, np.random.default_rng(seed))
+    # l1 acts on the sum of gradients, in which chance alone reaches 0.5 sqrt(occurrences).
+    l1 = float(np.sqrt(examples))
+    clf = FTRLClassifier(l1=l1)
+    if not quiet:
+        console.print(
+            f"{examples:,} rows of about {_PER_ROW} features, out of {features:,}; "
+            f"{relevant} of them matter.\n"
+            f"FTRLClassifier(l1={l1:.0f}).partial_fit(...), one pass:"
+        )
+    seconds, shown = 0.0, 0
+    plain = not quiet and not sys.stdout.isatty()  # lines instead of a bar
+    with Progress(
+        TextColumn("{task.completed:>9,} rows"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("loss {task.fields[loss]:.4f}  nonzeros {task.fields[nonzeros]:,}"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=quiet or not sys.stdout.isatty(),
+    ) as progress:
+        bar = progress.add_task("", total=examples, loss=np.nan, nonzeros=0)
+        for X, y, _ in stream.chunks(examples):
+            began = time.perf_counter()
+            clf.partial_fit(X, y, classes=[0, 1])
+            seconds += time.perf_counter() - began
+            last = clf.history_[-1]
+            progress.update(bar, advance=X.shape[0], loss=last.loss, nonzeros=last.nonzeros)
+            if plain and last.examples > shown:
+                shown = last.examples
+                console.print(
+                    f"  {last.examples:>9,} rows  loss {last.loss:.4f}  nonzeros {last.nonzeros:,}",
+                    highlight=False,
+                )
+    _report(console, stream, clf, examples, seconds)
+
+
+def _report(
+    console: Console, stream: Stream, clf: FTRLClassifier, examples: int, seconds: float
+) -> None:
+    X, y, p = stream.rows(50_000)
+    error = float(np.mean(clf.predict(X) != y))
+    best = float(np.mean(np.minimum(p, 1 - p)))
+    found = set(clf.model_.indices.tolist())
+    truth = set(stream.truth.tolist())
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    table.add_row("relevant features found", f"{len(found & truth)} of {len(truth)}")
+    table.add_row("false ones", f"{len(found - truth)}")
+    table.add_row("nonzero weights", f"{clf.model_.nnz:,} of {stream.features:,}")
+    table.add_row(
+        "error on new rows", f"{100 * error:.2f} % (chance leaves {100 * best:.2f} % to anybody)"
+    )
+    table.add_row("learning", f"{examples / seconds:,.0f} rows a second, {seconds:.2f} s in all")
+    table.add_row("peak memory", f"{peak:,.0f} MiB")
+    console.print(table)

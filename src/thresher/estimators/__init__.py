@@ -1,0 +1,23 @@
+"""The scikit-learn face: one module for each family of rules, over one shared base."""
+
+from thresher.estimators.averaged import AveragedSGDClassifier, AveragedSGDRegressor
+from thresher.estimators.forward_backward import (
+    ForwardBackwardClassifier,
+    ForwardBackwardRegressor,
+)
+from thresher.estimators.ftrl import FTRLClassifier, FTRLRegressor
+from thresher.estimators.truncated_gradient import (
+    TruncatedGradientClassifier,
+    TruncatedGradientRegressor,
+)
+
+__all__ = [
+    "AveragedSGDClassifier",
+    "AveragedSGDRegressor",
+    "FTRLClassifier",
+    "FTRLRegressor",
+    "ForwardBackwardClassifier",
+    "ForwardBackwardRegressor",
+    "TruncatedGradientClassifier",
+    "TruncatedGradientRegressor",
+]

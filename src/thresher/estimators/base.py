@@ -1,0 +1,295 @@
+"""What all streaming estimators share: checking input, passes, early stopping, answers, state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from thresher import _core, rules
+from thresher.data import as_batch
+from thresher.errors import ParameterError
+from thresher.estimators.training import Run
+from thresher.model import Model, Progress
+
+_BLOCK = 2000  # rows of a block of shuffle="blocks"
+
+
+class StreamingEstimator(BaseEstimator):
+    """Base of all estimators that learn one row at a time.
+
+    A fitted estimator holds one core learner for each output: one for two classes or a regression,
+    else one for each class against the rest. What a learner owes is paid in every answer it gives.
+    """
+
+    _rule: ClassVar[str]
+    _task: ClassVar[rules.Task]
+
+    # what fit and partial_fit leave behind
+    history_: list[Progress]
+    n_iter_: int
+    _learners: list[_core.Learner]
+    _width: int
+    _sparse_coef: bool  # coef_ is asked for as CSR
+    _model: Model | None  # answers made so far, forgotten when learning goes on
+    _coef: Any
+
+    # ---- what the two tasks define -------------------------------------------------------------
+
+    def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
+        """Return the labels as each output's learner sees them."""
+        raise NotImplementedError  # pragma: no cover
+
+    def _row_weights(
+        self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        raise NotImplementedError  # pragma: no cover
+
+    # ---- fitting -------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
+        params = self._checked_params()
+        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        targets = self._targets(y)
+        evaluation = self._checked_eval_set(eval_set)
+        if self.warm_start and not self._is_new():
+            learners, history, passes = self._learners, self.history_, self.n_iter_
+            if len(learners) != len(targets) or self._width != X.shape[1]:
+                raise ParameterError(
+                    f"{type(self).__name__}: warm_start=True needs the features and classes of the "
+                    f"fit before"
+                )
+            for learner in learners:
+                learner.next_pass()
+        else:
+            learners, history, passes = self._new_learners(params, len(targets), X.shape[1]), [], 0
+            self._prepare(learners, X)
+        run = Run(self, learners, X, targets, weights, history)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        best, stale = np.inf, 0
+        for number, order in enumerate(self._orders(X.shape[0], rng)):
+            if number:
+                for learner in learners:
+                    learner.next_pass()
+            loss = run.one_pass(order, evaluation)
+            passes += 1
+            if run.stopped:
+                break
+            if self.tol is not None:
+                stale = 0 if loss < best - self.tol else stale + 1
+                best = min(best, loss)
+                if stale >= self.patience:
+                    break
+        self._learners, self.history_, self.n_iter_ = learners, run.history, passes
+        self._width, self._sparse_coef = X.shape[1], self.store == "hashed"
+        self._forget_answers()
+        return self
+
+    def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
+        params = self._checked_params()
+        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        targets = self._targets(y)
+        if self._is_new():
+            learners = self._new_learners(params, len(targets), X.shape[1])
+            self._prepare(learners, X, **prepare)
+            self._learners, self.history_, self.n_iter_ = learners, [], 0
+            self._width, self._sparse_coef = X.shape[1], self.store == "hashed"
+        self._forget_answers()
+        run = Run(self, self._learners, X, targets, weights, self.history_)
+        run.one_pass(None, None, record_end=False)
+        self.history_, self.n_iter_ = run.history, 1
+        return self
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave the estimator as it was if what is done inside fails."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _prepare(self, learners: Sequence[_core.Learner], X: Any) -> None:
+        """Give learners what they need before the first row."""
+
+    def _is_new(self) -> bool:
+        return not hasattr(self, "_learners")
+
+    def _checked_params(self) -> dict[str, Any]:
+        params: dict[str, Any] = self.get_params(deep=False)
+        rules.check(self._rule, self._task, params, type(self).__name__)
+        return params
+
+    def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+        if sample_weight is None:
+            return None
+        return np.ascontiguousarray(
+            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
+
+    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, list[NDArray[np.float64]]] | None:
+        if eval_set is None:
+            return None
+        if isinstance(eval_set, list) and len(eval_set) == 1:
+            eval_set = eval_set[0]
+        if not (isinstance(eval_set, tuple) and len(eval_set) == 2):
+            raise ParameterError(f"{type(self).__name__}: eval_set must be a pair (X, y)")
+        X, y = self._validated(eval_set[0], eval_set[1], reset=False)
+        return as_batch(X), self._targets(y)
+
+    def _validated(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+            y_numeric=self._task == "regressor",
+        )
+        return X, y
+
+    def _new_learners(self, params: dict[str, Any], count: int, width: int) -> list[_core.Learner]:
+        numbers, words = rules.core_parameters(self._rule, params)
+        core = rules.RULES[self._rule].core
+        try:
+            return [
+                _core.make_learner(core, self.store, self.dtype, width, numbers, words)
+                for _ in range(count)
+            ]
+        except MemoryError:
+            raise MemoryError(
+                f"{type(self).__name__}: no memory for {count} x {width} weights in a dense store; "
+                f"store='hashed' needs memory for the nonzero weights alone"
+            ) from None
+
+    def _orders(self, rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64] | None]:
+        """Yield the order of rows in each pass; None is the order in which they lie."""
+        once = rng.permutation(rows) if self.shuffle == "once" else None
+        for _ in range(self.passes):
+            if self.shuffle == "each":
+                yield rng.permutation(rows)
+            elif self.shuffle == "replace":
+                yield rng.integers(0, rows, rows)
+            elif self.shuffle == "blocks":
+                starts = rng.permutation(np.arange(0, rows, _BLOCK))
+                yield np.concatenate([s + rng.permutation(min(_BLOCK, rows - s)) for s in starts])
+            else:
+                yield once
+
+    # ---- answers -------------------------------------------------------------------------------
+
+    @property
+    def _average(self) -> bool:
+        return bool(getattr(self, "average", False))
+
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        """Return raw predictions, one column for each output."""
+        check_is_fitted(self, "_learners")
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+        )
+        batch = as_batch(X)
+        return np.column_stack(
+            [learner.predict(batch, self._average) for learner in self._learners]
+        )
+
+    @property
+    def model_(self) -> Model:
+        """The model as it stands now: sparse weights, and how they came about."""
+        check_is_fitted(self, "_learners")
+        if self._model is None:
+            found = [learner.weights(self._average) for learner in self._learners]
+            names = getattr(self, "feature_names_in_", None)
+            indices = np.concatenate([keys for keys, _ in found])
+            self._model = Model(
+                indptr=np.cumsum([0] + [len(keys) for keys, _ in found], dtype=np.int64),
+                indices=indices,
+                weights=np.concatenate([weights for _, weights in found]),
+                intercept=np.array([m.intercept(self._average) for m in self._learners]),
+                n_features=self._width,
+                classes=getattr(self, "classes_", None),
+                loss=self.loss,
+                parameters={"rule": self._rule, **self.get_params(deep=False)},
+                history=tuple(self.history_),
+                names=None
+                if names is None
+                else {int(i): str(names[int(i)]) for i in np.unique(indices)},
+            )
+        return self._model
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of shape (outputs, features): an array; CSR after sparsify() or when hashed."""
+        model = self.model_
+        if self._coef is None:
+            shape = (len(model.intercept), model.n_features)
+            if self._sparse_coef:
+                parts = (model.weights, model.indices.astype(np.int64), model.indptr)
+                self._coef = sp.csr_matrix(parts, shape=shape)
+            else:
+                self._coef = np.zeros(shape)
+                rows = np.repeat(np.arange(shape[0]), np.diff(model.indptr))
+                self._coef[rows, model.indices.astype(np.intp)] = model.weights
+        return self._coef
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """Intercepts of shape (outputs,)."""
+        return self.model_.intercept
+
+    def sparsify(self) -> Self:
+        """Make coef_ a CSR matrix from now on. Learning goes on as before."""
+        check_is_fitted(self, "_learners")
+        self._sparse_coef, self._coef = True, None
+        return self
+
+    def densify(self) -> Self:
+        """Make coef_ an array from now on. Learning goes on as before."""
+        check_is_fitted(self, "_learners")
+        self._sparse_coef, self._coef = False, None
+        return self
+
+    def _forget_answers(self) -> None:
+        self._model, self._coef = None, None
+
+    # ---- pickling ------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_learners" in state:
+            state["_learners"] = [learner.state() for learner in self._learners]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved = state.get("_learners")
+        super().__setstate__(state)
+        if saved is not None:
+            params = self.get_params(deep=False)
+            self._learners = self._new_learners(params, len(saved), self._width)
+            for learner, content in zip(self._learners, saved, strict=True):
+                learner.restore(content)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,68 @@
+"""Class docstrings whose list of parameters comes from the table of rules."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TypeVar
+
+from thresher import rules
+from thresher.estimators.base import StreamingEstimator
+
+E = TypeVar("E", bound=type[StreamingEstimator])
+
+ATTRIBUTES = """\
+Attributes
+----------
+model_ : thresher.Model
+    Sparse weights, names, history; `model_.top(20)`, `model_.save(path)`.
+coef_ : array of shape (outputs, features)
+    Weights; CSR after `sparsify()` or with store="hashed". Built when first asked for.
+intercept_ : array of shape (outputs,)
+history_ : list of thresher.Progress
+    Examples, mean progressive loss, nonzeros, rate and seconds, at every doubling of the number of
+    examples and after every pass.
+n_iter_ : int
+    Passes made.
+n_features_in_ : int
+feature_names_in_ : array
+    Where X has named columns."""
+
+
+def documented(cls: E) -> E:
+    """Fill the {parameters} and {attributes} of a class docstring from the table of rules."""
+    lines = ["Parameters", "----------"]
+    for name, parameter in rules.RULES[cls._rule].parameters.items():
+        if name == "class_weight" and cls._task == "regressor":
+            continue
+        default = parameter.default_for(cls._task)
+        symbol = f" The paper's {parameter.symbol}." if parameter.symbol else ""
+        lines.append(f"{name} : {_type(name, parameter, cls._task)}, default={default!r}")
+        lines += textwrap.wrap(
+            parameter.help + symbol, 92, initial_indent="    ", subsequent_indent="    "
+        )
+    attributes = ATTRIBUTES
+    if cls._task == "classifier":
+        attributes += "\nclasses_ : array\n    Labels."
+    assert cls.__doc__ is not None
+    fill = {
+        "parameters": "\n".join(lines),
+        "attributes": attributes,
+        "paper": rules.RULES[cls._rule].paper,
+    }
+    doc = cls.__doc__
+    for key, text in fill.items():
+        doc = doc.replace("{" + key + "}", textwrap.indent(text, "    ").lstrip())
+    cls.__doc__ = doc
+    return cls
+
+
+def _type(name: str, parameter: rules.Parameter, task: rules.Task) -> str:
+    if name == "loss":
+        losses = rules.CLASSIFIER_LOSSES if task == "classifier" else rules.REGRESSOR_LOSSES
+        return "{" + ", ".join(repr(loss) for loss in losses) + "}"
+    if parameter.kind == "choice":
+        return "{" + ", ".join(repr(choice) for choice in parameter.choices) + "}"
+    words = {"number": "float", "integer": "int", "flag": "bool", "object": "object"}[
+        parameter.kind
+    ]
+    return words + (" or None" if parameter.optional else "")

@@ -1,0 +1,157 @@
+"""Forward-backward splitting (FOBOS)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from thresher.estimators.documentation import documented
+from thresher.estimators.tasks import StreamingClassifier, StreamingRegressor
+from thresher.model import Progress
+
+
+@documented
+class ForwardBackwardClassifier(StreamingClassifier):
+    """Classification by forward-backward splitting (FOBOS): a gradient step, then a soft threshold.
+
+    The same as truncated gradient with a period of 1 and no ceiling, with the parameter in the
+    units of the lasso.
+
+    {parameters}
+
+    {attributes}
+
+    References
+    ----------
+    {paper}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import ForwardBackwardClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 100))
+    >>> y = X[:, 3] - X[:, 7] + rng.normal(size=2000) > 0
+    >>> clf = ForwardBackwardClassifier(l1=0.02, schedule="sqrt", random_state=0).fit(X, y)
+    >>> sorted(feature.name for feature in clf.model_.top(2))
+    [3, 7]
+    """
+
+    _rule: ClassVar[str] = "forward-backward"
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        l1: float = 1e-4,
+        l2: float = 0.0,
+        eta0: float = 0.5,
+        schedule: str = "constant",
+        power: float = 0.5,
+        decay: float = 1.0,
+        epsilon: float = 0.1,
+        quantile: float = 0.5,
+        passes: int = 5,
+        shuffle: str | bool = "each",
+        fit_intercept: bool = True,
+        store: str = "dense",
+        dtype: str = "float32",
+        tol: float | None = None,
+        patience: int = 2,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        callback: Callable[[Progress], Any] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.l1 = l1
+        self.l2 = l2
+        self.eta0 = eta0
+        self.schedule = schedule
+        self.power = power
+        self.decay = decay
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.passes = passes
+        self.shuffle = shuffle
+        self.fit_intercept = fit_intercept
+        self.store = store
+        self.dtype = dtype
+        self.tol = tol
+        self.patience = patience
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+
+
+@documented
+class ForwardBackwardRegressor(StreamingRegressor):
+    """Regression by forward-backward splitting (FOBOS): a gradient step, then a soft threshold.
+
+    See `ForwardBackwardClassifier` for the rule.
+
+    {parameters}
+
+    {attributes}
+
+    References
+    ----------
+    {paper}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import ForwardBackwardRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 50))
+    >>> y = 3.0 * X[:, 3] - 2.0 * X[:, 7] + 0.1 * rng.normal(size=2000)
+    >>> reg = ForwardBackwardRegressor(l1=0.1, eta0=0.05, schedule="sqrt", random_state=0)
+    >>> sorted(feature.name for feature in reg.fit(X, y).model_.top(2))
+    [3, 7]
+    """
+
+    _rule: ClassVar[str] = "forward-backward"
+
+    def __init__(
+        self,
+        *,
+        loss: str = "squared",
+        l1: float = 1e-4,
+        l2: float = 0.0,
+        eta0: float = 0.5,
+        schedule: str = "constant",
+        power: float = 0.5,
+        decay: float = 1.0,
+        epsilon: float = 0.1,
+        quantile: float = 0.5,
+        passes: int = 5,
+        shuffle: str | bool = "each",
+        fit_intercept: bool = True,
+        store: str = "dense",
+        dtype: str = "float32",
+        tol: float | None = None,
+        patience: int = 2,
+        warm_start: bool = False,
+        random_state: Any = None,
+        callback: Callable[[Progress], Any] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.l1 = l1
+        self.l2 = l2
+        self.eta0 = eta0
+        self.schedule = schedule
+        self.power = power
+        self.decay = decay
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.passes = passes
+        self.shuffle = shuffle
+        self.fit_intercept = fit_intercept
+        self.store = store
+        self.dtype = dtype
+        self.tol = tol
+        self.patience = patience
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback

@@ -1,0 +1,149 @@
+"""FTRL-Proximal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from thresher.estimators.documentation import documented
+from thresher.estimators.tasks import StreamingClassifier, StreamingRegressor
+from thresher.model import Progress
+
+
+@documented
+class FTRLClassifier(StreamingClassifier):
+    """Classification by FTRL-Proximal: a rate for each coordinate, and weights of exactly zero.
+
+    The choice for clicks and text: rare features keep a high rate, frequent ones settle, and a
+    weight whose evidence falls below l1 returns to zero.
+
+    {parameters}
+
+    {attributes}
+
+    References
+    ----------
+    {paper}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import FTRLClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 100))
+    >>> y = X[:, 3] - X[:, 7] + rng.normal(size=2000) > 0
+    >>> clf = FTRLClassifier(l1=30.0, random_state=0).fit(X, y)
+    >>> sorted(feature.name for feature in clf.model_.top(2))
+    [3, 7]
+    """
+
+    _rule: ClassVar[str] = "ftrl"
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        l1: float = 1.0,
+        l2: float = 0.0,
+        alpha: float = 0.1,
+        beta: float = 1.0,
+        epsilon: float = 0.1,
+        quantile: float = 0.5,
+        passes: int = 5,
+        shuffle: str | bool = "each",
+        fit_intercept: bool = True,
+        store: str = "dense",
+        dtype: str = "float32",
+        tol: float | None = None,
+        patience: int = 2,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        callback: Callable[[Progress], Any] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.l1 = l1
+        self.l2 = l2
+        self.alpha = alpha
+        self.beta = beta
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.passes = passes
+        self.shuffle = shuffle
+        self.fit_intercept = fit_intercept
+        self.store = store
+        self.dtype = dtype
+        self.tol = tol
+        self.patience = patience
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+
+
+@documented
+class FTRLRegressor(StreamingRegressor):
+    """Regression by FTRL-Proximal: a rate for each coordinate, and weights of exactly zero.
+
+    See `FTRLClassifier` for the rule.
+
+    {parameters}
+
+    {attributes}
+
+    References
+    ----------
+    {paper}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import FTRLRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 50))
+    >>> y = 3.0 * X[:, 3] - 2.0 * X[:, 7] + 0.1 * rng.normal(size=2000)
+    >>> reg = FTRLRegressor(l1=50.0, random_state=0).fit(X, y)
+    >>> sorted(feature.name for feature in reg.model_.top(2))
+    [3, 7]
+    """
+
+    _rule: ClassVar[str] = "ftrl"
+
+    def __init__(
+        self,
+        *,
+        loss: str = "squared",
+        l1: float = 1.0,
+        l2: float = 0.0,
+        alpha: float = 0.1,
+        beta: float = 1.0,
+        epsilon: float = 0.1,
+        quantile: float = 0.5,
+        passes: int = 5,
+        shuffle: str | bool = "each",
+        fit_intercept: bool = True,
+        store: str = "dense",
+        dtype: str = "float32",
+        tol: float | None = None,
+        patience: int = 2,
+        warm_start: bool = False,
+        random_state: Any = None,
+        callback: Callable[[Progress], Any] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.l1 = l1
+        self.l2 = l2
+        self.alpha = alpha
+        self.beta = beta
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.passes = passes
+        self.shuffle = shuffle
+        self.fit_intercept = fit_intercept
+        self.store = store
+        self.dtype = dtype
+        self.tol = tol
+        self.patience = patience
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback

@@ -1,0 +1,244 @@
+"""The two tasks: labels -> what the outputs learn, raw predictions -> labels or values."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from thresher import rules
+from thresher.errors import ParameterError
+from thresher.estimators.base import StreamingEstimator
+from thresher.model import PROBABILITY_LOSSES, labels, probabilities, scores, values
+
+
+class StreamingClassifier(ClassifierMixin, StreamingEstimator):
+    """Classification: two classes with one output, more with one output for each."""
+
+    _task: ClassVar[rules.Task] = "classifier"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+        """Learn from all rows, in `passes` passes.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        y : array of shape (rows,)
+            Labels, of at least two classes.
+        sample_weight : array of shape (rows,), optional
+            A row of weight s makes a step s times as long.
+        eval_set : pair (X, y), optional
+            Rows to compute ``valid_loss`` on after each pass, and to stop early by.
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            before = getattr(self, "classes_", None)
+            X, y = self._checked(X, y, reset=True)
+            classes = np.unique(y)
+            if self.warm_start and before is not None and np.isin(classes, before).all():
+                classes = before
+            if len(classes) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs rows of at least 2 classes; y has one class, "
+                    f"{classes[0]!r}"
+                )
+            self.classes_ = classes
+            return self._fit(X, y, sample_weight, eval_set)
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
+        X, y = self._validated(X, y, reset=reset)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        return X, y
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from these rows, once, in the order in which they lie.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        y : array of shape (rows,)
+        classes : array, needed in the first call
+            All labels that will ever come; those absent from the first rows may come later.
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._learn_more(X, y, classes, sample_weight)
+
+    def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any, **prepare: Any) -> Self:
+        first = self._is_new()
+        with self._all_or_nothing() if first else nullcontext():
+            return self._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
+
+    def _learn_more_checked(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
+    ) -> Self:
+        X, y = self._checked(X, y, reset=first)
+        if self.class_weight == "balanced":
+            raise ParameterError(
+                f"{type(self).__name__}: class_weight='balanced' needs all rows at once; give "
+                f"partial_fit a dict of weights"
+            )
+        if first:
+            if classes is None:
+                raise ValueError("classes must be given in the first call to partial_fit")
+            classes = np.unique(classes)
+            if len(classes) < 2:
+                raise ValueError("classes must hold at least 2 labels")
+            self.classes_ = classes
+        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+            raise ValueError(
+                f"classes {np.unique(classes)!r} are not those of the first call, {self.classes_!r}"
+            )
+        return self._partial_fit(X, y, sample_weight, **prepare)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return raw scores: shape (rows,) for two classes, else (rows, classes).
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        """
+        return scores(self._raw(X), self.loss)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return labels; a score of exactly 0 counts as the second class.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        """
+        return labels(self.decision_function(X), self.classes_)
+
+    def _has_probabilities(self) -> bool:
+        if self.loss in PROBABILITY_LOSSES:
+            return True
+        raise AttributeError(
+            f"probabilities need one of the losses {', '.join(PROBABILITY_LOSSES)}; this is "
+            f"{self.loss}"
+        )
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return probabilities of the classes, for the losses logistic and clipped_square.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        """
+        return probabilities(self.decision_function(X), self.loss)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"label {unknown[0]!r} is not among the classes {self.classes_!r}")
+        low = 0.0 if self.loss == "clipped_square" else -1.0
+        outputs = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return [np.where(y == label, 1.0, low) for label in outputs]
+
+    def _row_weights(
+        self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        if self.class_weight is None:
+            return sample_weight
+        balance = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        weights = np.asarray(balance[np.searchsorted(self.classes_, y)], np.float64)
+        return weights if sample_weight is None else weights * sample_weight
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+class StreamingRegressor(RegressorMixin, StreamingEstimator):
+    """Regression: one output."""
+
+    _task: ClassVar[rules.Task] = "regressor"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+        """Learn from all rows, in `passes` passes.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        y : array of shape (rows,)
+        sample_weight : array of shape (rows,), optional
+            A row of weight s makes a step s times as long.
+        eval_set : pair (X, y), optional
+            Rows to compute ``valid_loss`` on after each pass, and to stop early by.
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            X, y = self._validated(X, y, reset=True)
+            return self._fit(X, column_or_1d(y, warn=True), sample_weight, eval_set)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from these rows, once, in the order in which they lie.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        y : array of shape (rows,)
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._learn_more(X, y, sample_weight)
+
+    def _learn_more(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
+        first = self._is_new()
+        with self._all_or_nothing() if first else nullcontext():
+            X, y = self._validated(X, y, reset=first)
+            return self._partial_fit(X, column_or_1d(y, warn=True), sample_weight, **prepare)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return predictions of y.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        """
+        return values(scores(self._raw(X), self.loss, classifies=False), self.loss)
+
+    def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
+        y = np.ascontiguousarray(y, np.float64)
+        if self.loss == "poisson" and (y < 0).any():
+            raise ValueError("loss 'poisson' needs y >= 0")
+        if self.loss == "clipped_square" and ((y < 0) | (y > 1)).any():
+            raise ValueError("loss 'clipped_square' needs y in [0, 1]")
+        return [y]
+
+    def _row_weights(
+        self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        return sample_weight

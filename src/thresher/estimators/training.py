@@ -1,0 +1,116 @@
+"""Taking learners through rows: chunks, the record of progress, the loss of a pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.data import as_batch, nonzeros_before
+from thresher.model import Progress
+
+if TYPE_CHECKING:
+    from thresher.estimators.base import StreamingEstimator
+
+_CHUNK = 1 << 22  # nonzeros learned between two looks at the clock and at Ctrl-C
+
+
+class Run:
+    """One call of fit or partial_fit: takes the learners through rows and keeps the history."""
+
+    def __init__(
+        self,
+        estimator: StreamingEstimator,
+        learners: Sequence[_core.Learner],
+        X: Any,
+        targets: Sequence[NDArray[np.float64]],
+        weights: NDArray[np.float64] | None,
+        history: Sequence[Progress],
+    ) -> None:
+        self.estimator, self.learners, self.X = estimator, learners, X
+        self.targets, self.weights, self.history = targets, weights, list(history)
+        self.batch = as_batch(X)
+        self.stopped = False
+        self.began = time.perf_counter() - (self.history[-1].seconds if self.history else 0.0)
+        self.recorded = self._tally()
+
+    def one_pass(
+        self,
+        order: NDArray[np.int64] | None,
+        evaluation: tuple[_core.Batch, list[NDArray[np.float64]]] | None,
+        record_end: bool = True,
+    ) -> float:
+        """Learn from all rows once; return the loss by which early stopping decides."""
+        before = self._tally()
+        position, rows = 0, self.X.shape[0]
+        while position < rows and not self.stopped:
+            mark = self._next_mark()
+            end = min(self._chunk_end(position), position + mark - self.learners[0].steps)
+            for learner, target in zip(self.learners, self.targets, strict=True):
+                self.batch.set_targets(target, self.weights)
+                learner.learn(self.batch, order, position, end)
+            position = end
+            if self.learners[0].steps == mark:
+                self._record(None)
+        valid = None if evaluation is None else self._loss_on(*evaluation)
+        if record_end and self.learners[0].steps > 0:
+            if self.history and self.history[-1].examples == self.learners[0].steps:
+                self.history[-1] = self.history[-1]._replace(valid_loss=valid)
+            else:
+                self._record(valid)
+        return valid if valid is not None else self._mean_since(before)
+
+    def _chunk_end(self, position: int) -> int:
+        rows = int(self.X.shape[0])
+        per_row = max(1.0, nonzeros_before(self.X, rows) / max(rows, 1))
+        return min(rows, position + max(1, int(_CHUNK / per_row)))
+
+    def _next_mark(self) -> int:
+        """Return the next step count to record at: the powers of two from 128 on.
+
+        They are counted from the learner's first row, so that the history of a stream does not
+        depend on how it was cut into batches.
+        """
+        steps = self.learners[0].steps
+        return max(128, 1 << steps.bit_length())
+
+    def _tally(self) -> tuple[float, float]:
+        return (
+            sum(learner.loss_sum for learner in self.learners),
+            sum(learner.weight_sum for learner in self.learners),
+        )
+
+    def _mean_since(self, before: tuple[float, float]) -> float:
+        loss, weight = self._tally()
+        return (loss - before[0]) / (weight - before[1]) if weight > before[1] else 0.0
+
+    def _loss_on(self, batch: _core.Batch, targets: Sequence[NDArray[np.float64]]) -> float:
+        e = self.estimator
+        return float(
+            np.mean(
+                [
+                    _core.loss_values(
+                        e.loss, e.epsilon, e.quantile, learner.predict(batch, e._average), target
+                    )[0].mean()
+                    for learner, target in zip(self.learners, targets, strict=True)
+                ]
+            )
+        )
+
+    def _record(self, valid: float | None) -> None:
+        record = Progress(
+            examples=self.learners[0].steps,
+            loss=self._mean_since(self.recorded),
+            nonzeros=sum(m.nonzeros(self.estimator._average) for m in self.learners),
+            rate=self.learners[0].rate,
+            seconds=time.perf_counter() - self.began,
+            valid_loss=valid,
+        )
+        self.recorded = self._tally()
+        self.history.append(record)
+        if self.estimator.callback is not None and self.estimator.callback(record):
+            self.stopped = True

@@ -1,0 +1,275 @@
+"""The learned model: sparse weights, names, history; prediction, saving and loading.
+
+Imports neither scikit-learn nor SciPy, so that the command line starts fast.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.data import as_batch
+
+__all__ = ["Feature", "Model", "Progress", "load"]
+
+
+class Progress(NamedTuple):
+    """A record of training.
+
+    Attributes
+    ----------
+    examples : int
+        Rows learned from so far, over all passes.
+    loss : float
+        Mean progressive loss since the record before: each row's loss before it was learned.
+    nonzeros : int
+        Weights that are not zero, of all classes together.
+    rate : float
+        Learning rate of the next step.
+    seconds : float
+        Time spent in training so far.
+    valid_loss : float or None
+        Mean loss on the evaluation set, where there is one and a pass has ended.
+    """
+
+    examples: int
+    loss: float
+    nonzeros: int
+    rate: float
+    seconds: float
+    valid_loss: float | None = None
+
+
+class Feature(NamedTuple):
+    """A feature and its weight; `label` is the class it speaks for, where there are several."""
+
+    name: str | int
+    weight: float
+    label: Any = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """Sparse weights and all that is needed to use and understand them.
+
+    Attributes
+    ----------
+    indptr : array of shape (outputs + 1,)
+        Output k has the entries indptr[k]:indptr[k + 1]. Binary classifiers and regressors have one
+        output, others one for each class.
+    indices : array of uint64
+        Features with nonzero weight, increasing within an output.
+    weights : array of float64
+        Their weights; none is zero.
+    intercept : array of shape (outputs,)
+    n_features : int
+        Number of columns of the training data.
+    classes : array or None
+        Labels of a classifier.
+    loss : str
+    parameters : dict
+        All parameters of the estimator that can be written as JSON.
+    history : list of Progress
+    names : dict or None
+        Names of the features in `indices`, where the training data had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import TruncatedGradientClassifier
+    >>> X = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]] * 50)
+    >>> model = TruncatedGradientClassifier(random_state=0).fit(X, [1, 0] * 50).model_
+    >>> model.nnz, model.n_features
+    (2, 3)
+    >>> [feature.name for feature in model.top(2)] in ([0, 1], [1, 0])
+    True
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    n_features: int
+    classes: NDArray[Any] | None
+    loss: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    history: Sequence[Progress] = ()
+    names: Mapping[int, str] | None = None
+
+    @property
+    def nnz(self) -> int:
+        """Number of nonzero weights, over all outputs."""
+        return len(self.indices)
+
+    @property
+    def density(self) -> float:
+        """Share of weights that are not zero, of all columns (R-0.6)."""
+        return self.nnz / (len(self.intercept) * self.n_features)
+
+    def top(self, n: int = 20) -> list[Feature]:
+        """Return the n features of largest absolute weight, largest first.
+
+        Parameters
+        ----------
+        n : int
+            How many, over all outputs.
+        """
+        if n < 0:
+            raise ValueError(f"n must be >= 0; got {n}")
+        order = np.lexsort((self.indices, -np.abs(self.weights)))[:n]
+        outputs = np.searchsorted(self.indptr, order, side="right") - 1
+        many = len(self.intercept) > 1 and self.classes is not None
+        return [
+            Feature(
+                self.name(int(self.indices[i])),
+                float(self.weights[i]),
+                self.classes[k].item() if many and self.classes is not None else None,
+            )
+            for i, k in zip(order, outputs, strict=True)
+        ]
+
+    def name(self, index: int) -> str | int:
+        """Return the name of a feature, or its number where it has none."""
+        return index if self.names is None else self.names.get(index, index)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return raw scores: shape (rows,) with one output, else (rows, outputs).
+
+        Parameters
+        ----------
+        X : CSR matrix or array of shape (rows, features)
+        """
+        batch = as_batch(X)
+        raw = np.column_stack([learner.predict(batch) for learner in self._learners()])
+        return scores(raw, self.loss, self.classes is not None)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return labels of a classifier, values of a regressor.
+
+        Parameters
+        ----------
+        X : CSR matrix or array of shape (rows, features)
+        """
+        decision = self.decision_function(X)
+        if self.classes is None:
+            return values(decision, self.loss)
+        return labels(decision, self.classes)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return probabilities of the classes, for the losses that have them.
+
+        Parameters
+        ----------
+        X : CSR matrix or array of shape (rows, features)
+        """
+        if self.classes is None or self.loss not in PROBABILITY_LOSSES:
+            raise ValueError(
+                f"probabilities need a classifier with one of {', '.join(PROBABILITY_LOSSES)}"
+            )
+        return probabilities(self.decision_function(X), self.loss)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a file, whole or not at all.
+
+        The file is in safetensors format with a checksum of its contents and without times of day:
+        equal models give equal bytes. Loading it never runs code.
+
+        Parameters
+        ----------
+        path : path
+        """
+        from thresher.model_file import write
+
+        write(self, path)
+
+    def _learners(self) -> list[_core.Learner]:
+        """Make a learner for each output, holding its weights."""
+        numbers = {
+            "epsilon": 0.0, "quantile": 0.5, "eta0": 1.0, "power": 0.0, "decay": 1.0,
+            "gravity": 0.0, "period": 1.0, "ceiling": math.inf, "l2": 0.0, "fit_intercept": 1.0,
+            "average": 0.0,
+        }  # fmt: skip
+        words = {"loss": self.loss, "schedule": "constant", "shrink": "truncate"}
+        store = "dense" if self.nnz * 20 > self.n_features else "hashed"
+        learners = []
+        for k, b in enumerate(self.intercept):
+            entries = slice(self.indptr[k], self.indptr[k + 1])
+            learner = _core.make_learner(
+                "truncated_gradient", store, "float64", self.n_features, numbers, words
+            )
+            learner.plant(self.indices[entries], self.weights[entries], float(b))
+            learners.append(learner)
+        return learners
+
+
+PROBABILITY_LOSSES = ("logistic", "clipped_square")
+
+
+def scores(raw: NDArray[np.float64], loss: str, classifies: bool = True) -> NDArray[np.float64]:
+    """Turn raw predictions of the outputs into the decision function (R-0.7)."""
+    if classifies and loss == "clipped_square":
+        raw = raw - 0.5
+    return raw[:, 0] if raw.shape[1] == 1 else raw
+
+
+def labels(decision: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:
+    """Turn the decision function into labels; 0 counts as positive (A-20)."""
+    several = decision.ndim > 1
+    return np.asarray(classes[decision.argmax(axis=1) if several else (decision >= 0).astype(int)])
+
+
+def probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
+    """Turn the decision function into probabilities; those of several classes add up to one."""
+    if loss == "logistic":
+        with np.errstate(over="ignore"):
+            p = 1.0 / (1.0 + np.exp(-decision))
+    else:
+        p = np.clip(decision + 0.5, 0.0, 1.0)
+    if p.ndim == 1:
+        return np.column_stack([1.0 - p, p])
+    total = p.sum(axis=1, keepdims=True)
+    even = np.full_like(p, 1.0 / p.shape[1])
+    return np.asarray(np.divide(p, total, out=even, where=total > 0))
+
+
+def values(raw: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
+    """Turn raw predictions of a regressor into predictions of y."""
+    if loss == "poisson":
+        return np.exp(np.clip(raw, -30.0, 30.0))
+    if loss == "clipped_square":
+        return np.clip(raw, 0.0, 1.0)
+    return raw
+
+
+def load(path: str | PathLike[str]) -> Model:
+    """Read a model that `Model.save` wrote.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    ModelFileError
+        If the file is no model, is damaged, or is of a newer format; the message says which.
+
+    Examples
+    --------
+    >>> import os, tempfile, thresher
+    >>> from thresher import FTRLClassifier
+    >>> model = FTRLClassifier().fit([[0.0, 1.0], [1.0, 0.0]] * 20, ["no", "yes"] * 20).model_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "a.thresher"))
+    ...     thresher.load(os.path.join(folder, "a.thresher")).predict([[1.0, 0.0]]).tolist()
+    ['yes']
+    """
+    from thresher.model_file import read
+
+    return read(path)

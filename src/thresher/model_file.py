@@ -1,0 +1,147 @@
+"""Models as files: safetensors, with everything that is no number in one JSON text.
+
+The format has a version, a checksum of all contents, and no times of day. Tensors: `indptr`,
+`indices`, `weights`, `intercept`, and `history` (examples, loss, nonzeros, rate, valid_loss; NaN
+for none).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from thresher.errors import ModelFileError
+from thresher.model import Model, Progress
+
+FORMAT = 1
+_KEY = "thresher"  # the one metadata entry: of several, the order in the file would be random
+_TENSORS = {
+    "indptr": np.int64,
+    "indices": np.uint64,
+    "weights": np.float64,
+    "intercept": np.float64,
+    "history": np.float64,
+}
+
+
+def write(model: Model, path: str | PathLike[str]) -> None:
+    """Write the model beside its final place, then move it there in one step."""
+    tensors = {
+        "indptr": model.indptr,
+        "indices": model.indices,
+        "weights": model.weights,
+        "intercept": model.intercept,
+        "history": np.array([_row(record) for record in model.history]).reshape(-1, 5),
+    }
+    tensors = {name: np.ascontiguousarray(tensors[name], kind) for name, kind in _TENSORS.items()}
+    about = {
+        "format": FORMAT,
+        "n_features": model.n_features,
+        "loss": model.loss,
+        "classes": None if model.classes is None else model.classes.tolist(),
+        "classes_dtype": None if model.classes is None else model.classes.dtype.str,
+        "parameters": _writable(model.parameters),
+        "names": None if model.names is None else sorted(model.names.items()),
+    }
+    about["checksum"] = _checksum(tensors, about)
+    content = to_bytes(tensors, {_KEY: json.dumps(about, sort_keys=True)})
+    path = os.fspath(path)
+    handle, temporary = tempfile.mkstemp(
+        dir=os.path.dirname(path) or ".", prefix=os.path.basename(path) + ".", suffix=".part"
+    )
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read(path: str | PathLike[str]) -> Model:
+    """Read and verify a model."""
+    path = os.fspath(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            text = (file.metadata() or {}).get(_KEY)
+            if text is None:
+                raise ModelFileError(f"{path}: a safetensors file, but not a Thresher model")
+            about = json.loads(text)
+            if not isinstance(about, dict) or not isinstance(about.get("format"), int):
+                raise ModelFileError(f"{path}: damaged: its description cannot be read")
+            if about["format"] > FORMAT:
+                raise ModelFileError(
+                    f"{path}: of format {about['format']}, but this version of Thresher reads "
+                    f"formats up to {FORMAT}"
+                )
+            if set(file.keys()) != set(_TENSORS):
+                raise ModelFileError(f"{path}: damaged: it lacks parts of a model")
+            tensors = {name: file.get_tensor(name) for name in _TENSORS}
+    except SafetensorError as error:
+        raise ModelFileError(f"{path}: not a model, or cut short ({error})") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ModelFileError(f"{path}: damaged: its description cannot be read") from error
+    if about.pop("checksum", None) != _checksum(tensors, about):
+        raise ModelFileError(f"{path}: damaged: the contents do not match their checksum")
+    return _model(tensors, about)
+
+
+def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Model:
+    classes = about["classes"]
+    return Model(
+        indptr=tensors["indptr"],
+        indices=tensors["indices"],
+        weights=tensors["weights"],
+        intercept=tensors["intercept"],
+        n_features=about["n_features"],
+        classes=None if classes is None else np.array(classes, np.dtype(about["classes_dtype"])),
+        loss=about["loss"],
+        parameters=about["parameters"],
+        history=[
+            Progress(int(e), loss, int(n), rate, math.nan, None if math.isnan(v) else v)
+            for e, loss, n, rate, v in tensors["history"].tolist()
+        ],
+        names=None if about["names"] is None else dict(map(tuple, about["names"])),
+    )
+
+
+def _row(record: Progress) -> tuple[float, ...]:
+    valid = math.nan if record.valid_loss is None else record.valid_loss
+    return (record.examples, record.loss, record.nonzeros, record.rate, valid)
+
+
+def _checksum(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name in _TENSORS:
+        digest.update(f"{name} {tensors[name].dtype.str} {tensors[name].shape}".encode())
+        digest.update(tensors[name].tobytes())
+    return digest.hexdigest()
+
+
+def _writable(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Those parameters that JSON can carry; infinity as text."""
+    kept: dict[str, Any] = {}
+    for name, value in parameters.items():
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) and not math.isfinite(value):
+            kept[name] = str(value)
+        elif value is None or isinstance(value, bool | int | float | str):
+            kept[name] = value
+    return kept

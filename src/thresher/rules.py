@@ -1,0 +1,366 @@
+"""Every rule and every parameter, once: defaults, ranges, the paper's symbol, a line of help.
+
+The estimators take their checks and documentation from this table, and so do the command line and
+the search. It imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from thresher.errors import ParameterError
+
+CLASSIFIER_LOSSES = ("logistic", "hinge", "squared_hinge", "squared", "square", "clipped_square")
+REGRESSOR_LOSSES = (
+    "squared",
+    "square",
+    "absolute",
+    "huber",
+    "epsilon_insensitive",
+    "quantile",
+    "poisson",
+    "clipped_square",
+)
+Task = Literal["classifier", "regressor"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: what it may be, and what it means.
+
+    Parameters
+    ----------
+    help : str
+        What it does, as documentation and ``--help`` show it.
+    default : object
+        The default of both estimators, unless ``regressor_default`` is given.
+    kind : {"number", "integer", "flag", "choice", "object"}
+        How a value is checked.
+    low, high : float
+        Bounds of a number; ``open_low`` leaves the lower bound out.
+    choices : tuple
+        The values of a choice.
+    optional : bool
+        Whether None is allowed.
+    symbol : str
+        What the paper calls it.
+    """
+
+    help: str
+    default: Any
+    kind: Literal["number", "integer", "flag", "choice", "object"] = "number"
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    choices: tuple[Any, ...] = ()
+    optional: bool = False
+    symbol: str = ""
+    regressor_default: Any = None
+
+    def default_for(self, task: Task) -> Any:
+        """Return the default of the classifier or the regressor."""
+        if task == "regressor" and self.regressor_default is not None:
+            return self.regressor_default
+        return self.default
+
+    def allowed(self) -> str:
+        """Say what is allowed, in words."""
+        words = {
+            "flag": "True or False",
+            "choice": "one of " + ", ".join(repr(choice) for choice in self.choices),
+            "object": "as documented",
+        }.get(self.kind, "")
+        if self.kind in ("number", "integer"):
+            words = "a whole number" if self.kind == "integer" else "a number"
+            if self.low > -math.inf:
+                words += f" {'>' if self.open_low else '>='} {self.low:g}"
+            if self.high < math.inf:
+                words += f"{' and' if self.low > -math.inf else ''} <= {self.high:g}"
+        return words + (", or None" if self.optional else "")
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        if value is None:
+            return self.optional
+        if self.kind == "object":
+            return True
+        if self.kind == "flag":
+            return isinstance(value, bool) or type(value).__name__ == "bool"
+        if self.kind == "choice":
+            return any(type(value) is type(choice) and value == choice for choice in self.choices)
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            return False
+        if self.kind == "integer" and not isinstance(value, numbers.Integral):
+            return False
+        number = float(value)
+        return self.low <= number <= self.high and not (self.open_low and number == self.low)
+
+
+COMMON: dict[str, Parameter] = {
+    "epsilon": Parameter(
+        "Where huber turns linear, and the width of the epsilon_insensitive tube.",
+        0.1,
+        low=0.0,
+        high=1e100,
+    ),
+    "quantile": Parameter("The quantile the quantile loss estimates.", 0.5, low=0.0, high=1.0),
+    "passes": Parameter("Passes over the data.", 5, kind="integer", low=1, high=2**31),
+    "shuffle": Parameter(
+        "Order of the rows: 'each' a new permutation each pass, 'once' one permutation for all, "
+        "'replace' drawn with replacement, 'blocks' blocks of 2000 rows permuted, and rows within "
+        "them (close to natural order in speed), False as they lie.",
+        "each",
+        kind="choice",
+        choices=("each", "once", "replace", "blocks", False),
+    ),
+    "fit_intercept": Parameter("Learn an intercept.", True, kind="flag"),
+    "store": Parameter(
+        "Where weights live: 'dense', an array of all features, or 'hashed', a table that follows "
+        "the nonzero weights (for very wide data of which little stays).",
+        "dense",
+        kind="choice",
+        choices=("dense", "hashed"),
+    ),
+    "dtype": Parameter(
+        "Number type of the weights.",
+        "float32",
+        kind="choice",
+        choices=("float32", "float64"),
+    ),
+    "tol": Parameter(
+        "Stop when the loss of a pass (on eval_set, where given, else progressive) is not better "
+        "than the best by more than this, `patience` passes in a row. None: never.",
+        None,
+        low=0.0,
+        high=1e100,
+        optional=True,
+    ),
+    "patience": Parameter(
+        "Passes without improvement before stopping.", 2, kind="integer", low=1, high=2**31
+    ),
+    "class_weight": Parameter(
+        "Weights of the classes: a dict, 'balanced', or None.", None, kind="object", optional=True
+    ),
+    "warm_start": Parameter(
+        "Let fit continue from the state of the fit before.", False, kind="flag"
+    ),
+    "random_state": Parameter("Seed of the shuffling.", None, kind="object", optional=True),
+    "callback": Parameter(
+        "Called with each record of history_ as it is made; a true answer stops the fit.",
+        None,
+        kind="object",
+        optional=True,
+    ),
+}
+
+RATE: dict[str, Parameter] = {
+    "eta0": Parameter(
+        "Learning rate of the first step.", 0.5, low=0.0, open_low=True, high=1e30, symbol="eta"
+    ),
+    "schedule": Parameter(
+        "How the rate falls with the step t: 'constant', 'inverse' 1/t, 'sqrt' 1/sqrt(t), 'power' "
+        "1/t^power.",
+        "constant",
+        kind="choice",
+        choices=("constant", "inverse", "sqrt", "power"),
+    ),
+    "power": Parameter("Exponent of the power schedule.", 0.5, low=0.0, high=1.0),
+    "decay": Parameter(
+        "Factor of the rate from pass to pass.", 1.0, low=0.0, open_low=True, high=1.0, symbol="rho"
+    ),
+}
+
+_L2 = Parameter(
+    "Ridge penalty, in units of the objective: mean loss + gravity ||w||_1 + l2/2 ||w||^2.",
+    0.0,
+    low=0.0,
+    high=1e30,
+)
+
+
+def _loss(regressor_default: str) -> Parameter:
+    return Parameter(
+        "The loss.",
+        "logistic",
+        kind="choice",
+        choices=tuple(dict.fromkeys(CLASSIFIER_LOSSES + REGRESSOR_LOSSES)),
+        regressor_default=regressor_default,
+    )
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A learning rule: its name in the core, its parameters, and what else the core is told."""
+
+    core: str
+    paper: str
+    own: Mapping[str, Parameter]
+    fixed: Mapping[str, Any]
+    regressor_loss: str = "squared"
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """All parameters, in the order of the estimators' signatures."""
+        return {"loss": _loss(self.regressor_loss), **self.own, **COMMON}
+
+
+RULES: dict[str, Rule] = {
+    "truncated-gradient": Rule(
+        core="truncated_gradient",
+        paper="Langford, Li, Zhang: Sparse Online Learning via Truncated Gradient (NIPS 2008)",
+        own={
+            "gravity": Parameter(
+                "Pull towards zero, in units of the objective: a step of rate eta shrinks by eta * "
+                "gravity. 0 is plain SGD.",
+                1e-4,
+                low=0.0,
+                high=1e30,
+                symbol="g",
+            ),
+            "period": Parameter(
+                "Steps between truncations, each `period` times as hard.",
+                10,
+                kind="integer",
+                low=1,
+                high=2**31,
+                symbol="K",
+            ),
+            "ceiling": Parameter(
+                "Weights above it are not pulled; with shrink='round', weights below become zero.",
+                math.inf,
+                low=0.0,
+                symbol="theta",
+            ),
+            "shrink": Parameter(
+                "'truncate' pulls to zero and stops there, 'round' sets weights below the ceiling "
+                "to zero (gravity is not used), 'subgradient' pulls by the sign and does not stop "
+                "at zero.",
+                "truncate",
+                kind="choice",
+                choices=("truncate", "round", "subgradient"),
+            ),
+            "average": Parameter(
+                "Predict with the mean of the weights after each step, exact under truncation.",
+                False,
+                kind="flag",
+            ),
+            "l2": _L2,
+            **RATE,
+        },
+        fixed={},
+    ),
+    "averaged-sgd": Rule(
+        core="averaged_sgd",
+        paper="Dekel: Linear Learning with Sparse Data (2017)",
+        own={
+            "alpha": Parameter(
+                "Regularisation: alpha/2 (||w||^2 + b^2); the step is 1/(alpha t).",
+                1e-5,
+                low=0.0,
+                open_low=True,
+                high=1e30,
+                symbol="lambda",
+            ),
+            "average": Parameter(
+                "Predict with the mean of the weights after each step; False: with the last.",
+                True,
+                kind="flag",
+            ),
+            "center": Parameter(
+                "Centre the rows by their mean, without ever making them dense.", False, kind="flag"
+            ),
+        },
+        fixed={},
+        regressor_loss="huber",  # with squared, steps of 1/(alpha t) explode (R-14.10)
+    ),
+    "forward-backward": Rule(
+        core="truncated_gradient",
+        paper="Duchi, Singer: Efficient Online and Batch Learning using Forward Backward Splitting "
+        "(JMLR 2009)",
+        own={
+            "l1": Parameter(
+                "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1.",
+                1e-4,
+                low=0.0,
+                high=1e30,
+                symbol="lambda",
+            ),
+            "l2": _L2,
+            **RATE,
+        },
+        fixed={"period": 1, "ceiling": math.inf, "shrink": "truncate", "average": False},
+    ),
+    "ftrl": Rule(
+        core="ftrl",
+        paper="McMahan et al.: Ad Click Prediction: a View from the Trenches (KDD 2013)",
+        own={
+            "l1": Parameter(
+                "Lasso penalty, as published: it acts on the summed gradient, and does not grow "
+                "with the number of rows.",
+                1.0,
+                low=0.0,
+                high=1e30,
+                symbol="lambda_1",
+            ),
+            "l2": Parameter("Ridge penalty, as published.", 0.0, low=0.0, high=1e30),
+            "alpha": Parameter(
+                "Learning rate of a coordinate.", 0.1, low=0.0, open_low=True, high=1e30
+            ),
+            "beta": Parameter("Slows the first steps of a coordinate.", 1.0, low=0.0, high=1e30),
+        },
+        fixed={},
+    ),
+}
+
+
+def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
+    """Raise ParameterError for the first parameter, or pair of them, that is not allowed.
+
+    Parameters
+    ----------
+    rule : str
+        A key of ``RULES``.
+    task : {"classifier", "regressor"}
+        Decides which losses fit.
+    params : mapping
+        Values by name.
+    owner : str
+        Whose parameters they are, for the message.
+    """
+    table = RULES[rule].parameters
+    for name, value in params.items():
+        if name not in table:
+            raise ParameterError(f"{owner} has no parameter {name!r}; it has {', '.join(table)}")
+        if not table[name].accepts(value):
+            raise ParameterError(f"{owner}: {name} must be {table[name].allowed()}; got {value!r}")
+    losses = CLASSIFIER_LOSSES if task == "classifier" else REGRESSOR_LOSSES
+    if params["loss"] not in losses:
+        raise ParameterError(
+            f"{owner}: loss {params['loss']!r} is not one for a {task}; "
+            f"allowed are {', '.join(losses)}"
+        )
+    if params.get("shrink") == "round" and math.isinf(params["ceiling"]):
+        raise ParameterError(f"{owner}: shrink='round' needs a finite ceiling")
+    if params.get("center") and params["loss"] == "clipped_square":
+        raise ParameterError(
+            f"{owner}: center=True does not go with clipped_square, which scales each row by itself"
+        )
+    if params.get("callback") is not None and not callable(params["callback"]):
+        raise ParameterError(f"{owner}: callback must be callable or None")
+
+
+def core_parameters(
+    rule: str, params: Mapping[str, Any]
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Split what the core is told into numbers (flags as 0 and 1) and words, by name."""
+    spec = RULES[rule]
+    values = {name: params[name] for name in ("loss", "epsilon", "quantile", "fit_intercept")}
+    values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
+    if rule == "forward-backward":
+        values["gravity"] = values.pop("l1")
+    words = {name: value for name, value in values.items() if isinstance(value, str)}
+    return {name: float(value) for name, value in values.items() if name not in words}, words
