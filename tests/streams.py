@@ -31,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "fit_intercept": True,
     "schedule": "constant",
     "eta0": 0.1,
+    "relative": False,
     "power": 0.5,
     "decay": 1.0,
     "gravity": 0.0,

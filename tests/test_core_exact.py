@@ -70,6 +70,7 @@ def truncation(draw: st.DrawFn) -> dict[str, Any]:
         "loss": draw(st.sampled_from(LOSSES)),
         "schedule": draw(st.sampled_from(SCHEDULES)),
         "eta0": draw(st.sampled_from([0.0503, 0.151])),
+        "relative": draw(st.booleans()),
         "power": draw(st.sampled_from([0.3, 0.75])),
         "decay": draw(st.sampled_from([1.0, 0.7])),
         "gravity": draw(st.sampled_from([0.0, 0.0107, 0.103])),
@@ -165,7 +166,7 @@ def test_ftrl(
 @given(
     data=st.data(),
     loss=st.sampled_from(LOSSES),
-    alpha=st.sampled_from([0.5, 3.0]),
+    alpha=st.sampled_from([0.5137, 2.971]),
     center=st.booleans(),
     fit_intercept=st.booleans(),
     store=STORES,
@@ -197,6 +198,7 @@ def test_averaged_sgd(
 RULES: list[tuple[str, dict[str, Any]]] = [
     ("truncated_gradient", {"gravity": 0.05, "period": 3, "schedule": "sqrt"}),
     ("truncated_gradient", {"gravity": 0.05, "period": 3, "average": True, "l2": 0.1}),
+    ("truncated_gradient", {"gravity": 0.05, "relative": True, "eta0": 0.5}),
     ("truncated_gradient", {"shrink": "round", "ceiling": 0.05, "period": 4}),
     ("truncated_gradient", {"shrink": "subgradient", "gravity": 0.05, "schedule": "inverse"}),
     ("averaged_sgd", {"alpha": 0.5}),
@@ -259,3 +261,21 @@ def test_prediction_sequence(data: st.DataObject, params: dict[str, Any]) -> Non
             assert p == pytest.approx(oracle.predictions[step], abs=1e-9, rel=1e-9)
             model.learn(batch, order, position, position + 1)
             step += 1
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("store", ["dense", "hashed"])
+def test_weights_that_vanish_beside_what_is_owed(store: str, average: bool) -> None:
+    """A weight of 1e-19, when 0.5 has been owed since the sweep, is neither lost nor misread."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), 1e-18 * rng.normal(size=200)])
+    stream = Stream(X, rng.choice([-1.0, 1.0], 200), None, [np.arange(200)])
+    params = {"loss": "logistic", "eta0": 0.1, "gravity": 0.05, "period": 7, "average": average}
+    oracle = truncated_gradient(stream.X, stream.y, stream.passes, **params)
+    model = stream.learn(
+        learner("truncated_gradient", 2, store=store, fit_intercept=False, **params)
+    )
+    np.testing.assert_allclose(dense_weights(model, 2), oracle.weights, rtol=1e-9, atol=1e-30)
+    if average:
+        got = dense_weights(model, 2, average=True)
+        np.testing.assert_allclose(got, oracle.average_weights, rtol=1e-9, atol=1e-12)

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "../thresher/mean.hpp"
 #include "../thresher/registry.hpp"
 
 namespace nb = nanobind;
@@ -145,6 +146,18 @@ NB_MODULE(_core, m) {
         "labels"_a.none() = nb::none(), "weights"_a.none() = nb::none(), "CSR rows as they lie.");
   m.def("dense_batch", &dense_batch, "rows"_a, "labels"_a.none() = nb::none(),
         "weights"_a.none() = nb::none(), "The rows of a C-contiguous array; zeros are skipped.");
+
+  m.def(
+      "mean_row",
+      [](const BorrowedBatch& batch) {
+        std::vector<double> mean;
+        {
+          nb::gil_scoped_release release;
+          mean = thresher::mean_row(batch.batch);
+        }
+        return owned_array(std::move(mean));
+      },
+      "batch"_a, "The mean of the rows.");
 
   nb::class_<Learner>(m, "Learner", "One model being learned, by one rule, in one store.")
       .def(

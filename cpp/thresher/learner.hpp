@@ -77,7 +77,7 @@ class RuleLearner final : public Learner {
       const double scale = row_scale(rows);
       const Inner inner = open_row(rows);
       const double p = rule_.prediction(row_, scale * inner.dot);
-      if (!std::isfinite(p)) report(batch, visit, rows);
+      if (!std::isfinite(p + inner.squares)) report(batch, rows);
       const double y = rows.label(), weight = rows.weight();
       if (!std::isfinite(y))
         throw DataError(rows.row(), "the label is NaN or inf; labels must be finite");
@@ -85,9 +85,10 @@ class RuleLearner final : public Learner {
         throw DataError(rows.row(), "the sample weight must be a finite number >= 0");
       const Outcome outcome = loss_(p, y);
       const double g = weight * outcome.slope;
+      rows.foresee();  // meanwhile
+      rule_.see(scale * scale * inner.squares, weight);
       if (g != 0.0) {
-        const double reach = rule_.reach(scale * g);
-        if (!(reach * reach * inner.squares < far * far)) report(batch, visit, rows);
+        if (!rule_.fits(scale * g * std::sqrt(inner.squares))) report(batch, rows);
         close_row(rows, scale * g);
       }
       rule_.finish(g);
@@ -200,10 +201,6 @@ class RuleLearner final : public Learner {
     }
   }
 
- private:
-  // A step that moves weights further than this has diverged, long before a float overflows.
-  static constexpr double far = 1e15;
-
   struct Inner {
     double dot;      // sum of the opener's terms
     double squares;  // ||x||^2
@@ -243,10 +240,11 @@ class RuleLearner final : public Learner {
     const std::size_t n = rows.count();
     rule_.with_closer(row_, g, [&](auto close) {
       rows.with_keys([&](const auto* keys) {
-        store_.scatter(keys, n, places_,
-                       [&](std::size_t k, Four<Cell>& cells) __attribute__((always_inline)) {
-                         close(k, values_at(values, k, n), cells);
-                       });
+        // By value: what is captured by reference is loaded anew after every store.
+        store_.scatter(
+            keys, n, places_,
+            [close, values, n](std::size_t k, Four<Cell>& cells)
+                __attribute__((always_inline)) { close(k, values_at(values, k, n), cells); });
       });
     });
   }
@@ -268,19 +266,19 @@ class RuleLearner final : public Learner {
   }
 
   // A prediction or a weight is not finite: the row's fault, or the rate's.
-  [[noreturn]] void report(const Batch& batch, const Visit& visit,
-                           const Rows<Real>& culprit) const {
+  [[noreturn]] void report(const Batch& batch, const Rows<Real>& culprit) const {
     culprit.check_values();
-    double largest = 0.0;
-    Rows<Real> rows(batch, visit, store_.width());
+    double largest =
+        0.0;  // of weight * (||x||^2 + 1): no step of 1 / (curvature * this) overshoots
+    Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, store_.width());
     while (rows.next()) {
       double squares = 0.0;
       for (std::size_t k = 0; k < rows.count(); ++k)
         squares += static_cast<double>(rows.values()[k]) * static_cast<double>(rows.values()[k]);
-      largest = std::max(largest, row_scale(rows) * row_scale(rows) * squares);
-      if (rows.row() == culprit.row()) break;
+      const double scale = row_scale(rows);
+      largest = std::max(largest, rows.weight() * (scale * scale * squares + 1.0));
     }
-    const double safe = 1.0 / (std::max(loss_.curvature(), 1e-3) * std::max(largest, 1e-300));
+    const double safe = 1.0 / (std::max(loss_.curvature(), 0.25) * largest);
     throw Divergence("the weights diverged at step " + std::to_string(tally_.rows() + 1) +
                      ", row " + std::to_string(culprit.row()) + ": " + rule_.advice(safe));
   }

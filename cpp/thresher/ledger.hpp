@@ -71,8 +71,8 @@ class Ledger {
     return low;
   }
 
-  // B shrinks by l2 until 1 / B would overflow: sweep long before.
-  bool full() const { return now() >= capacity_ || B_now_ < 1e-100; }
+  // B shrinks by l2: sweep long before 1 / B overflows, and before what a step adds to F is lost in it.
+  bool full() const { return now() >= capacity_ || B_now_ < (with_sums_ ? 1e-4 : 1e-100); }
 
   void begin_again() {
     Q_.assign(1, 0.0);

@@ -6,6 +6,7 @@
 // 16-byte vectors, which every 64-bit machine has; sums over packs therefore have one order everywhere.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -54,11 +55,15 @@ struct Pack {
       return v;
     });
   }
-  // The first n numbers, and zeros.
-  static Pack load(const Real* from, std::size_t n) {
-    Real padded[pack_size] = {};
-    std::memcpy(padded, from, n * sizeof(Real));
-    return load(padded);
+  // The first n >= 1 numbers, and zeros; put together in registers, as all packs.
+  [[gnu::always_inline]] static Pack load(const Real* from, std::size_t n) {
+    const Pack padded = of([=](std::size_t i) { return from[std::min(i, n - 1)]; });
+    return make([&](std::size_t i) {
+      BitVector lane;
+      if constexpr (width == 4) lane = BitVector{0, 1, 2, 3};
+      else lane = BitVector{0, 1} + static_cast<Bits>(2 * i);
+      return (Vector)((BitVector)padded.part[i] & (lane < static_cast<Bits>(n)));
+    });
   }
   void store(Real* to) const {
     for (std::size_t i = 0; i < parts; ++i) std::memcpy(to + i * width, &part[i], sizeof part[i]);

@@ -55,6 +55,16 @@ class Rows {
     return true;
   }
 
+  // Looks now, and not in next(), whether the keys of the next row increase: work that waits for
+  // nothing, for the moment when a learner waits for its loss (1.01-1.04x).
+  void foresee() {
+    if (is_dense() || position_ + 1 >= visit_.last) return;
+    const std::int64_t row = visit_.row(position_ + 1), from = start(row);
+    const auto n = static_cast<std::size_t>(start(row + 1) - from);
+    increasing_ = all_32_ ? increase(all_32_ + from, n) : increase(all_64_ + from, n);
+    foreseen_ = true;
+  }
+
   std::int64_t row() const { return row_; }
   std::size_t count() const { return count_; }
   const Real* values() const { return x_; }
@@ -72,7 +82,7 @@ class Rows {
   // as many of them as lie together: those the caller prefetches while it walks through the row.
   // The others, after a jump to another row, are not fetched early.
   template <class Key>
-  std::pair<const Key*, std::size_t> ahead(std::size_t n) {
+  [[gnu::always_inline]] std::pair<const Key*, std::size_t> ahead(std::size_t n) {
     const Key* from = nullptr;
     if constexpr (std::is_same_v<Key, std::int32_t>) from = all_32_;
     else from = all_64_;
@@ -90,15 +100,15 @@ class Rows {
         std::count_if(x_, x_ + count_, [](Real v) { return v != Real(0); }));
   }
 
-  // Throws if a value of the row is not a finite number of type Real.
+  // Throws if a value of the row is not finite, or so large that its square is not.
   void check_values() const {
     for (std::size_t k = 0; k < count_; ++k) {
-      if (std::isfinite(x_[k])) continue;
+      if (std::isfinite(x_[k] * x_[k])) continue;
       const std::int64_t key = keys_32_ ? keys_32_[k] : keys_64_[k];
-      throw DataError(row_,
-                      "the value of feature " + std::to_string(key) + " is " +
-                          (std::isnan(x_[k]) ? "NaN" : "inf or too large for the number type") +
-                          "; values must be finite");
+      const std::string feature = "the value of feature " + std::to_string(key);
+      if (std::isnan(x_[k])) throw DataError(row_, feature + " is NaN; values must be finite");
+      throw DataError(row_, feature + " is " + shown(static_cast<double>(x_[k])) +
+                                "; values must be finite, with finite squares in the dtype");
     }
   }
 
@@ -135,14 +145,21 @@ class Rows {
   }
 
   template <class Key>
-  void stage_sparse(const Key* keys) {
+  static bool increase(const Key* keys, std::size_t n) {
     Key increasing = -1;  // all bits set while it holds; as wide as a key, so that it vectorises
-    for (std::size_t k = 1; k < count_; ++k) increasing &= -static_cast<Key>(keys[k - 1] < keys[k]);
+    for (std::size_t k = 1; k < n; ++k) increasing &= -static_cast<Key>(keys[k - 1] < keys[k]);
+    return increasing;
+  }
+
+  template <class Key>
+  void stage_sparse(const Key* keys) {
+    if (!foreseen_) increasing_ = increase(keys, count_);
+    foreseen_ = false;
     if (same_) x_ = same_ + begin_;
     else std::visit([this](auto values) { convert_values(values + begin_); }, batch_.values);
     staged_ = false;
     set_keys(keys);
-    if (!increasing) {
+    if (!increasing_) {
       merge(keys);
     } else if (width_ && count_ > 0) {
       check_key(static_cast<std::int64_t>(keys[0]));
@@ -264,6 +281,9 @@ class Rows {
   const std::int64_t* keys_64_ = nullptr;
   const Real* x_ = nullptr;
   bool staged_ = false;  // keys are in a buffer of ours, not in the batch
+
+  bool increasing_ = false;  // the keys of the row, or of the next one where it was foreseen
+  bool foreseen_ = false;
 
   std::int64_t ahead_ = 0, ahead_end_ = 0, ahead_position_ = 0;
 

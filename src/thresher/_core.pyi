@@ -63,6 +63,9 @@ def dense_batch(
 ) -> Batch:
     """The rows of a C-contiguous array; zeros are skipped."""
 
+def mean_row(batch: Batch) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """The mean of the rows."""
+
 class Learner:
     """One model being learned, by one rule, in one store."""
 

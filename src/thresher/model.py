@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data import as_batch
+from thresher.data import as_batch, is_sparse
 
 __all__ = ["Feature", "Model", "Progress", "load"]
 
@@ -130,7 +130,7 @@ class Model:
             Feature(
                 self.name(int(self.indices[i])),
                 float(self.weights[i]),
-                self.classes[k].item() if many and self.classes is not None else None,
+                self.classes.tolist()[k] if many and self.classes is not None else None,
             )
             for i, k in zip(order, outputs, strict=True)
         ]
@@ -146,6 +146,12 @@ class Model:
         ----------
         X : CSR matrix or array of shape (rows, features)
         """
+        X = X.tocsr() if is_sparse(X) else np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(
+                f"X must have {self.n_features} columns, as the training data had; its shape is "
+                f"{X.shape}"
+            )
         batch = as_batch(X)
         raw = np.column_stack([learner.predict(batch) for learner in self._learners()])
         return scores(raw, self.loss, self.classes is not None)
@@ -194,7 +200,7 @@ class Model:
         numbers = {
             "epsilon": 0.0, "quantile": 0.5, "eta0": 1.0, "power": 0.0, "decay": 1.0,
             "gravity": 0.0, "period": 1.0, "ceiling": math.inf, "l2": 0.0, "fit_intercept": 1.0,
-            "average": 0.0,
+            "average": 0.0, "relative": 0.0,
         }  # fmt: skip
         words = {"loss": self.loss, "schedule": "constant", "shrink": "truncate"}
         store = "dense" if self.nnz * 20 > self.n_features else "hashed"

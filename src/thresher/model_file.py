@@ -93,6 +93,10 @@ def read(path: str | PathLike[str]) -> Model:
             if set(file.keys()) != set(_TENSORS):
                 raise ModelFileError(f"{path}: damaged: it lacks parts of a model")
             tensors = {name: file.get_tensor(name) for name in _TENSORS}
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read ({error})") from error
     except SafetensorError as error:
         raise ModelFileError(f"{path}: not a model, or cut short ({error})") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

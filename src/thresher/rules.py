@@ -43,7 +43,7 @@ class Parameter:
     low, high : float
         Bounds of a number; ``open_low`` leaves the lower bound out.
     choices : tuple
-        The values of a choice.
+        The values of a choice; words that a number may be instead.
     optional : bool
         Whether None is allowed.
     symbol : str
@@ -80,6 +80,7 @@ class Parameter:
                 words += f" {'>' if self.open_low else '>='} {self.low:g}"
             if self.high < math.inf:
                 words += f"{' and' if self.low > -math.inf else ''} <= {self.high:g}"
+            words += "".join(f", or {choice!r}" for choice in self.choices)
         return words + (", or None" if self.optional else "")
 
     def accepts(self, value: Any) -> bool:
@@ -90,8 +91,12 @@ class Parameter:
             return True
         if self.kind == "flag":
             return isinstance(value, bool) or type(value).__name__ == "bool"
+        if type(value).__module__ == "numpy" and hasattr(value, "item"):
+            value = value.item()
+        if any(type(value) is type(choice) and value == choice for choice in self.choices):
+            return True
         if self.kind == "choice":
-            return any(type(value) is type(choice) and value == choice for choice in self.choices)
+            return False
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             return False
         if self.kind == "integer" and not isinstance(value, numbers.Integral):
@@ -157,9 +162,18 @@ COMMON: dict[str, Parameter] = {
     ),
 }
 
+AUTO_ETA = 0.5  # eta0="auto" on rows of norm 1
+
 RATE: dict[str, Parameter] = {
     "eta0": Parameter(
-        "Learning rate of the first step.", 0.5, low=0.0, open_low=True, high=1e30, symbol="eta"
+        "Learning rate of the first step. 'auto' is relative to the rows: 0.5 over the squared "
+        "norm of the row, or over the mean of these so far where that is larger.",
+        "auto",
+        low=0.0,
+        open_low=True,
+        high=1e30,
+        choices=("auto",),
+        symbol="eta",
     ),
     "schedule": Parameter(
         "How the rate falls with the step t: 'constant', 'inverse' 1/t, 'sqrt' 1/sqrt(t), 'power' "
@@ -362,5 +376,9 @@ def core_parameters(
     values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
     if rule == "forward-backward":
         values["gravity"] = values.pop("l1")
+    if "eta0" in values:
+        values["relative"] = values["eta0"] == "auto"
+        if values["relative"]:
+            values["eta0"] = AUTO_ETA
     words = {name: value for name, value in values.items() if isinstance(value, str)}
     return {name: float(value) for name, value in values.items() if name not in words}, words

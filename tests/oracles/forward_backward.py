@@ -15,7 +15,7 @@ import numpy as np
 
 from . import losses
 from .operators import soft
-from .rates import rate
+from .rates import Relative, rate
 from .result import Matrix, Order, Result, Vector
 
 
@@ -31,6 +31,7 @@ def forward_backward(
     schedule: str = "sqrt",
     decay: float = 1.0,
     power: float = 0.5,
+    relative: bool = False,
     fit_intercept: bool = False,
     sample_weight: Vector | None = None,
     epsilon: float = 0.1,
@@ -44,16 +45,19 @@ def forward_backward(
 
     w = np.zeros(X.shape[1], dtype=dtype)
     b = 0.0
+    divisors = Relative(relative)
     predictions: list[float] = []
     values: list[float] = []
     t = 0
     for pass_number, rows in enumerate(order):
         for row in rows:
             t += 1
-            eta = rate(schedule, t, pass_number, eta0, decay, power)
             x, label, weight = X[row], float(y[row]), float(s[row])
-
             c = losses.row_scale(loss, x)
+            eta = rate(schedule, t, pass_number, eta0, decay, power)
+            by, by_bias = divisors.divisors(c * x, weight)
+            eta, eta_bias = eta / by, eta / by_bias
+
             p = c * float(w @ x) + b
             g = weight * losses.derivative(loss, p, label, epsilon, quantile)
             predictions.append(p)
@@ -62,6 +66,6 @@ def forward_backward(
             w_half = w - real(eta * g * c) * x
             w = soft(w_half, eta * l1) / real(1 + eta * l2)
             if fit_intercept:
-                b = b - eta * g
+                b = b - eta_bias * g
 
     return Result(w, b, None, None, predictions, values, t)

@@ -23,7 +23,7 @@ import numpy as np
 
 from . import losses
 from .operators import T0, T1
-from .rates import rate
+from .rates import Relative, rate
 from .result import Matrix, Order, Result, Vector
 
 
@@ -42,6 +42,7 @@ def truncated_gradient(
     schedule: str = "constant",
     decay: float = 1.0,
     power: float = 0.5,
+    relative: bool = False,
     fit_intercept: bool = False,
     average: bool = False,
     sample_weight: Vector | None = None,
@@ -59,16 +60,19 @@ def truncated_gradient(
     b = 0.0
     w_sum = np.zeros_like(w)
     b_sum = 0.0
+    divisors = Relative(relative)
     predictions: list[float] = []
     values: list[float] = []
     i = 0
     for pass_number, rows in enumerate(order):
         for row in rows:
             i += 1
-            eta = rate(schedule, i, pass_number, eta0, decay, power)
             x, label, weight = X[row], float(y[row]), float(s[row])
-
             c = losses.row_scale(loss, x)
+            eta = rate(schedule, i, pass_number, eta0, decay, power)
+            by, by_bias = divisors.divisors(c * x, weight)
+            eta, eta_bias = eta / by, eta / by_bias
+
             p = c * float(w @ x) + b
             g = weight * losses.derivative(loss, p, label, epsilon, quantile)
             predictions.append(p)
@@ -91,7 +95,7 @@ def truncated_gradient(
             else:
                 w = w + u
             if fit_intercept:
-                b = b - eta * g
+                b = b - eta_bias * g
 
             w_sum = w_sum + w
             b_sum = b_sum + b

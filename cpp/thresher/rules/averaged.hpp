@@ -83,7 +83,10 @@ class AveragedSGD {
     return -(vx + (Centred ? r_ - a_ * q_ : a_)) / (lambda_ * static_cast<double>(t_));
   }
 
-  double reach(double g) const { return g * std::max(1.0, h_); }
+  void see(double, double) {}
+
+  // A float overflows at 3e38. NaN does not fit either.
+  bool fits(double gradient) const { return std::fabs(gradient) * std::max(1.0, h_) < 1e30; }
 
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {

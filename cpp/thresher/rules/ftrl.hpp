@@ -63,7 +63,10 @@ class FTRL {
 
   double prediction(const Row&, double dot) const { return dot + intercept(); }
 
-  double reach(double g) const { return g; }
+  void see(double, double) {}
+
+  // n adds up squares, and a float overflows at 3e38. NaN does not fit either.
+  bool fits(double gradient) const { return std::fabs(gradient) < 1e15; }
 
   template <class Use>
   void with_closer(const Row& row, double slope, Use&& use) const {

@@ -3,7 +3,8 @@
 //
 //   with_opener(row, use)     calls use(open). open(k, cells, x) takes the cells of four features, k to
 //                             k + 3, and their values: it pays what is owed, keeps in `row` what the
-//                             step will need, and returns the four terms of the inner product
+//                             step will need, and returns the four terms of the inner product.
+//                             Behind the end of the row the last cell is repeated, with x = 0
 //   prediction(row, dot)      the raw prediction p
 //   with_closer(row, g, use)  calls use(close). close(k, x, cells) makes the step for the loss gradient
 //                             g * x: the four new cells
@@ -65,10 +66,11 @@ concept Rule = requires(R rule, const R& fixed, typename R::Row& row, const type
   {
     fixed.with_closer(row, number, [](const auto&) {})
   };
+  { rule.see(number, number) };  // the squared norm of the row and its weight, before the step
   { rule.finish(number) };
   {
-    fixed.reach(number)
-  } -> std::same_as<double>;  // how far a step for gradient g moves weights, over ||x||
+    fixed.fits(number)
+  } -> std::same_as<bool>;  // a gradient of this norm leaves all numbers of a cell finite
   { rule.next_pass() };
   { fixed.weight(cell) } -> std::same_as<double>;
   { fixed.average(cell) } -> std::same_as<double>;

@@ -73,7 +73,9 @@ class TruncatedGradient {
                 static_cast<std::size_t>(params.number("sweep_events", 1 << 20))),
         shrinks_(shrink_ == Shrink::round || g_ > 0 || l2_ > 0),
         plain_l1_(!Averaged && shrink_ == Shrink::truncate && l2_ == 0 && std::isinf(theta_)),
+        relative_(params.flag("relative")),
         eta_(rate_(1)),
+        eta_bias_(eta_),
         until_event_(K_) {
     if (K_ < 1) throw std::invalid_argument("period must be at least 1");
   }
@@ -109,7 +111,23 @@ class TruncatedGradient {
 
   double prediction(const Row&, double dot) const { return dot + bias_; }
 
-  double reach(double g) const { return eta_ * g; }
+  // With eta0 = "auto" rates are relative to the rows: eta_t = eta0 f(t) / max(m_t, s_t), where s_t is
+  // the squared norm of row t times its weight and m_t the mean of s_1 .. s_t. On rows of norm 1 that is
+  // eta0 f(t) itself; elsewhere no step overshoots its row, and neither the units of x nor those of the
+  // weights matter. The intercept's x is 1.
+  void see(double squared_norm, double weight) {
+    if (!relative_) return;
+    const double t = static_cast<double>(t_ + 1), s = weight * squared_norm;
+    norms_ += s, weights_ += weight;
+    const double largest = std::max(norms_ / t, s), heaviest = std::max(weights_ / t, weight);
+    eta_ = rate_(t_ + 1) / (largest > 0 ? largest : 1.0);
+    eta_bias_ = rate_(t_ + 1) / (heaviest > 0 ? heaviest : 1.0);
+  }
+
+  // A float overflows at 3e38. NaN does not fit either.
+  bool fits(double gradient) const {
+    return std::fabs(gradient) * std::max(eta_, eta_bias_) < 1e30;
+  }
 
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
@@ -141,7 +159,7 @@ class TruncatedGradient {
   }
 
   void finish(double g) {
-    if (fit_intercept_) bias_ -= eta_ * g;
+    if (fit_intercept_) bias_ -= eta_bias_ * g;
     bias_sum_ += bias_;
     ++t_;
     if (--until_event_ == 0) {
@@ -149,12 +167,12 @@ class TruncatedGradient {
       if (shrinks_) ledger_.record(amount(), factor());
     }
     ledger_.count_step();
-    eta_ = rate_(t_ + 1);
+    eta_ = eta_bias_ = rate_(t_ + 1);
   }
 
   void next_pass() {
     rate_.next_pass();
-    eta_ = rate_(t_ + 1);
+    eta_ = eta_bias_ = rate_(t_ + 1);
   }
 
   // ---- what others may read ------------------------------------------------------------------
@@ -214,7 +232,8 @@ class TruncatedGradient {
   template <class Archive>
   void archive(Archive& io) {
     rate_.archive(io), ledger_.archive(io);
-    io(t_), io(until_event_), io(eta_), io(bias_), io(bias_sum_);
+    io(t_), io(until_event_), io(eta_), io(eta_bias_), io(bias_), io(bias_sum_), io(norms_),
+        io(weights_);
   }
 
  private:
@@ -258,15 +277,16 @@ class TruncatedGradient {
   // the moment it is closed and credited with the account at the moment it is opened.
   double account(double v, double B) const {
     const double z = std::fabs(v) / B;
-    double sum = z * ledger_.F();
-    if (shrink_ == Shrink::truncate && std::fabs(v) <= theta_)
-      sum += ledger_.Q() * ledger_.F() - ledger_.G();
+    const bool shrinks = shrink_ == Shrink::truncate && std::fabs(v) <= theta_;
+    // Written as settle_truncate writes it, so that a weight that dies at once leaves exactly nothing.
+    const double sum = shrinks ? (z + ledger_.Q()) * ledger_.F() - ledger_.G() : z * ledger_.F();
     return std::copysign(v != 0 ? sum : 0.0, v);
   }
 
   // All events after e at once.
   [[gnu::noinline]] Settled settle(double v, std::uint64_t e) const {
     if (v == 0.0) return {0.0, 0.0};
+    if (e == ledger_.now()) return {v, account(v, ledger_.B())};
     switch (shrink_) {
       case Shrink::truncate: return settle_truncate(v, e);
       case Shrink::round: return settle_round(v, e);
@@ -316,7 +336,7 @@ class TruncatedGradient {
   // Weights do not stop at zero but swing around it.
   Settled settle_subgradient(double v, std::uint64_t e) const {
     const std::uint64_t now = ledger_.now();
-    if (!Averaged && l2_ == 0 && rate_.is_constant()) {  // in closed form
+    if (!Averaged && l2_ == 0 && rate_.is_constant() && !relative_) {  // in closed form
       const double a = amount(), n = static_cast<double>(now - e);
       if (a == 0.0) return {v, 0.0};
       const double m = std::floor(std::fabs(v) / a);
@@ -344,12 +364,14 @@ class TruncatedGradient {
   double theta_, l2_;
   bool fit_intercept_;
   Ledger ledger_;
-  bool shrinks_;   // there are events at all
-  bool plain_l1_;  // the fast path: soft threshold by a difference of two sums
-  double eta_;     // of the current step
+  bool shrinks_;           // there are events at all
+  bool plain_l1_;          // the fast path: soft threshold by a difference of two sums
+  bool relative_;          // rates are relative to the norms of rows
+  double eta_, eta_bias_;  // of the current step
   std::int64_t until_event_;
   std::int64_t t_ = 0;  // steps done
   double bias_ = 0.0, bias_sum_ = 0.0;
+  double norms_ = 0.0, weights_ = 0.0;  // sums behind relative rates
 };
 
 }  // namespace thresher

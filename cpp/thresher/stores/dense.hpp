@@ -1,6 +1,7 @@
 // Cells in an array, one for every feature number below the width.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -25,8 +26,8 @@ class DenseStore {
   template <class Dead>
   void reserve(std::size_t, Dead&&) {}
 
-  // open(k, cells of keys[k..k+3]) for k = from, from + 4, ... below `to`; behind the last key the cells
-  // are fresh. later[k], for k < fetched, are keys to prefetch meanwhile.
+  // open(k, cells of keys[k..k+3]) for k = from, from + 4, ... below `to`; behind the last key its cell
+  // is repeated. later[k], for k < fetched, are keys to prefetch meanwhile.
   template <class Key, class Open>
   [[gnu::always_inline]] void gather(const Key* keys, std::size_t from, std::size_t to,
                                      const Key* later, std::size_t fetched, Places&,
@@ -39,10 +40,13 @@ class DenseStore {
       open(k,
            Four<Cell>{cells[keys[k]], cells[keys[k + 1]], cells[keys[k + 2]], cells[keys[k + 3]]});
     }
-    if (k < to) {
-      Four<Cell> pack;
-      for (std::size_t i = 0; k + i < to; ++i) pack[i] = cells[keys[k + i]];
-      open(k, pack);
+    if (k < to) {  // free of branches, as the lengths of rows cannot be foreseen
+      if (k < fetched)
+        for (std::size_t i = 0; i < pack_size - 1; ++i)
+          __builtin_prefetch(cells + later[std::min(k + i, fetched - 1)], 1);
+      const std::size_t last = to - 1;
+      open(k, Four<Cell>{cells[keys[k]], cells[keys[std::min(k + 1, last)]],
+                         cells[keys[std::min(k + 2, last)]], cells[keys[last]]});
     }
   }
 
@@ -59,10 +63,12 @@ class DenseStore {
       cells[keys[k]] = pack.a, cells[keys[k + 1]] = pack.b;
       cells[keys[k + 2]] = pack.c, cells[keys[k + 3]] = pack.d;
     }
-    if (k < n) {
+    if (k < n) {  // backwards, so that what belongs to the last key is written over the padding
       Four<Cell> pack;
       close(k, pack);
-      for (std::size_t i = 0; k + i < n; ++i) cells[keys[k + i]] = pack[i];
+      const std::size_t last = n - 1;
+      cells[keys[last]] = pack.d, cells[keys[std::min(k + 2, last)]] = pack.c;
+      cells[keys[std::min(k + 1, last)]] = pack.b, cells[keys[k]] = pack.a;
     }
   }
 

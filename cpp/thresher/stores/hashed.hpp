@@ -2,8 +2,8 @@
 //
 // Open addressing with linear probing: key and cell lie side by side, so that a look-up touches one
 // cache line. Nothing is deleted one by one. When the table is full, the dead cells are left behind
-// while it is rebuilt, large enough for twice the living; after a sweep too. Rebuilding reads cells and never changes a
-// living one, so results do not depend on when it happens.
+// while it is rebuilt, large enough for three times the living; after a sweep too. Rebuilding reads
+// cells and never changes a living one, so results do not depend on when it happens.
 #pragma once
 
 #include <algorithm>
@@ -34,56 +34,83 @@ class HashedStore {
     if (used_ + n > limit()) rebuild(n, dead);
   }
 
-  // As in DenseStore. An absent key opens a fresh cell; it is inserted when it is closed.
+  // As in DenseStore. An absent key opens the zero bytes of an empty slot, which are a fresh cell; it
+  // is inserted when it is closed.
   template <class Key, class Open>
   [[gnu::always_inline]] void gather(const Key* keys, std::size_t from, std::size_t to,
                                      const Key* later, std::size_t fetched, Places& places,
                                      const Open& open) const {
     if (places.size() < to) places.resize(to);
-    for (std::size_t k = from; k < to; k += pack_size) {
-      Four<Cell> pack;
-      for (std::size_t i = 0; i < pack_size && k + i < to; ++i) {
-        if (k + i < fetched) __builtin_prefetch(slots_.data() + home(stored(later[k + i])), 1);
-        const std::uint64_t wanted = stored(keys[k + i]);
-        const std::uint64_t place = probe(home(wanted), wanted);
-        places[k + i] = place;
-        if (slots_[place].key == wanted) pack[i] = slots_[place].cell;
-      }
-      open(k, pack);
+    std::uint64_t* place = places.data();
+    const Table table(slots_);
+    const auto fetch = [=](std::size_t i) __attribute__((always_inline)) {
+      __builtin_prefetch(table.slots + table.home(stored(later[i])), 1);
+    };
+    const auto find = [=](std::size_t i) __attribute__((always_inline)) {
+      const std::uint64_t wanted = stored(keys[i]);
+      place[i] = table.probe(table.home(wanted), wanted);
+      return table.slots[place[i]].cell;
+    };
+    std::size_t k = from;
+    for (; k + pack_size <= to; k += pack_size) {
+      if (k + pack_size <= fetched) [[likely]]
+        for (std::size_t i = 0; i < pack_size; ++i) fetch(k + i);
+      open(k, Four<Cell>{find(k), find(k + 1), find(k + 2), find(k + 3)});
+    }
+    if (k < to) {
+      if (k < fetched)
+        for (std::size_t i = 0; i < pack_size - 1; ++i) fetch(std::min(k + i, fetched - 1));
+      const std::size_t last = to - 1;
+      open(k, Four<Cell>{find(k), find(std::min(k + 1, last)), find(std::min(k + 2, last)),
+                         find(last)});
     }
   }
 
   template <class Key, class Close>
   [[gnu::always_inline]] void scatter(const Key* keys, std::size_t n, const Places& places,
                                       const Close& close) {
-    for (std::size_t k = 0; k < n; k += pack_size) {
+    const std::uint64_t* place = places.data();
+    const Table table(slots_);
+    std::uint64_t inserted = 0;
+    // A key of the same row may have taken the empty place meanwhile: put() probes on from there.
+    const auto put_back = [&](std::size_t i, const Cell& cell) __attribute__((always_inline)) {
+      inserted += table.put(place[i], stored(keys[i]), cell);
+    };
+    std::size_t k = 0;
+    for (; k + pack_size <= n; k += pack_size) {
       Four<Cell> pack;
       close(k, pack);
-      for (std::size_t i = 0; i < pack_size && k + i < n; ++i) {
-        const std::uint64_t wanted = stored(keys[k + i]);
-        // A key of the same row may have taken the empty place meanwhile: probe on from there.
-        put_at(probe(places[k + i], wanted), wanted, pack[i]);
-      }
+      put_back(k, pack.a), put_back(k + 1, pack.b);
+      put_back(k + 2, pack.c), put_back(k + 3, pack.d);
     }
+    if (k < n) {  // backwards: see DenseStore
+      Four<Cell> pack;
+      close(k, pack);
+      const std::size_t last = n - 1;
+      put_back(last, pack.d), put_back(std::min(k + 2, last), pack.c);
+      put_back(std::min(k + 1, last), pack.b), put_back(k, pack.a);
+    }
+    used_ += inserted;
   }
 
   void put(std::uint64_t key, const Cell& cell) {
     reserve(1, [](const Cell&) { return false; });
+    const Table table(slots_);
     const std::uint64_t wanted = stored(key);
-    put_at(probe(home(wanted), wanted), wanted, cell);
+    used_ += table.put(table.home(wanted), wanted, cell);
   }
 
   // f(key, cell) for every cell, in no order that means anything.
   template <class F>
   void each(F&& f) const {
     for (std::uint64_t i = 0; i < slots_.size(); ++i)
-      if (taken(slots_, i)) f(original(slots_[i].key), slots_[i].cell);
+      if (taken(i)) f(original(slots_[i].key), slots_[i].cell);
   }
 
   template <class Settle>
   void sweep(Settle&& settle) {
     for (std::uint64_t i = 0; i < slots_.size(); ++i)
-      if (taken(slots_, i)) slots_[i].cell = settle(slots_[i].cell);
+      if (taken(i)) slots_[i].cell = settle(slots_[i].cell);
   }
 
   // Forgets the dead cells and gives their memory back.
@@ -107,8 +134,8 @@ class HashedStore {
   static constexpr std::uint64_t empty = 0;
 
   // Keys are stored mixed: x -> multiplier * ~x is one to one on 64-bit numbers and spreads
-  // neighbours over the table. The one key it maps to `empty`, 2^64 - 1, has a slot of its own behind
-  // the table.
+  // neighbours over the table. The one key it maps to `empty`, 2^64 - 1, has slot 0 for itself, in
+  // front of the table.
   static constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15u;
   static constexpr std::uint64_t inverse = 0xF1DE83E19937733Du;
 
@@ -118,38 +145,66 @@ class HashedStore {
   }
   static std::uint64_t original(std::uint64_t mixed) { return ~(mixed * inverse); }
 
-  std::uint64_t capacity() const { return slots_.size() - 1; }  // a power of 2
-  std::uint64_t limit() const { return capacity() / 10 * 7; }
-  std::uint64_t home(std::uint64_t mixed) const {
-    return mixed == empty ? capacity() : mixed >> (64 - std::countr_zero(capacity()));
+  // The slots, with what finds a place in them: a local copy stays in registers.
+  struct Table {
+    Slot* slots;
+    std::uint64_t mask;
+    int shift;
+
+    explicit Table(const ZeroedArray<Slot>& array)
+        : slots(const_cast<Slot*>(array.data())),  // only scatter, put and rebuild write
+          mask(array.size() - 2),
+          shift(64 - std::countr_one(mask)) {}
+
+    std::uint64_t home(std::uint64_t mixed) const { return (mixed >> shift) + (mixed != empty); }
+
+    // Where `wanted` is, or the empty place where it would go, looking from `place` on. An empty slot
+    // has key 0 (`empty`).
+    std::uint64_t probe(std::uint64_t place, std::uint64_t wanted) const {
+      // The minimum is 0 if one of them is. Two branches would be guessed wrong more often than one.
+      while (std::min(slots[place].key ^ wanted, slots[place].key) != 0) place = (place & mask) + 1;
+      return place;
+    }
+
+    // True if the key is new.
+    bool put(std::uint64_t place, std::uint64_t wanted, const Cell& cell) const {
+      Slot& slot = slots[probe(place, wanted)];
+      const bool added = slot.key != wanted;
+      slot = Slot{wanted, cell};
+      return added;
+    }
+  };
+
+  std::uint64_t limit() const { return slots_.size() / 10 * 7; }
+
+  bool taken(std::uint64_t i) const {
+    return slots_[i].key != empty || (i == 0 && !(slots_[0].cell == Cell{}));
   }
 
-  static bool taken(const ZeroedArray<Slot>& slots, std::uint64_t i) {
-    return slots[i].key != empty || (i + 1 == slots.size() && !(slots[i].cell == Cell{}));
-  }
-
-  // Where `wanted` is, or the empty place where it would go, looking from `place` on.
-  std::uint64_t probe(std::uint64_t place, std::uint64_t wanted) const {
-    while (slots_[place].key != wanted && slots_[place].key != empty)
-      place = (place + 1) & (capacity() - 1);
-    return place;
-  }
-
-  void put_at(std::uint64_t place, std::uint64_t wanted, const Cell& cell) {
-    used_ += slots_[place].key == empty && wanted != empty;
-    slots_[place] = Slot{wanted, cell};
-  }
-
+  // At most a third full, so that at least as many new cells as there are living ones fit in before
+  // the next time. Old slots lie in the order of their homes: both tables are walked front to back.
   template <class Dead>
   void rebuild(std::size_t more, Dead&& dead) {
+    const auto lives = [&](const Slot& slot) { return (slot.key != empty) & !dead(slot.cell); };
     std::uint64_t living = 0;
-    each([&](std::uint64_t, const Cell& cell) { living += !dead(cell); });
-    ZeroedArray<Slot> old(std::bit_ceil(std::max(smallest, 2 * (living + more))) + 1);
+    for (std::uint64_t i = 1; i < slots_.size(); ++i) living += lives(slots_[i]);
+    ZeroedArray<Slot> old(std::bit_ceil(std::max(smallest, 3 * (living + more))) + 1);
     std::swap(old, slots_);
-    used_ = 0;
-    for (std::uint64_t i = 0; i < old.size(); ++i)
-      if (taken(old, i) && !dead(old[i].cell))
-        put_at(probe(home(old[i].key), old[i].key), old[i].key, old[i].cell);
+    slots_[0] = old[0];
+    used_ = living;
+    const Table table(slots_);
+    // The living of a block are listed first: whether the next slot lives, no processor can guess.
+    constexpr std::uint64_t block = 256;
+    static_assert(smallest % block == 0);
+    std::uint64_t list[block];
+    for (std::uint64_t from = 1; from < old.size(); from += block) {
+      std::size_t n = 0;
+      for (std::uint64_t i = from; i < from + block; ++i) list[n] = i, n += lives(old[i]);
+      for (std::size_t k = 0; k < n; ++k) {
+        const Slot& slot = old[list[k]];
+        table.put(table.home(slot.key), slot.key, slot.cell);
+      }
+    }
   }
 
   std::uint64_t width_;

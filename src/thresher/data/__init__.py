@@ -1,5 +1,5 @@
 """The only place that looks at the types of user data: arrays and matrices -> batches of rows."""
 
-from thresher.data.arrays import as_batch, is_sparse, nonzeros_before, row_mean
+from thresher.data.arrays import as_batch, is_sparse, nonzeros_before
 
-__all__ = ["as_batch", "is_sparse", "nonzeros_before", "row_mean"]
+__all__ = ["as_batch", "is_sparse", "nonzeros_before"]

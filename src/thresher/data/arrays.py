@@ -14,7 +14,7 @@ _VALUES = (np.float32, np.float64)
 
 def is_sparse(X: Any) -> bool:
     """Tell whether X is a sparse matrix or array, without importing SciPy."""
-    return hasattr(X, "indptr") and hasattr(X, "indices")
+    return hasattr(X, "tocsr")
 
 
 def as_batch(
@@ -49,8 +49,3 @@ def as_batch(
 def nonzeros_before(X: Any, row: int) -> int:
     """Count the stored values of the rows before `row`; of a dense array, all."""
     return int(X.indptr[row]) if is_sparse(X) else row * int(X.shape[1])
-
-
-def row_mean(X: Any) -> NDArray[np.float64]:
-    """Return the mean of the rows."""
-    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()

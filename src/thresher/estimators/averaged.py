@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from thresher import _core
-from thresher.data import row_mean
+from thresher.data import as_batch
 from thresher.errors import ParameterError
 from thresher.estimators.base import StreamingEstimator
 from thresher.estimators.documentation import documented
@@ -25,7 +25,7 @@ class _Centred(StreamingEstimator):
         if not self.center:
             return
         if mean is None:
-            mean = row_mean(X)
+            mean = _core.mean_row(as_batch(X))
         mean = np.ascontiguousarray(mean, np.float64).ravel()
         if mean.shape != (X.shape[1],) or not np.isfinite(mean).all():
             raise ValueError(f"mean must be {X.shape[1]} finite numbers, one for each feature")
@@ -34,6 +34,7 @@ class _Centred(StreamingEstimator):
             learner.center(keys, mean[keys])
 
     def _checked_mean(self, mean: Any) -> dict[str, Any]:
+        self._checked_params()
         if self.center and mean is None and self._is_new():
             raise ParameterError(
                 f"{type(self).__name__}: with center=True the first partial_fit needs mean=, the "

@@ -37,6 +37,8 @@ class StreamingEstimator(BaseEstimator):
     n_iter_: int
     _learners: list[_core.Learner]
     _width: int
+    _made_of: dict[str, Any]  # the parameters the learners were made with
+    _recorded: tuple[float, float]  # sums of losses and weights at the last record
     _sparse_coef: bool  # coef_ is asked for as CSR
     _model: Model | None  # answers made so far, forgotten when learning goes on
     _coef: Any
@@ -60,7 +62,7 @@ class StreamingEstimator(BaseEstimator):
         targets = self._targets(y)
         evaluation = self._checked_eval_set(eval_set)
         if self.warm_start and not self._is_new():
-            learners, history, passes = self._learners, self.history_, self.n_iter_
+            learners, history, passes = self._copied_learners(), self.history_, self.n_iter_
             if len(learners) != len(targets) or self._width != X.shape[1]:
                 raise ParameterError(
                     f"{type(self).__name__}: warm_start=True needs the features and classes of the "
@@ -70,9 +72,10 @@ class StreamingEstimator(BaseEstimator):
                 learner.next_pass()
         else:
             learners, history, passes = self._new_learners(params, len(targets), X.shape[1]), [], 0
+            self._made_of, self._recorded = params, (0.0, 0.0)
             self._prepare(learners, X)
-        run = Run(self, learners, X, targets, weights, history)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        run = Run(self, learners, X, targets, weights, history, self._recorded)
+        rng = self._generator()
         best, stale = np.inf, 0
         for number, order in enumerate(self._orders(X.shape[0], rng)):
             if number:
@@ -88,6 +91,7 @@ class StreamingEstimator(BaseEstimator):
                 if stale >= self.patience:
                     break
         self._learners, self.history_, self.n_iter_ = learners, run.history, passes
+        self._recorded = run.recorded
         self._width, self._sparse_coef = X.shape[1], self.store == "hashed"
         self._forget_answers()
         return self
@@ -100,11 +104,12 @@ class StreamingEstimator(BaseEstimator):
             learners = self._new_learners(params, len(targets), X.shape[1])
             self._prepare(learners, X, **prepare)
             self._learners, self.history_, self.n_iter_ = learners, [], 0
+            self._made_of, self._recorded = params, (0.0, 0.0)
             self._width, self._sparse_coef = X.shape[1], self.store == "hashed"
         self._forget_answers()
-        run = Run(self, self._learners, X, targets, weights, self.history_)
+        run = Run(self, self._learners, X, targets, weights, self.history_, self._recorded)
         run.one_pass(None, None, record_end=False)
-        self.history_, self.n_iter_ = run.history, 1
+        self.history_, self.n_iter_, self._recorded = run.history, 1, run.recorded
         return self
 
     @contextmanager
@@ -166,7 +171,7 @@ class StreamingEstimator(BaseEstimator):
         core = rules.RULES[self._rule].core
         try:
             return [
-                _core.make_learner(core, self.store, self.dtype, width, numbers, words)
+                _core.make_learner(core, params["store"], params["dtype"], width, numbers, words)
                 for _ in range(count)
             ]
         except MemoryError:
@@ -174,6 +179,12 @@ class StreamingEstimator(BaseEstimator):
                 f"{type(self).__name__}: no memory for {count} x {width} weights in a dense store; "
                 f"store='hashed' needs memory for the nonzero weights alone"
             ) from None
+
+    def _generator(self) -> np.random.Generator:
+        try:
+            return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        except ValueError as error:
+            raise ParameterError(f"{type(self).__name__}: random_state: {error}") from error
 
     def _orders(self, rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64] | None]:
         """Yield the order of rows in each pass; None is the order in which they lie."""
@@ -272,6 +283,15 @@ class StreamingEstimator(BaseEstimator):
     def _forget_answers(self) -> None:
         self._model, self._coef = None, None
 
+    def _restored_learners(self, saved: Sequence[bytes]) -> list[_core.Learner]:
+        learners = self._new_learners(self._made_of, len(saved), self._width)
+        for learner, content in zip(learners, saved, strict=True):
+            learner.restore(content)
+        return learners
+
+    def _copied_learners(self) -> list[_core.Learner]:
+        return self._restored_learners([learner.state() for learner in self._learners])
+
     # ---- pickling ------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
@@ -284,10 +304,7 @@ class StreamingEstimator(BaseEstimator):
         saved = state.get("_learners")
         super().__setstate__(state)
         if saved is not None:
-            params = self.get_params(deep=False)
-            self._learners = self._new_learners(params, len(saved), self._width)
-            for learner, content in zip(self._learners, saved, strict=True):
-                learner.restore(content)
+            self._learners = self._restored_learners(saved)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

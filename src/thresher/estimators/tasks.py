@@ -45,12 +45,17 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
             before = getattr(self, "classes_", None)
             X, y = self._checked(X, y, reset=True)
             classes = np.unique(y)
-            if self.warm_start and before is not None and np.isin(classes, before).all():
+            if self.warm_start and before is not None:
+                if not np.isin(classes, before).all():
+                    raise ParameterError(
+                        f"{type(self).__name__}: warm_start=True needs the classes of the fit "
+                        f"before, {before.tolist()}"
+                    )
                 classes = before
             if len(classes) < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs rows of at least 2 classes; y has one class, "
-                    f"{classes[0]!r}"
+                    f"{classes.tolist()[0]!r}"
                 )
             self.classes_ = classes
             return self._fit(X, y, sample_weight, eval_set)
@@ -101,7 +106,8 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
             self.classes_ = classes
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise ValueError(
-                f"classes {np.unique(classes)!r} are not those of the first call, {self.classes_!r}"
+                f"classes {np.unique(classes).tolist()} are not those of the first call, "
+                f"{self.classes_.tolist()}"
             )
         return self._partial_fit(X, y, sample_weight, **prepare)
 
@@ -155,7 +161,9 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
     def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
-            raise ValueError(f"label {unknown[0]!r} is not among the classes {self.classes_!r}")
+            raise ValueError(
+                f"label {unknown.tolist()[0]!r} is not among the classes {self.classes_.tolist()}"
+            )
         low = 0.0 if self.loss == "clipped_square" else -1.0
         outputs = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         return [np.where(y == label, 1.0, low) for label in outputs]
@@ -166,6 +174,11 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
         if self.class_weight is None:
             return sample_weight
         balance = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        if not (np.isfinite(balance).all() and (balance >= 0).all()):
+            raise ParameterError(
+                f"{type(self).__name__}: class_weight must hold finite numbers >= 0; got "
+                f"{self.class_weight!r}"
+            )
         weights = np.asarray(balance[np.searchsorted(self.classes_, y)], np.float64)
         return weights if sample_weight is None else weights * sample_weight
 

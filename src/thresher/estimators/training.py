@@ -30,13 +30,14 @@ class Run:
         targets: Sequence[NDArray[np.float64]],
         weights: NDArray[np.float64] | None,
         history: Sequence[Progress],
+        recorded: tuple[float, float],
     ) -> None:
         self.estimator, self.learners, self.X = estimator, learners, X
         self.targets, self.weights, self.history = targets, weights, list(history)
         self.batch = as_batch(X)
         self.stopped = False
         self.began = time.perf_counter() - (self.history[-1].seconds if self.history else 0.0)
-        self.recorded = self._tally()
+        self.recorded = recorded  # the tally at the last record
 
     def one_pass(
         self,
@@ -50,19 +51,31 @@ class Run:
         while position < rows and not self.stopped:
             mark = self._next_mark()
             end = min(self._chunk_end(position), position + mark - self.learners[0].steps)
-            for learner, target in zip(self.learners, self.targets, strict=True):
-                self.batch.set_targets(target, self.weights)
-                learner.learn(self.batch, order, position, end)
+            self._learn(order, position, end)
             position = end
-            if self.learners[0].steps == mark:
+            if self.learners[0].steps == mark and not (record_end and position == rows):
                 self._record(None)
         valid = None if evaluation is None else self._loss_on(*evaluation)
         if record_end and self.learners[0].steps > 0:
-            if self.history and self.history[-1].examples == self.learners[0].steps:
+            if self.stopped:
                 self.history[-1] = self.history[-1]._replace(valid_loss=valid)
             else:
                 self._record(valid)
         return valid if valid is not None else self._mean_since(before)
+
+    def _learn(self, order: NDArray[np.int64] | None, first: int, last: int) -> None:
+        """Let all outputs learn these rows; if one fails, all stop at the row before."""
+        failure: Exception | None = None
+        for learner, target in zip(self.learners, self.targets, strict=True):
+            self.batch.set_targets(target, self.weights)
+            before = learner.steps
+            try:
+                learner.learn(self.batch, order, first, last)
+            except (_core.DataError, _core.DivergenceError) as error:
+                failure = failure or error
+                last = first + learner.steps - before
+        if failure is not None:
+            raise failure
 
     def _chunk_end(self, position: int) -> int:
         rows = int(self.X.shape[0])

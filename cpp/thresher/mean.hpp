@@ -1,0 +1,27 @@
+// The mean of the rows, for centring: one pass that checks keys and values as learning does.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "batch.hpp"
+#include "rows.hpp"
+
+namespace thresher {
+
+inline std::vector<double> mean_row(const Batch& batch) {
+  std::vector<double> mean(static_cast<std::size_t>(batch.columns), 0.0);
+  Rows<double> rows(batch, Visit{nullptr, 0, batch.rows},
+                    static_cast<std::uint64_t>(batch.columns));
+  while (rows.next()) {
+    rows.check_values();
+    rows.with_keys([&](const auto* keys) {
+      for (std::size_t k = 0; k < rows.count(); ++k)
+        mean[static_cast<std::size_t>(keys[k])] += rows.values()[k];
+    });
+  }
+  for (double& m : mean) m /= static_cast<double>(batch.rows);
+  return mean;
+}
+
+}  // namespace thresher

@@ -1,0 +1,222 @@
+"""Parameters out of range, of the wrong type, or at odds with each other; driven by the rules."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+
+import thresher
+from thresher import (
+    AveragedSGDClassifier,
+    AveragedSGDRegressor,
+    DivergenceError,
+    ParameterError,
+    TruncatedGradientClassifier,
+    TruncatedGradientRegressor,
+)
+from thresher.estimators import __all__ as ESTIMATORS
+from thresher.rules import CLASSIFIER_LOSSES, REGRESSOR_LOSSES, RULES, Parameter
+
+FAMILIES = {
+    "TruncatedGradient": "truncated-gradient",
+    "AveragedSGD": "averaged-sgd",
+    "ForwardBackward": "forward-backward",
+    "FTRL": "ftrl",
+}
+RNG = np.random.default_rng(6)
+X = RNG.normal(size=(40, 4))
+Y = X[:, 0] - X[:, 2]
+LABELS = np.where(Y > 0, "b", "a")
+
+
+def table(name: str) -> dict[str, Parameter]:
+    """The parameters of an estimator, from the table of rules."""
+    family = re.sub("Classifier|Regressor", "", name)
+    parameters = dict(RULES[FAMILIES[family]].parameters)
+    if name.endswith("Regressor"):
+        del parameters["class_weight"]
+    return parameters
+
+
+def refused_values(parameter: Parameter) -> Iterator[Any]:
+    """Values just and far outside what is allowed, and values of other types."""
+    if not parameter.optional:
+        yield None
+    if parameter.kind in ("number", "integer"):
+        yield from (math.nan, "nonsense", "0.5", [1], True, 1j)
+        if parameter.low > -math.inf:
+            yield from (parameter.low - 1, -1e300, -math.inf)
+            if parameter.open_low:
+                yield parameter.low
+        if parameter.high < math.inf:
+            yield from (parameter.high * 2 + 1, math.inf, 1e300)
+        if parameter.kind == "integer":
+            yield from (parameter.low + 0.5, float(parameter.low))
+    elif parameter.kind == "flag":
+        yield from (0, 1, "yes", 1.0)
+    elif parameter.kind == "choice":
+        yield from ("nonsense", "", 0, 1, True, ("each",), str(parameter.choices[0]).upper())
+
+
+CASES = [
+    (name, key, value)
+    for name in ESTIMATORS
+    for key, parameter in table(name).items()
+    for value in refused_values(parameter)
+]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_there_are_bad_values_of_every_parameter(name: str) -> None:
+    covered = {key for case, key, _ in CASES if case == name}
+    assert covered | {"class_weight", "random_state", "callback"} >= set(table(name))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_values_that_are_not_allowed(name: str) -> None:
+    """The error names the estimator, the parameter, what is allowed, and what it got."""
+    for case, key, value in CASES:
+        if case != name:
+            continue
+        estimator = getattr(thresher, name)(**{key: value})
+        labels = LABELS if is_classifier(estimator) else Y
+        more = {"classes": ["a", "b"]} if is_classifier(estimator) else {}
+        for call in (
+            lambda e=estimator, y=labels: e.fit(X, y),
+            lambda e=estimator, y=labels, m=more: e.partial_fit(X, y, **m),
+        ):
+            with pytest.raises(ParameterError) as caught:
+                call()
+            message = str(caught.value)
+            assert message.startswith(f"{name}: {key} must be "), message
+            assert table(name)[key].allowed() in message
+            assert repr(value) in message
+        assert not hasattr(estimator, "n_features_in_"), (key, value)
+
+
+@pytest.mark.parametrize("name", ["TruncatedGradientClassifier", "FTRLRegressor"])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("callback", 3),
+        ("callback", "print"),
+        ("random_state", "seed"),
+        ("random_state", -1),
+        ("random_state", 1.5),
+        ("class_weight", "heavy"),
+        ("class_weight", 3),
+        ("class_weight", {"a": -1.0, "b": 1.0}),
+        ("class_weight", {"a": math.nan, "b": 1.0}),
+        ("class_weight", {"a": 1.0, "elm": 1.0}),
+    ],
+)
+def test_objects_that_are_not_allowed(name: str, key: str, value: Any) -> None:
+    if key not in table(name):
+        with pytest.raises(TypeError, match=key):
+            getattr(thresher, name)(**{key: value})
+        return
+    estimator = getattr(thresher, name)(**{key: value})
+    with pytest.raises(ValueError, match=key):
+        estimator.fit(X, LABELS if is_classifier(estimator) else Y)
+    assert not hasattr(estimator, "n_features_in_")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_losses_of_the_other_task(name: str) -> None:
+    own = CLASSIFIER_LOSSES if name.endswith("Classifier") else REGRESSOR_LOSSES
+    other = REGRESSOR_LOSSES if name.endswith("Classifier") else CLASSIFIER_LOSSES
+    labels = LABELS if name.endswith("Classifier") else np.clip(np.abs(Y), 0, 1)
+    gentle = {"alpha": 2.0} if "AveragedSGD" in name else {}
+    gentle = {"eta0": 0.01} if "eta0" in table(name) else gentle
+    for loss in set(other) - set(own):
+        with pytest.raises(ParameterError) as caught:
+            getattr(thresher, name)(loss=loss).fit(X, labels)
+        assert f"loss {loss!r}" in str(caught.value)
+        assert all(allowed in str(caught.value) for allowed in own)
+    for loss in own:
+        assert np.isfinite(getattr(thresher, name)(loss=loss, **gentle).fit(X, labels).coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (TruncatedGradientClassifier(shrink="round"), "round.*finite ceiling"),
+        (TruncatedGradientRegressor(shrink="round"), "round.*finite ceiling"),
+        (AveragedSGDClassifier(center=True, loss="clipped_square"), "center.*clipped_square"),
+        (AveragedSGDRegressor(center=True, loss="clipped_square"), "center.*clipped_square"),
+    ],
+    ids=["round", "round-regressor", "center", "center-regressor"],
+)
+def test_pairs_that_contradict_each_other(estimator: Any, words: str) -> None:
+    with pytest.raises(ParameterError, match=f"{type(estimator).__name__}.*{words}"):
+        estimator.fit(X, LABELS if is_classifier(estimator) else np.clip(np.abs(Y), 0, 1))
+
+
+def test_what_partial_fit_cannot_know() -> None:
+    with pytest.raises(ParameterError, match=r"balanced.*dict"):
+        TruncatedGradientClassifier(class_weight="balanced").partial_fit(
+            X, LABELS, classes=["a", "b"]
+        )
+    for estimator in (AveragedSGDClassifier(center=True), AveragedSGDRegressor(center=True)):
+        more = {"classes": ["a", "b"]} if is_classifier(estimator) else {}
+        labels = LABELS if is_classifier(estimator) else Y
+        with pytest.raises(ParameterError, match=r"center=True.*mean"):
+            estimator.partial_fit(X, labels, **more)
+        for mean in ([1.0, 2.0], [np.nan, 0, 0, 0], 1.0):
+            with pytest.raises(ValueError, match="mean must be 4 finite numbers"):
+                estimator.partial_fit(X, labels, mean=mean, **more)
+        assert not hasattr(estimator, "n_features_in_")
+
+
+def test_unknown_parameters() -> None:
+    with pytest.raises(TypeError, match="gravitas"):
+        TruncatedGradientClassifier(gravitas=1.0)
+    with pytest.raises(ValueError, match="gravitas"):
+        TruncatedGradientClassifier().set_params(gravitas=1.0)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.filterwarnings("error")
+def test_the_ends_of_the_allowed_ranges(name: str) -> None:
+    """The least and the largest of each number works, or is reported as divergence."""
+    for key, parameter in table(name).items():
+        if parameter.kind not in ("number", "integer") or key == "passes":
+            continue
+        low = np.nextafter(parameter.low, math.inf) if parameter.open_low else parameter.low
+        for value in (low, parameter.high):
+            value = int(value) if parameter.kind == "integer" else float(value)
+            estimator = getattr(thresher, name)(random_state=0, **{key: value})
+            if key == "power":
+                estimator.set_params(schedule="power")
+            if "eta0" in table(name) and key != "eta0":
+                estimator.set_params(eta0=0.01)
+            if name == "AveragedSGDRegressor" and key != "alpha":
+                estimator.set_params(alpha=2.0)
+            try:
+                estimator.fit(X, LABELS if is_classifier(estimator) else Y)
+            except DivergenceError:
+                assert key in ("eta0", "alpha"), (key, value)
+                continue
+            assert np.isfinite(estimator.coef_).all(), (key, value)
+            assert np.isfinite(estimator.intercept_).all(), (key, value)
+            if not is_classifier(estimator):
+                assert np.isfinite(estimator.predict(X)).all(), (key, value)
+
+
+def test_numbers_may_be_of_any_type() -> None:
+    plain = TruncatedGradientClassifier(
+        eta0=0.5, gravity=0.25, period=3, passes=2, fit_intercept=False, random_state=1,
+        shuffle=False, loss="hinge",
+    ).fit(X, LABELS)  # fmt: skip
+    other = TruncatedGradientClassifier(
+        eta0=np.float32(0.5), gravity=np.float64(0.25), period=np.int8(3), passes=np.uint64(2),
+        fit_intercept=np.bool_(False), random_state=np.int64(1), shuffle=np.bool_(False),
+        loss=np.str_("hinge"),
+    ).fit(X, LABELS)  # fmt: skip
+    np.testing.assert_array_equal(plain.coef_, other.coef_)
