@@ -161,7 +161,7 @@ def empty_columns(rows: int, repeats: int) -> None:
     best = [np.inf, np.inf]
     for _ in range(repeats):
         for i, b in enumerate((batch, wide_batch)):
-            numbers, words = core_parameters("truncated-gradient", params)
+            numbers, words = core_parameters("truncated-gradient", params, rows)
             learner = _core.make_learner(
                 "truncated_gradient", "dense", "float32", b.columns, numbers, words
             )

@@ -35,6 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "power": 0.5,
     "decay": 1.0,
     "gravity": 0.0,
+    "fading": False,
     "period": 1,
     "ceiling": np.inf,
     "shrink": "truncate",

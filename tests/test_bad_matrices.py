@@ -178,7 +178,7 @@ def test_row_of_a_million_values(store: str, dtype: str, tolerance: float) -> No
     X[0], X[2] = rng.normal(size=(2, width)) / 1000
     X[1, ::5], X[3, 7] = 1e-3, 1.0
     y = np.array([1, 0, 0, 1])
-    params = {"eta0": 0.3, "gravity": 1e-6, "period": 2}
+    params = {"eta0": 0.3, "gravity": 1e-6, "period": 2, "decay": 1.0}
     model = TruncatedGradientClassifier(
         store=store, dtype=dtype, passes=2, shuffle=False, **params
     ).fit(sp.csr_matrix(X), y)

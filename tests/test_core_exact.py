@@ -71,6 +71,7 @@ def truncation(draw: st.DrawFn) -> dict[str, Any]:
         "schedule": draw(st.sampled_from(SCHEDULES)),
         "eta0": draw(st.sampled_from([0.0503, 0.151])),
         "relative": draw(st.booleans()),
+        "fading": draw(st.booleans()),
         "power": draw(st.sampled_from([0.3, 0.75])),
         "decay": draw(st.sampled_from([1.0, 0.7])),
         "gravity": draw(st.sampled_from([0.0, 0.0107, 0.103])),
@@ -198,7 +199,7 @@ def test_averaged_sgd(
 RULES: list[tuple[str, dict[str, Any]]] = [
     ("truncated_gradient", {"gravity": 0.05, "period": 3, "schedule": "sqrt"}),
     ("truncated_gradient", {"gravity": 0.05, "period": 3, "average": True, "l2": 0.1}),
-    ("truncated_gradient", {"gravity": 0.05, "relative": True, "eta0": 0.5}),
+    ("truncated_gradient", {"gravity": 0.05, "relative": True, "eta0": 0.5, "fading": True}),
     ("truncated_gradient", {"shrink": "round", "ceiling": 0.05, "period": 4}),
     ("truncated_gradient", {"shrink": "subgradient", "gravity": 0.05, "schedule": "inverse"}),
     ("averaged_sgd", {"alpha": 0.5}),

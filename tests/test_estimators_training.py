@@ -23,7 +23,7 @@ from thresher import (
 )
 
 CLASSIFIERS = [
-    TruncatedGradientClassifier(eta0=0.1, gravity=1e-3, period=3),
+    TruncatedGradientClassifier(decay=1.0, eta0=0.1, gravity=1e-3, period=3),
     AveragedSGDClassifier(alpha=0.05),
     ForwardBackwardClassifier(eta0=0.1, l1=1e-3),
     FTRLClassifier(alpha=0.1, beta=1.0, l1=0.5, l2=0.1),
@@ -59,8 +59,8 @@ def visited(shuffle: Any, rows: int, seed: int | None = 0, **params: Any) -> np.
     its own can be read from it.
     """
     model = TruncatedGradientRegressor(
-        gravity=0.0, fit_intercept=False, dtype="float64", shuffle=shuffle, random_state=seed,
-        **params,
+        gravity=0.0, decay=1.0, fit_intercept=False, dtype="float64", shuffle=shuffle,
+        random_state=seed, **params,
     )  # fmt: skip
     return model.fit(sp.eye(rows, format="csr"), np.ones(rows)).coef_[0]
 
@@ -110,7 +110,7 @@ def test_once_repeats_its_order_and_each_does_not() -> None:
 
 @pytest.mark.parametrize("shuffle", ["each", "once", "replace", "blocks"])
 def test_random_state_decides_the_order(shuffle: str) -> None:
-    estimator = TruncatedGradientClassifier(eta0=0.1, shuffle=shuffle, passes=2)
+    estimator = TruncatedGradientClassifier(decay=1.0, eta0=0.1, shuffle=shuffle, passes=2)
     one, again, other = (clone(estimator).set_params(random_state=s).fit(X, Y) for s in (1, 1, 2))
     assert_same(one, again)
     assert untimed(one.history_) == untimed(again.history_)
@@ -127,7 +127,7 @@ def test_random_state_decides_the_order(shuffle: str) -> None:
 @pytest.mark.parametrize("rows", [100, 128, 256, 300])
 @pytest.mark.parametrize("evaluated", [False, True])
 def test_records_come_at_doublings_and_ends_of_passes(rows: int, evaluated: bool) -> None:
-    model = TruncatedGradientClassifier(eta0=0.1, passes=3, random_state=0)
+    model = TruncatedGradientClassifier(decay=1.0, eta0=0.1, passes=3, random_state=0)
     model.fit(X[:rows], Y[:rows], eval_set=(X, Y) if evaluated else None)
     ends = {rows, 2 * rows, 3 * rows}
     marks = {m for m in (128, 256, 512) if m <= 3 * rows}
@@ -144,7 +144,9 @@ def test_records_come_at_doublings_and_ends_of_passes(rows: int, evaluated: bool
 def test_recorded_losses_are_progressive() -> None:
     """R-3.5: the mean of each row's loss before it was learned, since the record before."""
     labels = np.where(Y == "b", 1.0, -1.0)
-    model, alone = (TruncatedGradientClassifier(eta0=0.1, dtype="float64") for _ in range(2))
+    model, alone = (
+        TruncatedGradientClassifier(decay=1.0, eta0=0.1, dtype="float64") for _ in range(2)
+    )
     model.partial_fit(X, Y, classes=["a", "b"])
     losses = [np.log(2.0)]
     for i in range(1, len(X)):
@@ -157,7 +159,7 @@ def test_recorded_losses_are_progressive() -> None:
 
 
 def test_valid_loss_is_the_mean_loss_on_the_evaluation_set() -> None:
-    model = TruncatedGradientClassifier(eta0=0.1, passes=1, random_state=0, average=True)
+    model = TruncatedGradientClassifier(decay=1.0, eta0=0.1, passes=1, random_state=0, average=True)
     model.fit(X[:200], Y[:200], eval_set=(X[200:], Y[200:]))
     margins = np.where(Y[200:] == "b", 1, -1) * model.decision_function(X[200:])
     assert model.history_[-1].valid_loss == pytest.approx(np.log1p(np.exp(-margins)).mean())
@@ -178,7 +180,7 @@ def test_callback_gets_every_record(rows: int) -> None:
 
 
 def test_true_answer_of_the_callback_stops() -> None:
-    estimator = TruncatedGradientClassifier(eta0=0.1, passes=9, shuffle=False)
+    estimator = TruncatedGradientClassifier(gravity=0.001, passes=9, shuffle=False)
     stopped = clone(estimator).set_params(callback=lambda record: record.examples >= 256)
     stopped.fit(X, Y)
     assert stopped.history_[-1].examples == 256
@@ -190,7 +192,7 @@ def test_an_error_of_the_callback_comes_through() -> None:
     def refuse(record: Progress) -> None:
         raise RuntimeError("enough")
 
-    model = TruncatedGradientClassifier(eta0=0.1, callback=refuse)
+    model = TruncatedGradientClassifier(decay=1.0, eta0=0.1, callback=refuse)
     with pytest.raises(RuntimeError, match="enough"):
         model.fit(X, Y)
     assert not hasattr(model, "model_")
@@ -224,7 +226,7 @@ def progressive(history: Any, rows: int) -> list[float]:
 @pytest.mark.parametrize(("tol", "patience"), [(1e-2, 1), (1e-3, 2), (0.0, 3), (1e99, 3)])
 @pytest.mark.parametrize("evaluated", [False, True])
 def test_early_stopping(tol: float, patience: int, evaluated: bool) -> None:
-    estimator = TruncatedGradientClassifier(eta0=0.05, passes=40, random_state=0)
+    estimator = TruncatedGradientClassifier(decay=1.0, eta0=0.05, passes=40, random_state=0)
     evaluation = (X[200:], Y[200:]) if evaluated else None
     full = clone(estimator).fit(X[:200], Y[:200], eval_set=evaluation)
     assert full.n_iter_ == 40
@@ -256,7 +258,12 @@ def test_rows_of_weight_zero_teach_nothing(estimator: Any) -> None:
     assert untimed(one.history_) == untimed(other.history_)
 
 
-@named([FTRLClassifier(l1=0.1, alpha=0.1), TruncatedGradientClassifier(eta0=0.1, gravity=0.0)])
+@named(
+    [
+        FTRLClassifier(l1=0.1, alpha=0.1),
+        TruncatedGradientClassifier(decay=1.0, eta0=0.1, gravity=0.0),
+    ]
+)
 def test_rows_of_weight_zero_are_as_good_as_absent(estimator: Any) -> None:
     """True of rules whose steps do not know the time."""
     keep = np.arange(300) % 3 != 0
@@ -266,7 +273,9 @@ def test_rows_of_weight_zero_are_as_good_as_absent(estimator: Any) -> None:
 
 
 def test_weight_makes_a_step_longer() -> None:
-    model = TruncatedGradientRegressor(eta0=0.1, gravity=0.0, fit_intercept=False, dtype="float64")
+    model = TruncatedGradientRegressor(
+        decay=1.0, eta0=0.1, gravity=0.0, fit_intercept=False, dtype="float64"
+    )
     model.partial_fit([[2.0]], [1.0], sample_weight=[3.0])
     assert model.coef_[0, 0] == pytest.approx(0.1 * 3.0 * 1.0 * 2.0)
 
@@ -292,14 +301,14 @@ def test_class_weights_are_sample_weights(estimator: Any, labels: np.ndarray) ->
 def test_balanced_class_weights() -> None:
     classes = np.unique(THREE)
     shares = compute_class_weight("balanced", classes=classes, y=THREE)
-    estimator = TruncatedGradientClassifier(eta0=0.1, random_state=0)
+    estimator = TruncatedGradientClassifier(decay=1.0, eta0=0.1, random_state=0)
     balanced = clone(estimator).set_params(class_weight="balanced").fit(X, THREE)
     by_hand = clone(estimator).set_params(class_weight=dict(zip(classes, shares, strict=True)))
     assert_same(balanced, by_hand.fit(X, THREE))
     assert not np.array_equal(balanced.coef_, clone(estimator).fit(X, THREE).coef_)
 
 
-@named([TruncatedGradientRegressor(eta0=0.01), FTRLRegressor(alpha=0.1)])
+@named([TruncatedGradientRegressor(decay=1.0, eta0=0.01), FTRLRegressor(alpha=0.1)])
 def test_unit_weights_are_no_weights(estimator: Any) -> None:
     estimator = clone(estimator).set_params(random_state=0)
     weighted = clone(estimator).fit(X, NOISE, sample_weight=np.ones(300))
@@ -326,7 +335,7 @@ starts = np.arange(0, rows * per_row + 1, per_row, dtype=np.int32)
 X = sp.csr_matrix((values, keys.reshape(-1), starts), shape=(rows, columns))
 y = np.arange(rows) % 2
 before = peak()
-TruncatedGradientClassifier(eta0=0.01, passes=2, random_state=0).fit(X, y)
+TruncatedGradientClassifier(decay=1.0, eta0=0.01, passes=2, random_state=0).fit(X, y)
 print(peak() - before, X.data.nbytes + X.indices.nbytes)
 """
 

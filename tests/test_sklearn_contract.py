@@ -18,10 +18,22 @@ WEIGHTS_ARE_NOT_COPIES = {
     )
 }
 
+A_SMALL_INTERCEPT = {
+    "check_class_weight_classifiers": "the rule of [004] learns its intercept as the weight of a "
+    "feature that is always 1; beside this check's features of size 20 it takes thousands of "
+    "passes to reach what class weights of 1000 : 0.0001 ask for"
+}
+
+
+def expected_failures(estimator: Any) -> dict[str, str]:
+    """Return the checks that the published rules cannot pass, with the reason."""
+    small = type(estimator).__name__ == "AveragedSGDClassifier"
+    return WEIGHTS_ARE_NOT_COPIES | (A_SMALL_INTERCEPT if small else {})
+
 
 @parametrize_with_checks(
     [getattr(thresher, name)() for name in ESTIMATORS],
-    expected_failed_checks=lambda estimator: WEIGHTS_ARE_NOT_COPIES,
+    expected_failed_checks=expected_failures,
 )
 def test_estimator_checks(estimator: Any, check: Any) -> None:
     """One of scikit-learn's checks."""

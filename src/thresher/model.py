@@ -200,7 +200,7 @@ class Model:
         numbers = {
             "epsilon": 0.0, "quantile": 0.5, "eta0": 1.0, "power": 0.0, "decay": 1.0,
             "gravity": 0.0, "period": 1.0, "ceiling": math.inf, "l2": 0.0, "fit_intercept": 1.0,
-            "average": 0.0, "relative": 0.0,
+            "average": 0.0, "relative": 0.0, "fading": 0.0,
         }  # fmt: skip
         words = {"loss": self.loss, "schedule": "constant", "shrink": "truncate"}
         store = "dense" if self.nnz * 20 > self.n_features else "hashed"

@@ -113,7 +113,7 @@ COMMON: dict[str, Parameter] = {
         high=1e100,
     ),
     "quantile": Parameter("The quantile the quantile loss estimates.", 0.5, low=0.0, high=1.0),
-    "passes": Parameter("Passes over the data.", 5, kind="integer", low=1, high=2**31),
+    "passes": Parameter("Passes over the data.", 20, kind="integer", low=1, high=2**31),
     "shuffle": Parameter(
         "Order of the rows: 'each' a new permutation each pass, 'once' one permutation for all, "
         "'replace' drawn with replacement, 'blocks' blocks of 2000 rows permuted, and rows within "
@@ -162,12 +162,20 @@ COMMON: dict[str, Parameter] = {
     ),
 }
 
-AUTO_ETA = 0.5  # eta0="auto" on rows of norm 1
+# eta0="auto" on rows of norm 1: 0.75 over the loss's curvature, so that weights and intercept
+# together move a prediction at most 1.5 times as far as its row asks (2 would be the limit). Losses
+# without curvature count as 1.
+AUTO_ETA = {"logistic": 3.0, "squared_hinge": 0.375, "square": 0.375, "clipped_square": 0.375}
+AUTO_ETA_ELSE = 0.75
+
+# gravity="auto": a penalty on the sum of the losses rather than on their mean, as FTRL's l1 is.
+AUTO_GRAVITY = 0.02
 
 RATE: dict[str, Parameter] = {
     "eta0": Parameter(
-        "Learning rate of the first step. 'auto' is relative to the rows: 0.5 over the squared "
-        "norm of the row, or over the mean of these so far where that is larger.",
+        "Learning rate of the first step. 'auto' is relative to the rows: for logistic 3, else "
+        "0.75 over the curvature of the loss, divided by the squared norm of the row, or by the "
+        "mean of these so far where that is larger.",
         "auto",
         low=0.0,
         open_low=True,
@@ -184,7 +192,7 @@ RATE: dict[str, Parameter] = {
     ),
     "power": Parameter("Exponent of the power schedule.", 0.5, low=0.0, high=1.0),
     "decay": Parameter(
-        "Factor of the rate from pass to pass.", 1.0, low=0.0, open_low=True, high=1.0, symbol="rho"
+        "Factor of the rate from pass to pass.", 0.8, low=0.0, open_low=True, high=1.0, symbol="rho"
     ),
 }
 
@@ -229,10 +237,12 @@ RULES: dict[str, Rule] = {
         own={
             "gravity": Parameter(
                 "Pull towards zero, in units of the objective: a step of rate eta shrinks by eta * "
-                "gravity. 0 is plain SGD.",
-                1e-4,
+                "gravity. 0 is plain SGD. 'auto' is 0.02 over the number of rows; in partial_fit, "
+                "which cannot know it, 0.02 over the rows so far.",
+                "auto",
                 low=0.0,
                 high=1e30,
+                choices=("auto",),
                 symbol="g",
             ),
             "period": Parameter(
@@ -273,7 +283,7 @@ RULES: dict[str, Rule] = {
         own={
             "alpha": Parameter(
                 "Regularisation: alpha/2 (||w||^2 + b^2); the step is 1/(alpha t).",
-                1e-5,
+                1e-4,
                 low=0.0,
                 open_low=True,
                 high=1e30,
@@ -297,10 +307,13 @@ RULES: dict[str, Rule] = {
         "(JMLR 2009)",
         own={
             "l1": Parameter(
-                "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1.",
-                1e-4,
+                "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.02 "
+                "over the number of rows; in partial_fit, which cannot know it, 0.02 over the "
+                "rows so far.",
+                "auto",
                 low=0.0,
                 high=1e30,
+                choices=("auto",),
                 symbol="lambda",
             ),
             "l2": _L2,
@@ -315,14 +328,14 @@ RULES: dict[str, Rule] = {
             "l1": Parameter(
                 "Lasso penalty, as published: it acts on the summed gradient, and does not grow "
                 "with the number of rows.",
-                1.0,
+                0.3,
                 low=0.0,
                 high=1e30,
                 symbol="lambda_1",
             ),
             "l2": Parameter("Ridge penalty, as published.", 0.0, low=0.0, high=1e30),
             "alpha": Parameter(
-                "Learning rate of a coordinate.", 0.1, low=0.0, open_low=True, high=1e30
+                "Learning rate of a coordinate.", 1.0, low=0.0, open_low=True, high=1e30
             ),
             "beta": Parameter("Slows the first steps of a coordinate.", 1.0, low=0.0, high=1e30),
         },
@@ -368,17 +381,24 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
 
 
 def core_parameters(
-    rule: str, params: Mapping[str, Any]
+    rule: str, params: Mapping[str, Any], rows: int | None
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Split what the core is told into numbers (flags as 0 and 1) and words, by name."""
+    """Split what the core is told into numbers (flags as 0 and 1) and words, by name.
+
+    `rows` is the number of rows, or None where it is not known beforehand.
+    """
     spec = RULES[rule]
     values = {name: params[name] for name in ("loss", "epsilon", "quantile", "fit_intercept")}
     values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
     if rule == "forward-backward":
         values["gravity"] = values.pop("l1")
+    if "gravity" in values:
+        values["fading"] = values["gravity"] == "auto" and rows is None
+        if values["gravity"] == "auto":
+            values["gravity"] = AUTO_GRAVITY / (rows or 1)
     if "eta0" in values:
         values["relative"] = values["eta0"] == "auto"
         if values["relative"]:
-            values["eta0"] = AUTO_ETA
+            values["eta0"] = AUTO_ETA.get(values["loss"], AUTO_ETA_ELSE)
     words = {name: value for name, value in values.items() if isinstance(value, str)}
     return {name: float(value) for name, value in values.items() if name not in words}, words

@@ -9,6 +9,7 @@
     else:
         w <- w + u                                         R-3.2
 
+Fading gravity is gravity / i in step i.
 w_1 = 0, b_1 = 0. 1/D is the proximal map of (l2/2)||w||^2; every weight is divided, also those
 above theta. The bias is never shrunk. c_x is 1 except for clipped_square (R-1.8). The average
 is the mean of (w, b) over all steps, each taken after its update.
@@ -43,6 +44,7 @@ def truncated_gradient(
     decay: float = 1.0,
     power: float = 0.5,
     relative: bool = False,
+    fading: bool = False,
     fit_intercept: bool = False,
     average: bool = False,
     sample_weight: Vector | None = None,
@@ -80,7 +82,7 @@ def truncated_gradient(
 
             u = real(-eta * g * c) * x
             if i % K == 0:
-                a = eta * K * gravity
+                a = eta * K * (gravity / i if fading else gravity)
                 D = real(1 + eta * K * l2)
                 if shrink == "truncate":
                     w = T1(w + u, a, theta) / D

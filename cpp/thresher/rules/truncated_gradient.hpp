@@ -65,6 +65,7 @@ class TruncatedGradient {
               params.number("decay")),
         shrink_(shrink_of(params.word("shrink"))),
         g_(params.number("gravity")),
+        fading_(params.flag("fading")),
         K_(static_cast<std::int64_t>(params.number("period"))),
         theta_(params.number("ceiling")),
         l2_(params.number("l2")),
@@ -161,11 +162,11 @@ class TruncatedGradient {
   void finish(double g) {
     if (fit_intercept_) bias_ -= eta_bias_ * g;
     bias_sum_ += bias_;
-    ++t_;
     if (--until_event_ == 0) {
       until_event_ = K_;
       if (shrinks_) ledger_.record(amount(), factor());
     }
+    ++t_;
     ledger_.count_step();
     eta_ = eta_bias_ = rate_(t_ + 1);
   }
@@ -248,7 +249,9 @@ class TruncatedGradient {
 
   // The event of the current step: |v| -> (|v| - amount) * factor.
   double amount() const {
-    return shrink_ == Shrink::round ? 0.0 : eta_ * static_cast<double>(K_) * g_;
+    if (shrink_ == Shrink::round) return 0.0;
+    const double g = fading_ ? g_ / static_cast<double>(t_ + 1) : g_;
+    return eta_ * static_cast<double>(K_) * g;
   }
   double factor() const { return 1.0 / (1.0 + eta_ * static_cast<double>(K_) * l2_); }
 
@@ -336,7 +339,8 @@ class TruncatedGradient {
   // Weights do not stop at zero but swing around it.
   Settled settle_subgradient(double v, std::uint64_t e) const {
     const std::uint64_t now = ledger_.now();
-    if (!Averaged && l2_ == 0 && rate_.is_constant() && !relative_) {  // in closed form
+    if (!Averaged && l2_ == 0 && rate_.is_constant() && !relative_ &&
+        !fading_) {  // in closed form
       const double a = amount(), n = static_cast<double>(now - e);
       if (a == 0.0) return {v, 0.0};
       const double m = std::floor(std::fabs(v) / a);
@@ -360,6 +364,8 @@ class TruncatedGradient {
   Rate rate_;
   Shrink shrink_;
   double g_;
+  bool
+      fading_;  // the pull of step i is g / i: a penalty on the sum of the losses, not on their mean
   std::int64_t K_;
   double theta_, l2_;
   bool fit_intercept_;

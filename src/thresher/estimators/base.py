@@ -37,7 +37,7 @@ class StreamingEstimator(BaseEstimator):
     n_iter_: int
     _learners: list[_core.Learner]
     _width: int
-    _made_of: dict[str, Any]  # the parameters the learners were made with
+    _made_of: tuple[dict[str, Any], int | None]  # parameters and rows the learners were made for
     _recorded: tuple[float, float]  # sums of losses and weights at the last record
     _sparse_coef: bool  # coef_ is asked for as CSR
     _model: Model | None  # answers made so far, forgotten when learning goes on
@@ -71,8 +71,8 @@ class StreamingEstimator(BaseEstimator):
             for learner in learners:
                 learner.next_pass()
         else:
-            learners, history, passes = self._new_learners(params, len(targets), X.shape[1]), [], 0
-            self._made_of, self._recorded = params, (0.0, 0.0)
+            self._made_of, self._recorded = (params, X.shape[0]), (0.0, 0.0)
+            learners, history, passes = self._new_learners(len(targets), X.shape[1]), [], 0
             self._prepare(learners, X)
         run = Run(self, learners, X, targets, weights, history, self._recorded)
         rng = self._generator()
@@ -101,10 +101,10 @@ class StreamingEstimator(BaseEstimator):
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         targets = self._targets(y)
         if self._is_new():
-            learners = self._new_learners(params, len(targets), X.shape[1])
+            self._made_of, self._recorded = (params, None), (0.0, 0.0)
+            learners = self._new_learners(len(targets), X.shape[1])
             self._prepare(learners, X, **prepare)
             self._learners, self.history_, self.n_iter_ = learners, [], 0
-            self._made_of, self._recorded = params, (0.0, 0.0)
             self._width, self._sparse_coef = X.shape[1], self.store == "hashed"
         self._forget_answers()
         run = Run(self, self._learners, X, targets, weights, self.history_, self._recorded)
@@ -166,8 +166,9 @@ class StreamingEstimator(BaseEstimator):
         )
         return X, y
 
-    def _new_learners(self, params: dict[str, Any], count: int, width: int) -> list[_core.Learner]:
-        numbers, words = rules.core_parameters(self._rule, params)
+    def _new_learners(self, count: int, width: int) -> list[_core.Learner]:
+        params, rows = self._made_of
+        numbers, words = rules.core_parameters(self._rule, params, rows)
         core = rules.RULES[self._rule].core
         try:
             return [
@@ -284,7 +285,7 @@ class StreamingEstimator(BaseEstimator):
         self._model, self._coef = None, None
 
     def _restored_learners(self, saved: Sequence[bytes]) -> list[_core.Learner]:
-        learners = self._new_learners(self._made_of, len(saved), self._width)
+        learners = self._new_learners(len(saved), self._width)
         for learner, content in zip(learners, saved, strict=True):
             learner.restore(content)
         return learners

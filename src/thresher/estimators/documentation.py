@@ -62,7 +62,7 @@ def _type(name: str, parameter: rules.Parameter, task: rules.Task) -> str:
         return "{" + ", ".join(repr(loss) for loss in losses) + "}"
     if parameter.kind == "choice":
         return "{" + ", ".join(repr(choice) for choice in parameter.choices) + "}"
-    if name == "eta0":
+    if parameter.kind == "number" and parameter.choices:
         return "float or 'auto'"
     words = {"number": "float", "integer": "int", "flag": "bool", "object": "object"}[
         parameter.kind

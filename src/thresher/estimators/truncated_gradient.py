@@ -34,7 +34,7 @@ class TruncatedGradientClassifier(StreamingClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 100))
     >>> y = X[:, 3] - X[:, 7] + rng.normal(size=2000) > 0
-    >>> clf = TruncatedGradientClassifier(gravity=0.01, eta0=0.05, random_state=0).fit(X, y)
+    >>> clf = TruncatedGradientClassifier(gravity=0.05, period=100, random_state=0).fit(X, y)
     >>> sorted(feature.name for feature in clf.model_.top(2))
     [3, 7]
     >>> clf.model_.nnz < 30 and clf.score(X, y) > 0.8
@@ -47,7 +47,7 @@ class TruncatedGradientClassifier(StreamingClassifier):
         self,
         *,
         loss: str = "logistic",
-        gravity: float = 1e-4,
+        gravity: float | str = "auto",
         period: int = 10,
         ceiling: float = math.inf,
         shrink: str = "truncate",
@@ -56,10 +56,10 @@ class TruncatedGradientClassifier(StreamingClassifier):
         eta0: float | str = "auto",
         schedule: str = "constant",
         power: float = 0.5,
-        decay: float = 1.0,
+        decay: float = 0.8,
         epsilon: float = 0.1,
         quantile: float = 0.5,
-        passes: int = 5,
+        passes: int = 20,
         shuffle: str | bool = "each",
         fit_intercept: bool = True,
         store: str = "dense",
@@ -129,7 +129,7 @@ class TruncatedGradientRegressor(StreamingRegressor):
         self,
         *,
         loss: str = "squared",
-        gravity: float = 1e-4,
+        gravity: float | str = "auto",
         period: int = 10,
         ceiling: float = math.inf,
         shrink: str = "truncate",
@@ -138,10 +138,10 @@ class TruncatedGradientRegressor(StreamingRegressor):
         eta0: float | str = "auto",
         schedule: str = "constant",
         power: float = 0.5,
-        decay: float = 1.0,
+        decay: float = 0.8,
         epsilon: float = 0.1,
         quantile: float = 0.5,
-        passes: int = 5,
+        passes: int = 20,
         shuffle: str | bool = "each",
         fit_intercept: bool = True,
         store: str = "dense",
