@@ -1,10 +1,10 @@
 """Choose the defaults of FTRL and truncated gradient by measurement, and show how good they are.
 
 `python benchmarks/defaults.py` trains, on ten data sets with rows of unit norm, the default and a
-grid of 50 points around it, each in several random orders, and prints the mean test error of the
+grid of 50 points around it, each in several random orders. It prints the mean test error of the
 default, the best mean test error of the grid (chosen by looking at the test rows, which is more
-than a user could do), their ratio, and the share of nonzero weights of both. The aim: a ratio of at most
-1.1 on at least 8 of the 10 sets.
+than a user could do), their ratio, and the share of nonzero weights of both. The aim: a ratio of at
+most 1.1 on at least 8 of the 10 sets.
 `--write docs/defaults.md` writes the table.
 """
 
