@@ -201,6 +201,7 @@ class RuleLearner final : public Learner {
     }
   }
 
+ private:
   struct Inner {
     double dot;      // sum of the opener's terms
     double squares;  // ||x||^2
@@ -268,8 +269,7 @@ class RuleLearner final : public Learner {
   // A prediction or a weight is not finite: the row's fault, or the rate's.
   [[noreturn]] void report(const Batch& batch, const Rows<Real>& culprit) const {
     culprit.check_values();
-    double largest =
-        0.0;  // of weight * (||x||^2 + 1): no step of 1 / (curvature * this) overshoots
+    double largest = 0.0;  // weight * (||x||^2 + 1): steps of 1 / (curvature * this) do not overshoot
     Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, store_.width());
     while (rows.next()) {
       double squares = 0.0;
