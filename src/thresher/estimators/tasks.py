@@ -63,7 +63,8 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
         X, y = self._validated(X, y, reset=reset)
         y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        if y.dtype.kind not in "iubUS":  # whole numbers and words are labels
+            check_classification_targets(y)
         return X, y
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -159,14 +160,14 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
             return np.asarray(np.log(self.predict_proba(X)))
 
     def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(
-                f"label {unknown.tolist()[0]!r} is not among the classes {self.classes_.tolist()}"
-            )
+        numbers = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        unknown = self.classes_[numbers] != y
+        if unknown.any():
+            label = y[unknown].tolist()[0]
+            raise ValueError(f"label {label!r} is not among the classes {self.classes_.tolist()}")
         low = 0.0 if self.loss == "clipped_square" else -1.0
-        outputs = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        return [np.where(y == label, 1.0, low) for label in outputs]
+        outputs = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        return [np.where(numbers == output, 1.0, low) for output in outputs]
 
     def _row_weights(
         self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None

@@ -83,13 +83,14 @@ class Run:
         return min(rows, position + max(1, int(_CHUNK / per_row)))
 
     def _next_mark(self) -> int:
-        """Return the next step count to record at: the powers of two from 128 on.
+        """Return the next step count to record at: a power of two.
 
-        They are counted from the learner's first row, so that the history of a stream does not
-        depend on how it was cut into batches.
+        Counted from the learner's first row, so that the history of a stream does not depend on
+        how it was cut into batches. The first is 128, or so late that counting the nonzeros, which
+        takes a look at every weight, costs little beside the steps made so far.
         """
-        steps = self.learners[0].steps
-        return max(128, 1 << steps.bit_length())
+        first = max(128, 1 << (int(self.X.shape[1]) // 64).bit_length())
+        return max(first, 1 << self.learners[0].steps.bit_length())
 
     def _tally(self) -> tuple[float, float]:
         return (
