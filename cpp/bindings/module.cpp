@@ -7,9 +7,15 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "../thresher/mean.hpp"
 #include "../thresher/registry.hpp"
@@ -58,6 +64,7 @@ std::unique_ptr<BorrowedBatch> sparse_batch(AnyVector starts, AnyVector keys, An
                                             std::optional<Doubles> weights) {
   auto borrowed = std::make_unique<BorrowedBatch>();
   Batch& batch = borrowed->batch;
+  if (columns < 0) throw std::invalid_argument("columns: 0 (any key) or more");
   if (starts.shape(0) == 0) throw std::invalid_argument("starts: one more than rows");
   batch.rows = static_cast<std::int64_t>(starts.shape(0)) - 1;
   batch.columns = columns;
@@ -129,6 +136,22 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vector<T>&& values) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(heap->data(), {heap->size()}, owner);
 }
 
+// The GIL goes before the lock comes, so that a thread that waits holds neither.
+template <class Lock, class F>
+auto locked(const Learner& learner, F&& f) {
+  nb::gil_scoped_release release;
+  Lock lock(learner.mutex);
+  return f();
+}
+template <class F>
+auto reading(const Learner& learner, F&& f) {
+  return locked<std::shared_lock<std::shared_mutex>>(learner, f);
+}
+template <class F>
+auto changing(Learner& learner, F&& f) {
+  return locked<std::unique_lock<std::shared_mutex>>(learner, f);
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -159,61 +182,78 @@ NB_MODULE(_core, m) {
       },
       "batch"_a, "The mean of the rows.");
 
-  nb::class_<Learner>(m, "Learner", "One model being learned, by one rule, in one store.")
+  nb::class_<Learner>(m, "Learner",
+                      "One model being learned, by one rule, in one store. Threads may share it.")
       .def(
           "learn",
           [](Learner& self, const BorrowedBatch& batch, std::optional<Longs> order,
              std::int64_t first, std::optional<std::int64_t> last) {
             if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");
             const Visit visit = visit_of(batch, order, first, last);
-            nb::gil_scoped_release release;
-            self.learn(batch.batch, visit);
+            const BorrowedBatch held = batch;  // another thread may set other targets
+            changing(self, [&] { self.learn(held.batch, visit); });
           },
           "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
           "One step for each of the rows order[first:last], in that order.")
-      .def("next_pass", &Learner::next_pass, "Let the rate decay as after a pass over the data.")
+      .def(
+          "next_pass", [](Learner& self) { changing(self, [&] { self.next_pass(); }); },
+          "Let the rate decay as after a pass over the data.")
       .def(
           "predict",
           [](const Learner& self, const BorrowedBatch& batch, bool average) {
-            std::vector<double> out(static_cast<std::size_t>(batch.batch.rows));
-            {
-              nb::gil_scoped_release release;
-              self.predict(batch.batch, average, out.data());
-            }
+            const BorrowedBatch held = batch;
+            std::vector<double> out(static_cast<std::size_t>(held.batch.rows));
+            reading(self, [&] { self.predict(held.batch, average, out.data()); });
             return owned_array(std::move(out));
           },
           "batch"_a, "average"_a = false, "Raw predictions.")
       .def(
           "weights",
           [](const Learner& self, bool average) {
-            thresher::SparseWeights found;
-            {
-              nb::gil_scoped_release release;
-              found = self.weights(average);
-            }
+            auto found = reading(self, [&] { return self.weights(average); });
             return std::pair(owned_array(std::move(found.keys)),
                              owned_array(std::move(found.values)));
           },
           "average"_a = false, "Keys in increasing order and weights, those that are not zero.")
-      .def("nonzeros", &Learner::nonzeros, "average"_a = false,
-           nb::call_guard<nb::gil_scoped_release>())
-      .def("intercept", &Learner::intercept, "average"_a = false)
-      .def_prop_ro("steps", [](const Learner& self) { return self.tally().rows(); })
+      .def(
+          "nonzeros",
+          [](const Learner& self, bool average) {
+            return reading(self, [&] { return self.nonzeros(average); });
+          },
+          "average"_a = false)
+      .def(
+          "intercept",
+          [](const Learner& self, bool average) {
+            return reading(self, [&] { return self.intercept(average); });
+          },
+          "average"_a = false)
       .def_prop_ro(
-          "loss_sum", [](const Learner& self) { return self.tally().loss(); },
+          "steps",
+          [](const Learner& self) { return reading(self, [&] { return self.tally().rows(); }); })
+      .def_prop_ro(
+          "loss_sum",
+          [](const Learner& self) { return reading(self, [&] { return self.tally().loss(); }); },
           "Sum of the progressive losses, each times its sample weight.")
-      .def_prop_ro("weight_sum", [](const Learner& self) { return self.tally().weight(); })
-      .def_prop_ro("rate", &Learner::rate, "Learning rate of the next step.")
-      .def_prop_ro("store_bytes", &Learner::bytes, "Memory of the store.")
+      .def_prop_ro(
+          "weight_sum",
+          [](const Learner& self) { return reading(self, [&] { return self.tally().weight(); }); })
+      .def_prop_ro(
+          "rate", [](const Learner& self) { return reading(self, [&] { return self.rate(); }); },
+          "Learning rate of the last step.")
+      .def_prop_ro(
+          "store_bytes",
+          [](const Learner& self) { return reading(self, [&] { return self.bytes(); }); },
+          "Memory of the store.")
       .def("state",
            [](const Learner& self) {
-             const auto bytes = self.state();
+             const auto bytes = reading(self, [&] { return self.state(); });
              return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
            })
       .def(
           "restore",
           [](Learner& self, const nb::bytes& state) {
-            self.restore({reinterpret_cast<const std::byte*>(state.c_str()), state.size()});
+            const std::span bytes(reinterpret_cast<const std::byte*>(state.c_str()), state.size());
+            changing(self, [&] { self.restore(bytes); });
           },
           "state"_a)
       .def(
@@ -221,7 +261,9 @@ NB_MODULE(_core, m) {
           [](Learner& self, Keys keys, Doubles values, double intercept) {
             if (keys.shape(0) != values.shape(0))
               throw std::invalid_argument("one value for each key");
-            self.plant({keys.data(), keys.shape(0)}, {values.data(), values.shape(0)}, intercept);
+            changing(self, [&] {
+              self.plant({keys.data(), keys.shape(0)}, {values.data(), values.shape(0)}, intercept);
+            });
           },
           "keys"_a, "values"_a, "intercept"_a, "Start from these weights.")
       .def(
@@ -229,7 +271,9 @@ NB_MODULE(_core, m) {
           [](Learner& self, Keys keys, Doubles means) {
             if (keys.shape(0) != means.shape(0))
               throw std::invalid_argument("one mean for each key");
-            self.center({keys.data(), keys.shape(0)}, {means.data(), means.shape(0)});
+            changing(self, [&] {
+              self.center({keys.data(), keys.shape(0)}, {means.data(), means.shape(0)});
+            });
           },
           "keys"_a, "means"_a, "Set the mean of the rows, before the first step.");
 
@@ -253,7 +297,7 @@ NB_MODULE(_core, m) {
         std::vector<double> values(predictions.shape(0)), slopes(predictions.shape(0));
         for (std::size_t i = 0; i < values.size(); ++i) {
           const thresher::Outcome outcome = f(predictions.data()[i], labels.data()[i]);
-          values[i] = outcome.value + std::log(outcome.factor), slopes[i] = outcome.slope;
+          values[i] = outcome.loss(), slopes[i] = outcome.slope;
         }
         return std::pair(owned_array(std::move(values)), owned_array(std::move(slopes)));
       },

@@ -16,9 +16,10 @@ struct Batch {
   using Values = std::variant<const float*, const double*>;
 
   std::int64_t rows = 0;
-  std::int64_t columns = 0;  // of a dense array; bounds the keys of CSR rows
-  Starts starts;             // row r is [starts[r], starts[r + 1]); none for a dense array
-  Keys keys;                 // none for a dense array
+  std::int64_t columns =
+      0;          // of a dense array; of CSR rows as they say, while the store bounds the keys
+  Starts starts;  // row r is [starts[r], starts[r + 1]); none for a dense array
+  Keys keys;      // none for a dense array
   Values values;
   const double* labels = nullptr;   // none when only predicting
   const double* weights = nullptr;  // none: every row weighs 1

@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <shared_mutex>
 #include <span>
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -32,6 +34,9 @@ struct SparseWeights {
 class Learner {
  public:
   virtual ~Learner() = default;
+
+  // For callers with threads: learning and restoring change a learner, everything else reads it.
+  mutable std::shared_mutex mutex;
 
   // One step for every row of the visit, in its order. An error names the row; the rows before it have
   // been learned, that row has not.
@@ -86,9 +91,10 @@ class RuleLearner final : public Learner {
       const Outcome outcome = loss_(p, y);
       const double g = weight * outcome.slope;
       rows.foresee();  // meanwhile
-      rule_.see(scale * scale * inner.squares, weight);
+      rule_.see(scale * scale * inner.squares, weight * outcome.steepness);
       if (g != 0.0) {
-        if (!rule_.fits(scale * g * std::sqrt(inner.squares))) report(batch, rows);
+        // The intercept's x is 1, so the gradient is at least g.
+        if (!rule_.fits(g * std::max(1.0, scale * std::sqrt(inner.squares)))) report(batch, rows);
         close_row(rows, scale * g);
       }
       rule_.finish(g);
@@ -158,6 +164,7 @@ class RuleLearner final : public Learner {
 
   std::vector<std::byte> state() const override {
     Saver save;
+    save(signature());
     const_cast<R&>(rule_).archive(save);  // saving reads
     const_cast<Tally&>(tally_).archive(save);
     std::uint64_t count = 0;
@@ -169,18 +176,25 @@ class RuleLearner final : public Learner {
 
   void restore(std::span<const std::byte> state) override {
     Restorer restore(state);
-    rule_.archive(restore);
-    tally_.archive(restore);
-    std::uint64_t count = 0;
+    std::uint64_t saved = 0, count = 0;
+    restore(saved);
+    if (saved != signature())
+      throw std::invalid_argument("the state is of a learner of another rule or number type");
+    R rule = rule_;
+    Tally tally;
+    Store<Cell> store(store_.width());
+    rule.archive(restore);
+    tally.archive(restore);
     restore(count);
-    store_.clear();
     for (; count > 0; --count) {
       std::uint64_t key = 0;
       Cell cell;
       restore(key), restore(cell);
-      store_.put(key, cell);
+      if (!rule.valid(cell)) throw std::invalid_argument("the learner state is damaged");
+      store.put(key, cell);
     }
     if (!restore.finished()) throw std::invalid_argument("the learner state has bytes left over");
+    rule_ = std::move(rule), tally_ = tally, store_ = std::move(store);  // all or nothing
   }
 
   void plant(std::span<const std::uint64_t> keys, std::span<const double> values,
@@ -202,6 +216,14 @@ class RuleLearner final : public Learner {
   }
 
  private:
+  // Tells states of one rule, number type and layout from those of others (FNV-1a of the type's name).
+  static std::uint64_t signature() {
+    std::uint64_t hash = 0xCBF29CE484222325u ^ sizeof(Cell);
+    for (const char* c = typeid(R).name(); *c; ++c)
+      hash = (hash ^ static_cast<unsigned char>(*c)) * 0x100000001B3u;
+    return hash;
+  }
+
   struct Inner {
     double dot;      // sum of the opener's terms
     double squares;  // ||x||^2
@@ -269,8 +291,9 @@ class RuleLearner final : public Learner {
   // A prediction or a weight is not finite: the row's fault, or the rate's.
   [[noreturn]] void report(const Batch& batch, const Rows<Real>& culprit) const {
     culprit.check_values();
-    double largest = 0.0;  // weight * (||x||^2 + 1): steps of 1 / (curvature * this) do not overshoot
-    Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, store_.width());
+    double largest =
+        0.0;  // weight * (||x||^2 + 1): steps of 1 / (curvature * this) do not overshoot
+    Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, 0);  // whatever the keys of other rows
     while (rows.next()) {
       double squares = 0.0;
       for (std::size_t k = 0; k < rows.count(); ++k)

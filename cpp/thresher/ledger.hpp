@@ -19,14 +19,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 namespace thresher {
 
 class Ledger {
  public:
-  Ledger(bool with_l2, bool with_sums, std::size_t capacity)
-      : with_l2_(with_l2), with_sums_(with_sums), capacity_(capacity) {
+  // `least_B`: how far l2 may bring B down before a sweep.
+  Ledger(bool with_l2, bool with_sums, std::size_t capacity, double least_B)
+      : with_l2_(with_l2), with_sums_(with_sums), capacity_(capacity), least_B_(least_B) {
     begin_again();
   }
 
@@ -71,8 +73,7 @@ class Ledger {
     return low;
   }
 
-  // B shrinks by l2: sweep long before 1 / B overflows, and before what a step adds to F is lost in it.
-  bool full() const { return now() >= capacity_ || B_now_ < (with_sums_ ? 1e-4 : 1e-100); }
+  bool full() const { return now() >= capacity_ || B_now_ < least_B_; }
 
   void begin_again() {
     Q_.assign(1, 0.0);
@@ -85,11 +86,16 @@ class Ledger {
   template <class Archive>
   void archive(Archive& io) {
     io(Q_), io(B_), io(F_before_), io(G_before_), io(B_now_), io(F_), io(G_);
+    const std::size_t sums = with_sums_ ? Q_.size() : 0;
+    if (Q_.empty() || B_.size() != (with_l2_ ? Q_.size() : 0) || F_before_.size() != sums ||
+        G_before_.size() != sums)
+      throw std::invalid_argument("the learner state is damaged");
   }
 
  private:
   bool with_l2_, with_sums_;
   std::size_t capacity_;
+  double least_B_;
   std::vector<double> Q_, B_, F_before_, G_before_;
   double B_now_ = 1.0, F_ = 0.0, G_ = 0.0;
 };

@@ -16,6 +16,9 @@ struct Outcome {
   double value;  // the loss is value + ln(factor)
   double slope;  // d loss / d p
   double factor = 1.0;
+  double steepness = 1.0;  // how much the curvature here exceeds the usual, for relative rates
+
+  double loss() const { return value + std::log(factor); }
 };
 
 class Loss {
@@ -68,7 +71,7 @@ class Loss {
                      : Outcome{(1.0 - quantile_) * (p - y), 1.0 - quantile_};
       case Kind::poisson: {  // exp(p) - yp, log link; the exponent is kept within +-30
         const double mean = std::exp(std::clamp(p, -30.0, 30.0));
-        return {mean - y * p, mean - y};
+        return {mean - y * p, mean - y, 1.0, std::max({1.0, mean, y})};
       }
     }
     return {0.0, 0.0};  // not reached: kind_of names every kind

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "batch.hpp"
@@ -10,6 +11,7 @@
 namespace thresher {
 
 inline std::vector<double> mean_row(const Batch& batch) {
+  if (batch.columns < 1) throw std::invalid_argument("a mean needs the number of columns");
   std::vector<double> mean(static_cast<std::size_t>(batch.columns), 0.0);
   Rows<double> rows(batch, Visit{nullptr, 0, batch.rows},
                     static_cast<std::uint64_t>(batch.columns));

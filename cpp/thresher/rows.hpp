@@ -33,6 +33,8 @@ class Rows {
     if (const auto* p = std::get_if<const Real*>(&batch.values)) same_ = *p;
     const auto count = static_cast<std::size_t>(batch_.columns);
     if (is_dense()) {
+      if (count > INT32_MAX)
+        throw std::invalid_argument("a dense array has at most 2^31 - 1 columns; give CSR instead");
       if (width_ && count > width_) throw DataError(0, outside(batch.columns - 1));
       keys32_.resize(count), values_.resize(count);
     } else {
@@ -141,7 +143,7 @@ class Rows {
           count_ = n;
         },
         batch_.values);
-    keys_32_ = keys32_.data(), keys_64_ = nullptr, x_ = values_.data(), staged_ = true;
+    keys_32_ = keys32_.data(), keys_64_ = nullptr, x_ = values_.data();
   }
 
   template <class Key>
@@ -157,7 +159,6 @@ class Rows {
     foreseen_ = false;
     if (same_) x_ = same_ + begin_;
     else std::visit([this](auto values) { convert_values(values + begin_); }, batch_.values);
-    staged_ = false;
     set_keys(keys);
     if (!increasing_) {
       merge(keys);
@@ -209,7 +210,6 @@ class Rows {
     count_ = merged.size();
     x_ = merged_values_.data();
     set_keys(merged.data());
-    staged_ = true;
   }
 
   template <class Key>
@@ -280,7 +280,6 @@ class Rows {
   const std::int32_t* keys_32_ = nullptr;  // exactly one of the two is set
   const std::int64_t* keys_64_ = nullptr;
   const Real* x_ = nullptr;
-  bool staged_ = false;  // keys are in a buffer of ours, not in the batch
 
   bool increasing_ = false;  // the keys of the row, or of the next one where it was foreseen
   bool foreseen_ = false;

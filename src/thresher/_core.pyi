@@ -67,7 +67,9 @@ def mean_row(batch: Batch) -> Annotated[NDArray[numpy.float64], dict(shape=(None
     """The mean of the rows."""
 
 class Learner:
-    """One model being learned, by one rule, in one store."""
+    """
+    One model being learned, by one rule, in one store. Threads may share it.
+    """
 
     def learn(
         self,
@@ -109,7 +111,7 @@ class Learner:
     def weight_sum(self) -> float: ...
     @property
     def rate(self) -> float:
-        """Learning rate of the next step."""
+        """Learning rate of the last step."""
 
     @property
     def store_bytes(self) -> int:

@@ -32,7 +32,7 @@ class Progress(NamedTuple):
     nonzeros : int
         Weights that are not zero, of all classes together.
     rate : float
-        Learning rate of the next step.
+        Learning rate of the last step.
     seconds : float
         Time spent in training so far.
     valid_loss : float or None
@@ -55,7 +55,7 @@ class Feature(NamedTuple):
     label: Any = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """Sparse weights and all that is needed to use and understand them.
 
@@ -103,6 +103,11 @@ class Model:
     history: Sequence[Progress] = ()
     names: Mapping[int, str] | None = None
 
+    def __post_init__(self) -> None:
+        """Protect the arrays: a model is what was learned."""
+        for array in (self.indptr, self.indices, self.weights, self.intercept):
+            array.setflags(write=False)
+
     @property
     def nnz(self) -> int:
         """Number of nonzero weights, over all outputs."""
@@ -113,27 +118,47 @@ class Model:
         """Share of weights that are not zero, of all columns (R-0.6)."""
         return self.nnz / (len(self.intercept) * self.n_features)
 
-    def top(self, n: int = 20) -> list[Feature]:
+    def top(
+        self, n: int = 20, label: Any = None, names: Sequence[str] | None = None
+    ) -> list[Feature]:
         """Return the n features of largest absolute weight, largest first.
+
+        Of two classes, a positive weight speaks for the second, ``classes[1]``.
 
         Parameters
         ----------
         n : int
             How many, over all outputs.
+        label : object, optional
+            Only the output of this class, where there are more than two.
+        names : sequence of str, optional
+            Names of all features, for example ``vectorizer.get_feature_names_out()``.
         """
         if n < 0:
             raise ValueError(f"n must be >= 0; got {n}")
-        order = np.lexsort((self.indices, -np.abs(self.weights)))[:n]
-        outputs = np.searchsorted(self.indptr, order, side="right") - 1
-        many = len(self.intercept) > 1 and self.classes is not None
+        labels = [] if self.classes is None or len(self.intercept) == 1 else self.classes.tolist()
+        if label is not None and label not in labels:
+            raise ValueError(f"label {label!r} has no output of its own; those with one: {labels}")
+        outputs = np.repeat(np.arange(len(self.intercept)), np.diff(self.indptr))
+        order = np.lexsort((self.indices, -np.abs(self.weights)))
+        if label is not None:
+            order = order[outputs[order] == labels.index(label)]
         return [
             Feature(
-                self.name(int(self.indices[i])),
+                self.name(int(self.indices[i]))
+                if names is None
+                else str(names[int(self.indices[i])]),
                 float(self.weights[i]),
-                self.classes.tolist()[k] if many and self.classes is not None else None,
+                labels[outputs[i]] if labels else None,
             )
-            for i, k in zip(order, outputs, strict=True)
+            for i in order[:n]
         ]
+
+    def __repr__(self) -> str:
+        """Say what it is, in a line."""
+        kind = "regression" if self.classes is None else f"{len(self.classes)} classes"
+        weights = f"{self.nnz:,} of {len(self.intercept) * self.n_features:,} weights"
+        return f"<Model: {weights} are not zero, {self.loss}, {kind}>"
 
     def name(self, index: int) -> str | int:
         """Return the name of a feature, or its number where it has none."""

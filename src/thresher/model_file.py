@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from thresher import rules
 from thresher.errors import ModelFileError
 from thresher.model import Model, Progress
 
@@ -57,17 +58,13 @@ def write(model: Model, path: str | PathLike[str]) -> None:
     about["checksum"] = _checksum(tensors, about)
     content = to_bytes(tensors, {_KEY: json.dumps(about, sort_keys=True)})
     path = os.fspath(path)
-    handle, temporary = tempfile.mkstemp(
-        dir=os.path.dirname(path) or ".", prefix=os.path.basename(path) + ".", suffix=".part"
-    )
+    temporary = f"{path}.{secrets.token_hex(8)}.part"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
@@ -99,11 +96,38 @@ def read(path: str | PathLike[str]) -> Model:
         raise ModelFileError(f"{path}: cannot be read ({error})") from error
     except SafetensorError as error:
         raise ModelFileError(f"{path}: not a model, or cut short ({error})") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelFileError(f"{path}: damaged: its description cannot be read") from error
     if about.pop("checksum", None) != _checksum(tensors, about):
         raise ModelFileError(f"{path}: damaged: the contents do not match their checksum")
-    return _model(tensors, about)
+    try:
+        _check(tensors, about)
+        return _model(tensors, about)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path}: damaged: {error}") from error
+
+
+def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> None:
+    """Raise ValueError where a file with a right checksum was not written by `write`."""
+    for name, kind in _TENSORS.items():
+        if tensors[name].dtype != kind or tensors[name].ndim != (2 if name == "history" else 1):
+            raise ValueError(f"{name} is of a wrong type or shape")
+    indptr, indices, count = tensors["indptr"], tensors["indices"], len(tensors["weights"])
+    if len(indptr) != len(tensors["intercept"]) + 1 or tensors["history"].shape[1] != 5:
+        raise ValueError("its parts do not fit together")
+    if (
+        indptr[0] != 0
+        or indptr[-1] != count
+        or len(indices) != count
+        or (np.diff(indptr) < 0).any()
+    ):
+        raise ValueError("its rows of weights do not fit together")
+    if count and int(indices.max()) >= about["n_features"]:
+        raise ValueError("a feature is outside the width")
+    if not (np.isfinite(tensors["weights"]).all() and np.isfinite(tensors["intercept"]).all()):
+        raise ValueError("a weight is not finite")
+    if about["loss"] not in rules.CLASSIFIER_LOSSES + rules.REGRESSOR_LOSSES:
+        raise ValueError(f"its loss is {about['loss']!r}")
 
 
 def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Model:
@@ -148,4 +172,6 @@ def _writable(parameters: Mapping[str, Any]) -> dict[str, Any]:
             kept[name] = str(value)
         elif value is None or isinstance(value, bool | int | float | str):
             kept[name] = value
+        elif isinstance(value, dict):  # class_weight
+            kept[name] = {str(key): float(weight) for key, weight in value.items()}
     return kept

@@ -91,7 +91,7 @@ class Parameter:
             return True
         if self.kind == "flag":
             return isinstance(value, bool) or type(value).__name__ == "bool"
-        if type(value).__module__ == "numpy" and hasattr(value, "item"):
+        if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
             value = value.item()
         if any(type(value) is type(choice) and value == choice for choice in self.choices):
             return True
@@ -101,8 +101,8 @@ class Parameter:
             return False
         if self.kind == "integer" and not isinstance(value, numbers.Integral):
             return False
-        number = float(value)
-        return self.low <= number <= self.high and not (self.open_low and number == self.low)
+        number: Any = value  # compared as it is: a float would overflow on huge integers
+        return bool(self.low <= number <= self.high and not (self.open_low and number == self.low))
 
 
 COMMON: dict[str, Parameter] = {
@@ -124,8 +124,9 @@ COMMON: dict[str, Parameter] = {
     ),
     "fit_intercept": Parameter("Learn an intercept.", True, kind="flag"),
     "store": Parameter(
-        "Where weights live: 'dense', an array of all features, or 'hashed', a table that follows "
-        "the nonzero weights (for very wide data of which little stays).",
+        "Where weights live: 'dense', an array of all features, or 'hashed', a table. The table "
+        "follows the nonzero weights of rules that drop dead ones (truncated gradient and "
+        "forward-backward without averages); for the others it holds the features seen.",
         "dense",
         kind="choice",
         choices=("dense", "hashed"),
@@ -138,14 +139,15 @@ COMMON: dict[str, Parameter] = {
     ),
     "tol": Parameter(
         "Stop when the loss of a pass (on eval_set, where given, else progressive) is not better "
-        "than the best by more than this, `patience` passes in a row. None: never.",
+        "than the best by more than this, `patience` passes in a row. With eval_set the weights "
+        "of the best pass are kept, else the last. None: never stop.",
         None,
         low=0.0,
         high=1e100,
         optional=True,
     ),
     "patience": Parameter(
-        "Passes without improvement before stopping.", 2, kind="integer", low=1, high=2**31
+        "Passes without improvement before stopping.", 5, kind="integer", low=1, high=2**31
     ),
     "class_weight": Parameter(
         "Weights of the classes: a dict, 'balanced', or None.", None, kind="object", optional=True
@@ -334,9 +336,7 @@ RULES: dict[str, Rule] = {
                 symbol="lambda_1",
             ),
             "l2": Parameter("Ridge penalty, as published.", 0.0, low=0.0, high=1e30),
-            "alpha": Parameter(
-                "Learning rate of a coordinate.", 1.0, low=0.0, open_low=True, high=1e30
-            ),
+            "alpha": Parameter("Learning rate of a coordinate.", 1.0, low=1e-30, high=1e30),
             "beta": Parameter("Slows the first steps of a coordinate.", 1.0, low=0.0, high=1e30),
         },
         fixed={},
@@ -378,6 +378,12 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         )
     if params.get("callback") is not None and not callable(params["callback"]):
         raise ParameterError(f"{owner}: callback must be callable or None")
+
+
+def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those parameters that make a learner, and cannot change while it lives."""
+    names = ("loss", "epsilon", "quantile", "fit_intercept", "store", "dtype", *RULES[rule].own)
+    return {name: params[name] for name in names}
 
 
 def core_parameters(

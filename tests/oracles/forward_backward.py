@@ -54,11 +54,11 @@ def forward_backward(
             t += 1
             x, label, weight = X[row], float(y[row]), float(s[row])
             c = losses.row_scale(loss, x)
-            eta = rate(schedule, t, pass_number, eta0, decay, power)
-            by, by_bias = divisors.divisors(c * x, weight)
-            eta, eta_bias = eta / by, eta / by_bias
-
             p = c * float(w @ x) + b
+            eta = rate(schedule, t, pass_number, eta0, decay, power)
+            steep = weight * losses.steepness(loss, p, label)
+            by, by_bias = divisors.divisors(c * x, steep)
+            eta, eta_bias = eta / by, eta / by_bias
             g = weight * losses.derivative(loss, p, label, epsilon, quantile)
             predictions.append(p)
             values.append(weight * losses.value(loss, p, label, epsilon, quantile))

@@ -134,3 +134,8 @@ def row_scale(name: str, x: Vector) -> float:
 
 def _clip(v: float, low: float, high: float) -> float:
     return min(max(v, low), high)
+
+
+def steepness(name: str, p: float, y: float) -> float:
+    """By how much the curvature at p exceeds the usual one; only poisson's is unbounded."""
+    return max(1.0, math.exp(min(max(p, -30.0), 30.0)), y) if name == "poisson" else 1.0

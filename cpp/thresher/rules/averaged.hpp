@@ -44,8 +44,9 @@ class AveragedSGD {
     Pack<Real> q;  // terms of xbar . x
     void resize(std::size_t n) {
       if (v.size() >= n) return;
-      v.resize(n), u.resize(n);
+      u.resize(n);
       if (Centred) xbar.resize(n);
+      v.resize(n);  // last: its size tells whether all are large enough
     }
   };
 
@@ -131,11 +132,14 @@ class AveragedSGD {
   }
   double intercept() const { return scaled(Centred ? r_ : a_); }
   double average_intercept() const { return scaled(Centred ? s_ : c_); }
-  double rate() const { return 1.0 / (lambda_ * static_cast<double>(t_ + 1)); }
+  double rate() const {
+    return 1.0 / (lambda_ * static_cast<double>(std::max<std::int64_t>(t_, 1)));
+  }
   std::string advice(double safe) const {
     return "raise alpha; for these rows " + shown(1.0 / safe) + " is safe";
   }
 
+  bool valid(const Cell&) const { return true; }
   bool dead(const Cell& cell) const { return cell == Cell{}; }
   bool sweep_due() const { return false; }
   Cell settled(const Cell& cell) const { return cell; }

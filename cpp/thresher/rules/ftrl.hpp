@@ -35,7 +35,8 @@ class FTRL {
     std::vector<Real> z, n, w;
     void resize(std::size_t count) {
       if (z.size() >= count) return;
-      z.resize(count), n.resize(count), w.resize(count);
+      n.resize(count), w.resize(count);
+      z.resize(count);  // last: its size tells whether all are large enough
     }
   };
 
@@ -104,6 +105,7 @@ class FTRL {
     return "lower alpha; for these rows " + shown(safe) + " is safe";
   }
 
+  bool valid(const Cell&) const { return true; }
   bool dead(const Cell& cell) const {
     return cell == Cell{};
   }  // n remembers: a zero weight is not dead

@@ -76,11 +76,12 @@ concept Rule = requires(R rule, const R& fixed, typename R::Row& row, const type
   { fixed.average(cell) } -> std::same_as<double>;
   { fixed.intercept() } -> std::same_as<double>;
   { fixed.average_intercept() } -> std::same_as<double>;
+  { fixed.valid(cell) } -> std::same_as<bool>;  // may follow from the clock; for restoring
   { fixed.dead(cell) } -> std::same_as<bool>;   // the cell may be forgotten
   { fixed.sweep_due() } -> std::same_as<bool>;  // at steps fixed by the clock alone
   { fixed.settled(cell) } -> std::same_as<typename R::Cell>;
   { rule.begin_again() };                    // after a sweep: nothing is owed
-  { fixed.rate() } -> std::same_as<double>;  // of the step before, for the history
+  { fixed.rate() } -> std::same_as<double>;  // of the last step
   { fixed.advice(number) } -> std::same_as<std::string>;
 };
 

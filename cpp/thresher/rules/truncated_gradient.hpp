@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -55,8 +54,8 @@ class TruncatedGradient {
     std::vector<double> sum;
     void resize(std::size_t n) {
       if (w.size() >= n) return;
-      w.resize(n);
       if (Averaged) sum.resize(n);
+      w.resize(n);  // last: its size tells whether all are large enough
     }
   };
 
@@ -70,8 +69,8 @@ class TruncatedGradient {
         theta_(params.number("ceiling")),
         l2_(params.number("l2")),
         fit_intercept_(params.flag("fit_intercept")),
-        ledger_(l2_ > 0, Averaged,
-                static_cast<std::size_t>(params.number("sweep_events", 1 << 20))),
+        ledger_(l2_ > 0, Averaged, static_cast<std::size_t>(params.number("sweep_events", 1 << 20)),
+                least_B),
         shrinks_(shrink_ == Shrink::round || g_ > 0 || l2_ > 0),
         plain_l1_(!Averaged && shrink_ == Shrink::truncate && l2_ == 0 && std::isinf(theta_)),
         relative_(params.flag("relative")),
@@ -114,13 +113,13 @@ class TruncatedGradient {
 
   // With eta0 = "auto" rates are relative to the rows: eta_t = eta0 f(t) / max(m_t, s_t), where s_t is
   // the squared norm of row t times its weight and m_t the mean of s_1 .. s_t. On rows of norm 1 that is
-  // eta0 f(t) itself; elsewhere no step overshoots its row, and neither the units of x nor those of the
-  // weights matter. The intercept's x is 1.
+  // eta0 f(t) itself; elsewhere no step overshoots its row. The intercept's x is 1.
   void see(double squared_norm, double weight) {
     if (!relative_) return;
     const double t = static_cast<double>(t_ + 1), s = weight * squared_norm;
-    norms_ += s, weights_ += weight;
-    const double largest = std::max(norms_ / t, s), heaviest = std::max(weights_ / t, weight);
+    row_norm_ = s, row_weight_ = weight;  // join the sums when the step is finished
+    const double largest = std::max((norms_ + s) / t, s);
+    const double heaviest = std::max((weights_ + weight) / t, weight);
     eta_ = rate_(t_ + 1) / (largest > 0 ? largest : 1.0);
     eta_bias_ = rate_(t_ + 1) / (heaviest > 0 ? heaviest : 1.0);
   }
@@ -162,6 +161,8 @@ class TruncatedGradient {
   void finish(double g) {
     if (fit_intercept_) bias_ -= eta_bias_ * g;
     bias_sum_ += bias_;
+    norms_ += row_norm_, weights_ += row_weight_;
+    last_eta_ = eta_;
     if (--until_event_ == 0) {
       until_event_ = K_;
       if (shrinks_) ledger_.record(amount(), factor());
@@ -197,11 +198,13 @@ class TruncatedGradient {
     return Averaged && t_ > 0 ? bias_sum_ / static_cast<double>(t_) : bias_;
   }
 
-  double rate() const { return eta_; }
+  double rate() const { return last_eta_; }
 
   std::string advice(double safe) const {
     return "lower eta0; for these rows " + shown(safe) + " is safe";
   }
+
+  bool valid(const Cell& cell) const { return opened(cell).second <= ledger_.now(); }
 
   bool dead(const Cell& cell) const {
     if (weight(cell) != 0.0) return false;
@@ -233,12 +236,18 @@ class TruncatedGradient {
   template <class Archive>
   void archive(Archive& io) {
     rate_.archive(io), ledger_.archive(io);
-    io(t_), io(until_event_), io(eta_), io(eta_bias_), io(bias_), io(bias_sum_), io(norms_),
-        io(weights_);
+    io(t_), io(until_event_), io(eta_), io(eta_bias_), io(last_eta_), io(bias_), io(bias_sum_);
+    io(norms_), io(weights_);
+    if (until_event_ < 1 || until_event_ > K_)
+      throw std::invalid_argument("the learner state is damaged");
   }
 
  private:
   enum class Shrink { truncate, round, subgradient };
+
+  // l2 lets B fall. Sweep long before 1 / B overflows; with averages, before what a step adds to the sum
+  // of B is lost in it to the precision of a cell.
+  static constexpr double least_B = !Averaged ? 1e-100 : sizeof(Real) == 4 ? 1e-8 : 1e-4;
 
   static Shrink shrink_of(const std::string& name) {
     if (name == "truncate") return Shrink::truncate;
@@ -378,6 +387,8 @@ class TruncatedGradient {
   std::int64_t t_ = 0;  // steps done
   double bias_ = 0.0, bias_sum_ = 0.0;
   double norms_ = 0.0, weights_ = 0.0;  // sums behind relative rates
+  double row_norm_ = 0.0, row_weight_ = 0.0;
+  double last_eta_ = 0.0;
 };
 
 }  // namespace thresher

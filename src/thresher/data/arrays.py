@@ -25,7 +25,7 @@ def as_batch(
     """Borrow the rows of X.
 
     CSR with int32 or int64 indices and float32 or float64 values, and C-contiguous arrays of these
-    values, are used where they lie; of anything else a copy is made.
+    values, are used where they lie, and must not change meanwhile; of anything else a copy is made.
 
     Parameters
     ----------
@@ -46,6 +46,6 @@ def as_batch(
     return _core.dense_batch(np.ascontiguousarray(X), y, weights)
 
 
-def nonzeros_before(X: Any, row: int) -> int:
-    """Count the stored values of the rows before `row`; of a dense array, all."""
-    return int(X.indptr[row]) if is_sparse(X) else row * int(X.shape[1])
+def nonzeros(X: Any) -> int:
+    """Count the stored values; of a dense array, all."""
+    return int(X.indptr[-1]) if is_sparse(X) else int(X.shape[0] * X.shape[1])

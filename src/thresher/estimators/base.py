@@ -57,7 +57,7 @@ class StreamingEstimator(BaseEstimator):
     # ---- fitting -------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
-        params = self._checked_params()
+        params = self._checked_params(going_on=self.warm_start and not self._is_new())
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         targets = self._targets(y)
         evaluation = self._checked_eval_set(eval_set)
@@ -76,7 +76,7 @@ class StreamingEstimator(BaseEstimator):
             self._prepare(learners, X)
         run = Run(self, learners, X, targets, weights, history, self._recorded)
         rng = self._generator()
-        best, stale = np.inf, 0
+        best, stale, best_states = np.inf, 0, None
         for number, order in enumerate(self._orders(X.shape[0], rng)):
             if number:
                 for learner in learners:
@@ -87,9 +87,14 @@ class StreamingEstimator(BaseEstimator):
                 break
             if self.tol is not None:
                 stale = 0 if loss < best - self.tol else stale + 1
+                if evaluation is not None and loss < best:
+                    best_states = None if stale else [learner.state() for learner in learners]
                 best = min(best, loss)
                 if stale >= self.patience:
                     break
+        if stale and best_states is not None:
+            for learner, state in zip(learners, best_states, strict=True):
+                learner.restore(state)
         self._learners, self.history_, self.n_iter_ = learners, run.history, passes
         self._recorded = run.recorded
         self._width, self._sparse_coef = X.shape[1], self.store == "hashed"
@@ -97,7 +102,7 @@ class StreamingEstimator(BaseEstimator):
         return self
 
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
-        params = self._checked_params()
+        params = self._checked_params(going_on=not self._is_new())
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         targets = self._targets(y)
         if self._is_new():
@@ -108,8 +113,11 @@ class StreamingEstimator(BaseEstimator):
             self._width, self._sparse_coef = X.shape[1], self.store == "hashed"
         self._forget_answers()
         run = Run(self, self._learners, X, targets, weights, self.history_, self._recorded)
-        run.one_pass(None, None, record_end=False)
-        self.history_, self.n_iter_, self._recorded = run.history, 1, run.recorded
+        try:
+            run.one_pass(None, None, record_end=False)
+        finally:
+            self.history_, self._recorded = run.history, run.recorded
+        self.n_iter_ = max(self.n_iter_, 1)
         return self
 
     @contextmanager
@@ -129,10 +137,23 @@ class StreamingEstimator(BaseEstimator):
     def _is_new(self) -> bool:
         return not hasattr(self, "_learners")
 
-    def _checked_params(self) -> dict[str, Any]:
+    def _checked_params(self, going_on: bool = False) -> dict[str, Any]:
+        """Check all parameters; when learning goes on, also that the learners' are the same."""
         params: dict[str, Any] = self.get_params(deep=False)
         rules.check(self._rule, self._task, params, type(self).__name__)
-        return params
+        made_of = rules.learner_parameters(self._rule, params)
+        if going_on:
+            for name, before in self._made_of[0].items():
+                if made_of[name] != before:
+                    raise ParameterError(
+                        f"{type(self).__name__}: {name} was {before!r} when learning began and "
+                        f"cannot become {made_of[name]!r}; fit anew without warm_start"
+                    )
+        return made_of
+
+    def _learned(self, name: str) -> Any:
+        """Return a parameter as the learners have it; before fitting, as it is set."""
+        return getattr(self, name) if self._is_new() else self._made_of[0].get(name)
 
     def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         if sample_weight is None:
@@ -205,7 +226,7 @@ class StreamingEstimator(BaseEstimator):
 
     @property
     def _average(self) -> bool:
-        return bool(getattr(self, "average", False))
+        return bool(self._made_of[0].get("average", False))
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
@@ -240,8 +261,8 @@ class StreamingEstimator(BaseEstimator):
                 intercept=np.array([m.intercept(self._average) for m in self._learners]),
                 n_features=self._width,
                 classes=getattr(self, "classes_", None),
-                loss=self.loss,
-                parameters={"rule": self._rule, **self.get_params(deep=False)},
+                loss=self._learned("loss"),
+                parameters={"rule": self._rule, **self.get_params(deep=False), **self._made_of[0]},
                 history=tuple(self.history_),
                 names=None
                 if names is None
@@ -256,12 +277,13 @@ class StreamingEstimator(BaseEstimator):
         if self._coef is None:
             shape = (len(model.intercept), model.n_features)
             if self._sparse_coef:
-                parts = (model.weights, model.indices.astype(np.int64), model.indptr)
+                parts = (model.weights.copy(), model.indices.astype(np.int64), model.indptr)
                 self._coef = sp.csr_matrix(parts, shape=shape)
             else:
                 self._coef = np.zeros(shape)
                 rows = np.repeat(np.arange(shape[0]), np.diff(model.indptr))
                 self._coef[rows, model.indices.astype(np.intp)] = model.weights
+                self._coef.setflags(write=False)
         return self._coef
 
     @property
@@ -298,6 +320,7 @@ class StreamingEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         if "_learners" in state:
+            state["_model"], state["_coef"] = None, None  # made again when asked for
             state["_learners"] = [learner.state() for learner in self._learners]
         return state
 

@@ -119,7 +119,7 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
         """
-        return scores(self._raw(X), self.loss)
+        return scores(self._raw(X), self._learned("loss"))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels; a score of exactly 0 counts as the second class.
@@ -131,7 +131,7 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
         return labels(self.decision_function(X), self.classes_)
 
     def _has_probabilities(self) -> bool:
-        if self.loss in PROBABILITY_LOSSES:
+        if self._learned("loss") in PROBABILITY_LOSSES:
             return True
         raise AttributeError(
             f"probabilities need one of the losses {', '.join(PROBABILITY_LOSSES)}; this is "
@@ -146,7 +146,7 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
         """
-        return probabilities(self.decision_function(X), self.loss)
+        return probabilities(self.decision_function(X), self._learned("loss"))
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -242,7 +242,9 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator):
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
         """
-        return values(scores(self._raw(X), self.loss, classifies=False), self.loss)
+        return values(
+            scores(self._raw(X), self._learned("loss"), classifies=False), self._learned("loss")
+        )
 
     def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
         y = np.ascontiguousarray(y, np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data import as_batch, nonzeros_before
+from thresher.data import as_batch, nonzeros
 from thresher.model import Progress
 
 if TYPE_CHECKING:
@@ -64,22 +64,31 @@ class Run:
         return valid if valid is not None else self._mean_since(before)
 
     def _learn(self, order: NDArray[np.int64] | None, first: int, last: int) -> None:
-        """Let all outputs learn these rows; if one fails, all stop at the row before."""
-        failure: Exception | None = None
-        for learner, target in zip(self.learners, self.targets, strict=True):
-            self.batch.set_targets(target, self.weights)
-            before = learner.steps
-            try:
+        """Let all outputs learn these rows.
+
+        A bad row stops all outputs before it, and Ctrl-C waits until all have learned the chunk, so
+        that they stay in step. Divergence of one of several outputs leaves them out of step.
+        """
+        goal = self.learners[0].steps + last - first
+        try:
+            for learner, target in zip(self.learners, self.targets, strict=True):
+                self.batch.set_targets(target, self.weights)
                 learner.learn(self.batch, order, first, last)
-            except (_core.DataError, _core.DivergenceError) as error:
-                failure = failure or error
-                last = first + learner.steps - before
-        if failure is not None:
-            raise failure
+        except _core.DataError:
+            reached = self.learners[0].steps
+            for learner, target in zip(self.learners[1:], self.targets[1:], strict=True):
+                self.batch.set_targets(target, self.weights)
+                learner.learn(self.batch, order, first, last - (goal - reached))
+            raise
+        except KeyboardInterrupt:
+            for learner, target in zip(self.learners, self.targets, strict=True):
+                self.batch.set_targets(target, self.weights)
+                learner.learn(self.batch, order, last - (goal - learner.steps), last)
+            raise
 
     def _chunk_end(self, position: int) -> int:
         rows = int(self.X.shape[0])
-        per_row = max(1.0, nonzeros_before(self.X, rows) / max(rows, 1))
+        per_row = max(1.0, nonzeros(self.X) / max(rows, 1))
         return min(rows, position + max(1, int(_CHUNK / per_row)))
 
     def _next_mark(self) -> int:
