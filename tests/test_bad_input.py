@@ -239,7 +239,7 @@ def test_labels_of_classifiers(estimator: Any) -> None:
     assert state(estimator) == before
 
 
-@pytest.mark.parametrize("cls", [TruncatedGradientRegressor, FTRLRegressor, AveragedSGDRegressor])
+@pytest.mark.parametrize("cls", [TruncatedGradientRegressor, FTRLRegressor])
 @pytest.mark.parametrize(
     ("loss", "y", "words"),
     [

@@ -139,6 +139,10 @@ def test_losses_of_the_other_task(name: str) -> None:
             getattr(thresher, name)(loss=loss).fit(X, labels)
         assert f"loss {loss!r}" in str(caught.value)
         assert all(allowed in str(caught.value) for allowed in own)
+    if name == "AveragedSGDRegressor":  # its steps have no bound where the slope has none
+        with pytest.raises(ParameterError, match="poisson"):
+            getattr(thresher, name)(loss="poisson").fit(X, labels)
+        own = tuple(loss for loss in own if loss != "poisson")
     for loss in own:
         assert np.isfinite(getattr(thresher, name)(loss=loss, **gentle).fit(X, labels).coef_).all()
 

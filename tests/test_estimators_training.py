@@ -239,7 +239,8 @@ def test_early_stopping(tol: float, patience: int, evaluated: bool) -> None:
     assert len(losses) == 40
     assert stopped.n_iter_ == passes_until(losses, tol, patience) < 40
     assert untimed(stopped.history_) == untimed(full.history_[: len(stopped.history_)])
-    assert_same(stopped, clone(estimator).set_params(passes=stopped.n_iter_).fit(X[:200], Y[:200]))
+    kept = int(np.argmin(losses[: stopped.n_iter_])) + 1 if evaluated else stopped.n_iter_
+    assert_same(stopped, clone(estimator).set_params(passes=kept).fit(X[:200], Y[:200]))
 
 
 # ---- weights of rows --------------------------------------------------------------------------

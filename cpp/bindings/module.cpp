@@ -140,7 +140,9 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vector<T>&& values) {
 template <class Lock, class F>
 auto locked(const Learner& learner, F&& f) {
   nb::gil_scoped_release release;
+  std::unique_lock<std::mutex> queue(learner.gate);
   Lock lock(learner.mutex);
+  queue.unlock();
   return f();
 }
 template <class F>

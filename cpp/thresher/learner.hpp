@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -35,7 +36,9 @@ class Learner {
  public:
   virtual ~Learner() = default;
 
-  // For callers with threads: learning and restoring change a learner, everything else reads it.
+  // For callers with threads: learning and restoring change a learner, everything else reads it. Who
+  // waits for `mutex` holds `gate`, so that readers in a queue do not keep a writer out for ever.
+  mutable std::mutex gate;
   mutable std::shared_mutex mutex;
 
   // One step for every row of the visit, in its order. An error names the row; the rows before it have

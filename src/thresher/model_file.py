@@ -59,7 +59,10 @@ def write(model: Model, path: str | PathLike[str]) -> None:
     content = to_bytes(tensors, {_KEY: json.dumps(about, sort_keys=True)})
     path = os.fspath(path)
     temporary = f"{path}.{secrets.token_hex(8)}.part"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, path) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -372,6 +372,11 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         )
     if params.get("shrink") == "round" and math.isinf(params["ceiling"]):
         raise ParameterError(f"{owner}: shrink='round' needs a finite ceiling")
+    if rule == "averaged-sgd" and params["loss"] == "poisson":
+        raise ParameterError(
+            f"{owner}: steps of 1/(alpha t) explode with loss 'poisson', whose slope has no bound; "
+            f"FTRL and truncated gradient take it"
+        )
     if params.get("center") and params["loss"] == "clipped_square":
         raise ParameterError(
             f"{owner}: center=True does not go with clipped_square, which scales each row by itself"

@@ -116,7 +116,7 @@ def _report(
 ) -> None:
     X, y, p = stream.rows(50_000)
     error = float(np.mean(clf.predict(X) != y))
-    best = float(np.mean(np.minimum(p, 1 - p)))
+    best = float(np.mean(np.minimum(p, 1 - p)))  # expected of whoever knows the true weights
     found = set(clf.model_.indices.tolist())
     truth = set(stream.truth.tolist())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -125,7 +125,8 @@ def _report(
     table.add_row("false ones", f"{len(found - truth)}")
     table.add_row("nonzero weights", f"{clf.model_.nnz:,} of {stream.features:,}")
     table.add_row(
-        "error on new rows", f"{100 * error:.2f} % (chance leaves {100 * best:.2f} % to anybody)"
+        "error on new rows",
+        f"{100 * error:.2f} % (expected with the true weights: {100 * best:.2f} %)",
     )
     table.add_row("learning", f"{examples / seconds:,.0f} rows a second, {seconds:.2f} s in all")
     table.add_row("peak memory", f"{peak:,.0f} MiB")

@@ -76,7 +76,7 @@ class StreamingEstimator(BaseEstimator):
             self._prepare(learners, X)
         run = Run(self, learners, X, targets, weights, history, self._recorded)
         rng = self._generator()
-        best, stale, best_states = np.inf, 0, None
+        best, best_pass, best_states, stale = np.inf, 0, None, 0
         for number, order in enumerate(self._orders(X.shape[0], rng)):
             if number:
                 for learner in learners:
@@ -87,12 +87,13 @@ class StreamingEstimator(BaseEstimator):
                 break
             if self.tol is not None:
                 stale = 0 if loss < best - self.tol else stale + 1
-                if evaluation is not None and loss < best:
-                    best_states = None if stale else [learner.state() for learner in learners]
-                best = min(best, loss)
+                if loss < best:
+                    best, best_pass = loss, passes
+                    if evaluation is not None:
+                        best_states = [learner.state() for learner in learners]
                 if stale >= self.patience:
                     break
-        if stale and best_states is not None:
+        if best_states is not None and best_pass != passes:
             for learner, state in zip(learners, best_states, strict=True):
                 learner.restore(state)
         self._learners, self.history_, self.n_iter_ = learners, run.history, passes
@@ -199,7 +200,7 @@ class StreamingEstimator(BaseEstimator):
         except MemoryError:
             raise MemoryError(
                 f"{type(self).__name__}: no memory for {count} x {width} weights in a dense store; "
-                f"store='hashed' needs memory for the nonzero weights alone"
+                f"store='hashed' needs memory for the features seen alone"
             ) from None
 
     def _generator(self) -> np.random.Generator:
