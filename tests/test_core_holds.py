@@ -31,7 +31,8 @@ def test_reading_while_another_thread_learns() -> None:
     """The table grows and moves under the readers."""
     model, stop = FTRLClassifier(store="hashed"), threading.Event()
     width = 200_000
-    X = sp.random(4000, width, density=1e-4, format="csr", random_state=0)
+    keys = RNG.integers(0, width, 4000 * 20)
+    X = sp.csr_matrix((np.ones(4000 * 20), keys, np.arange(0, 80_001, 20)), shape=(4000, width))
     y = np.arange(4000) % 2
     model.partial_fit(X[:10], y[:10], classes=[0, 1])
     failures: list[BaseException] = []

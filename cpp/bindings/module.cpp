@@ -149,6 +149,15 @@ template <class F>
 auto reading(const Learner& learner, F&& f) {
   return locked<std::shared_lock<std::shared_mutex>>(learner, f);
 }
+// For answers of a moment: keeps the GIL if nobody is learning, as getting it back takes longer.
+template <class F>
+auto glancing(const Learner& learner, F&& f) {
+  {
+    std::shared_lock<std::shared_mutex> lock(learner.mutex, std::try_to_lock);
+    if (lock.owns_lock()) return f();
+  }
+  return reading(learner, f);
+}
 template <class F>
 auto changing(Learner& learner, F&& f) {
   return locked<std::unique_lock<std::shared_mutex>>(learner, f);
@@ -226,25 +235,25 @@ NB_MODULE(_core, m) {
       .def(
           "intercept",
           [](const Learner& self, bool average) {
-            return reading(self, [&] { return self.intercept(average); });
+            return glancing(self, [&] { return self.intercept(average); });
           },
           "average"_a = false)
       .def_prop_ro(
           "steps",
-          [](const Learner& self) { return reading(self, [&] { return self.tally().rows(); }); })
+          [](const Learner& self) { return glancing(self, [&] { return self.tally().rows(); }); })
       .def_prop_ro(
           "loss_sum",
-          [](const Learner& self) { return reading(self, [&] { return self.tally().loss(); }); },
+          [](const Learner& self) { return glancing(self, [&] { return self.tally().loss(); }); },
           "Sum of the progressive losses, each times its sample weight.")
       .def_prop_ro(
           "weight_sum",
-          [](const Learner& self) { return reading(self, [&] { return self.tally().weight(); }); })
+          [](const Learner& self) { return glancing(self, [&] { return self.tally().weight(); }); })
       .def_prop_ro(
-          "rate", [](const Learner& self) { return reading(self, [&] { return self.rate(); }); },
+          "rate", [](const Learner& self) { return glancing(self, [&] { return self.rate(); }); },
           "Learning rate of the last step.")
       .def_prop_ro(
           "store_bytes",
-          [](const Learner& self) { return reading(self, [&] { return self.bytes(); }); },
+          [](const Learner& self) { return glancing(self, [&] { return self.bytes(); }); },
           "Memory of the store.")
       .def("state",
            [](const Learner& self) {
