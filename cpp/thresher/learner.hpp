@@ -153,9 +153,8 @@ class RuleLearner final : public Learner {
   }
 
   std::int64_t nonzeros(bool average) const override {
-    std::int64_t count = 0;
-    store_.each([&](std::uint64_t, const Cell& cell) { count += read(cell, average) != 0.0; });
-    return count;
+    return average ? store_.count([this](const Cell& cell) { return rule_.average(cell) != 0.0; })
+                   : store_.count([this](const Cell& cell) { return rule_.weight(cell) != 0.0; });
   }
 
   double intercept(bool average) const override {

@@ -84,6 +84,15 @@ class DenseStore {
       if (!(cells_[key] == Cell{})) f(key, cells_[key]);
   }
 
+  // How many cells f(cell) is true for; it must be false for fresh cells. No branch: which cells were
+  // ever written, no processor can guess.
+  template <class F>
+  std::int64_t count(F&& f) const {
+    std::int64_t found = 0;
+    for (std::uint64_t key = 0; key < width(); ++key) found += f(cells_[key]);
+    return found;
+  }
+
   // Every cell becomes settle(cell).
   template <class Settle>
   void sweep(Settle&& settle) {

@@ -107,6 +107,14 @@ class HashedStore {
       if (taken(i)) f(original(slots_[i].key), slots_[i].cell);
   }
 
+  // How many cells f(cell) is true for; it must be false for fresh cells.
+  template <class F>
+  std::int64_t count(F&& f) const {
+    std::int64_t found = 0;
+    for (std::uint64_t i = 0; i < slots_.size(); ++i) found += f(slots_[i].cell);
+    return found;
+  }
+
   template <class Settle>
   void sweep(Settle&& settle) {
     for (std::uint64_t i = 0; i < slots_.size(); ++i)

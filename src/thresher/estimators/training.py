@@ -98,7 +98,7 @@ class Run:
         how it was cut into batches. The first is 128, or so late that counting the nonzeros, which
         takes a look at every weight, costs little beside the steps made so far.
         """
-        first = max(128, 1 << (int(self.X.shape[1]) // 64).bit_length())
+        first = max(128, 1 << (int(self.X.shape[1]) // 16).bit_length())
         return max(first, 1 << self.learners[0].steps.bit_length())
 
     def _tally(self) -> tuple[float, float]:
