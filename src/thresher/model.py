@@ -29,8 +29,9 @@ class Progress(NamedTuple):
         Rows learned from so far, over all passes.
     loss : float
         Mean progressive loss since the record before: each row's loss before it was learned.
-    nonzeros : int
-        Weights that are not zero, of all classes together.
+    nonzeros : int or None
+        Weights that are not zero, of all classes together; None early in a stream of many
+        features, where counting would cost more than learning.
     rate : float
         Learning rate of the last step.
     seconds : float
@@ -41,7 +42,7 @@ class Progress(NamedTuple):
 
     examples: int
     loss: float
-    nonzeros: int
+    nonzeros: int | None
     rate: float
     seconds: float
     valid_loss: float | None = None

@@ -145,7 +145,14 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
         loss=about["loss"],
         parameters=about["parameters"],
         history=[
-            Progress(int(e), loss, int(n), rate, math.nan, None if math.isnan(v) else v)
+            Progress(
+                int(e),
+                loss,
+                None if math.isnan(n) else int(n),
+                rate,
+                math.nan,
+                None if math.isnan(v) else v,
+            )
             for e, loss, n, rate, v in tensors["history"].tolist()
         ],
         names=None if about["names"] is None else dict(map(tuple, about["names"])),
@@ -153,8 +160,11 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
 
 
 def _row(record: Progress) -> tuple[float, ...]:
-    valid = math.nan if record.valid_loss is None else record.valid_loss
-    return (record.examples, record.loss, record.nonzeros, record.rate, valid)
+    nonzeros, valid = (
+        math.nan if value is None else float(value)
+        for value in (record.nonzeros, record.valid_loss)
+    )
+    return (record.examples, record.loss, nonzeros, record.rate, valid)
 
 
 def _checksum(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str:

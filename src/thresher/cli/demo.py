@@ -101,11 +101,12 @@ def run(examples: int, features: int, relevant: int, seed: int, quiet: bool) -> 
             clf.partial_fit(X, y, classes=[0, 1])
             seconds += time.perf_counter() - began
             last = clf.history_[-1]
-            progress.update(bar, advance=X.shape[0], loss=last.loss, nonzeros=last.nonzeros)
+            progress.update(bar, advance=X.shape[0], loss=last.loss, nonzeros=last.nonzeros or 0)
             if plain and last.examples > shown:
                 shown = last.examples
                 console.print(
-                    f"  {last.examples:>9,} rows  loss {last.loss:.4f}  nonzeros {last.nonzeros:,}",
+                    f"  {last.examples:>9,} rows  loss {last.loss:.4f}"
+                    + ("" if last.nonzeros is None else f"  nonzeros {last.nonzeros:,}"),
                     highlight=False,
                 )
     _report(console, stream, clf, examples, seconds)

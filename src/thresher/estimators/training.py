@@ -60,7 +60,7 @@ class Run:
             if self.stopped:
                 self.history[-1] = self.history[-1]._replace(valid_loss=valid)
             else:
-                self._record(valid)
+                self._record(valid, end=True)
         return valid if valid is not None else self._mean_since(before)
 
     def _learn(self, order: NDArray[np.int64] | None, first: int, last: int) -> None:
@@ -92,14 +92,12 @@ class Run:
         return min(rows, position + max(1, int(_CHUNK / per_row)))
 
     def _next_mark(self) -> int:
-        """Return the next step count to record at: a power of two.
+        """Return the next step count to record at: the powers of two from 128 on.
 
         Counted from the learner's first row, so that the history of a stream does not depend on
-        how it was cut into batches. The first is 128, or so late that counting the nonzeros, which
-        takes a look at every weight, costs little beside the steps made so far.
+        how it was cut into batches.
         """
-        first = max(128, 1 << (int(self.X.shape[1]) // 16).bit_length())
-        return max(first, 1 << self.learners[0].steps.bit_length())
+        return max(128, 1 << self.learners[0].steps.bit_length())
 
     def _tally(self) -> tuple[float, float]:
         return (
@@ -124,11 +122,16 @@ class Run:
             )
         )
 
-    def _record(self, valid: float | None) -> None:
+    def _nonzeros(self) -> int:
+        return sum(m.nonzeros(self.estimator._average) for m in self.learners)
+
+    def _record(self, valid: float | None, end: bool = False) -> None:
+        # Counting looks at every weight: not before the steps so far have cost more than that.
+        counted = end or self.learners[0].steps >= self.X.shape[1] // 16
         record = Progress(
             examples=self.learners[0].steps,
             loss=self._mean_since(self.recorded),
-            nonzeros=sum(m.nonzeros(self.estimator._average) for m in self.learners),
+            nonzeros=self._nonzeros() if counted else None,
             rate=self.learners[0].rate,
             seconds=time.perf_counter() - self.began,
             valid_loss=valid,
