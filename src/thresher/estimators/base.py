@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
@@ -22,7 +23,7 @@ from thresher.model import Model, Progress
 _BLOCK = 2000  # rows of a block of shuffle="blocks"
 
 
-class StreamingEstimator(BaseEstimator):
+class StreamingEstimator(BaseEstimator, ABC):
     """Base of all estimators that learn one row at a time.
 
     A fitted estimator holds one core learner for each output: one for two classes or a regression,
@@ -45,14 +46,15 @@ class StreamingEstimator(BaseEstimator):
 
     # ---- what the two tasks define -------------------------------------------------------------
 
+    @abstractmethod
     def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
         """Return the labels as each output's learner sees them."""
-        raise NotImplementedError  # pragma: no cover
 
+    @abstractmethod
     def _row_weights(
         self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
-        raise NotImplementedError  # pragma: no cover
+        """Return the weights of the rows, those of their classes included."""
 
     # ---- fitting -------------------------------------------------------------------------------
 
