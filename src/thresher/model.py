@@ -178,9 +178,17 @@ class Model:
                 f"X must have {self.n_features} columns, as the training data had; its shape is "
                 f"{X.shape}"
             )
+        return scores(self.raw(X), self.loss, self.classes is not None)
+
+    def raw(self, X: Any) -> NDArray[np.float64]:
+        """Return the raw predictions of each output, for rows known to be a CSR matrix or an array.
+
+        Parameters
+        ----------
+        X : CSR matrix or array of shape (rows, features)
+        """
         batch = as_batch(X)
-        raw = np.column_stack([learner.predict(batch) for learner in self._learners()])
-        return scores(raw, self.loss, self.classes is not None)
+        return np.column_stack([learner.predict(batch) for learner in self._learners()])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels of a classifier, values of a regressor.

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from thresher import rules
 from thresher.errors import ModelFileError
 from thresher.model import Model, Progress
+from thresher.parameters import LOSSES
 
 FORMAT = 1
 _KEY = "thresher"  # the one metadata entry: of several, the order in the file would be random
@@ -129,7 +129,7 @@ def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Non
         raise ValueError("a feature is outside the width")
     if not (np.isfinite(tensors["weights"]).all() and np.isfinite(tensors["intercept"]).all()):
         raise ValueError("a weight is not finite")
-    if about["loss"] not in rules.CLASSIFIER_LOSSES + rules.REGRESSOR_LOSSES:
+    if about["loss"] not in LOSSES:
         raise ValueError(f"its loss is {about['loss']!r}")
 
 

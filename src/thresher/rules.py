@@ -7,229 +7,71 @@ the search. It imports nothing heavy.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 from thresher.errors import ParameterError
-
-CLASSIFIER_LOSSES = ("logistic", "hinge", "squared_hinge", "squared", "square", "clipped_square")
-REGRESSOR_LOSSES = (
-    "squared",
-    "square",
-    "absolute",
-    "huber",
-    "epsilon_insensitive",
-    "quantile",
-    "poisson",
-    "clipped_square",
+from thresher.parameters import (
+    AUTO_ETA,
+    AUTO_ETA_ELSE,
+    AUTO_GRAVITY,
+    CLASSIFIER_LOSSES,
+    COMMON,
+    L2,
+    RATE,
+    REGRESSOR_LOSSES,
+    Parameter,
+    Task,
+    loss_parameter,
 )
-Task = Literal["classifier", "regressor"]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter: what it may be, and what it means.
-
-    Parameters
-    ----------
-    help : str
-        What it does, as documentation and ``--help`` show it.
-    default : object
-        The default of both estimators, unless ``regressor_default`` is given.
-    kind : {"number", "integer", "flag", "choice", "object"}
-        How a value is checked.
-    low, high : float
-        Bounds of a number; ``open_low`` leaves the lower bound out.
-    choices : tuple
-        The values of a choice; words that a number may be instead.
-    optional : bool
-        Whether None is allowed.
-    symbol : str
-        What the paper calls it.
-    """
-
-    help: str
-    default: Any
-    kind: Literal["number", "integer", "flag", "choice", "object"] = "number"
-    low: float = -math.inf
-    high: float = math.inf
-    open_low: bool = False
-    choices: tuple[Any, ...] = ()
-    optional: bool = False
-    symbol: str = ""
-    regressor_default: Any = None
-
-    def default_for(self, task: Task) -> Any:
-        """Return the default of the classifier or the regressor."""
-        if task == "regressor" and self.regressor_default is not None:
-            return self.regressor_default
-        return self.default
-
-    def allowed(self) -> str:
-        """Say what is allowed, in words."""
-        words = {
-            "flag": "True or False",
-            "choice": "one of " + ", ".join(repr(choice) for choice in self.choices),
-            "object": "as documented",
-        }.get(self.kind, "")
-        if self.kind in ("number", "integer"):
-            words = "a whole number" if self.kind == "integer" else "a number"
-            if self.low > -math.inf:
-                words += f" {'>' if self.open_low else '>='} {self.low:g}"
-            if self.high < math.inf:
-                words += f"{' and' if self.low > -math.inf else ''} <= {self.high:g}"
-            words += "".join(f", or {choice!r}" for choice in self.choices)
-        return words + (", or None" if self.optional else "")
-
-    def accepts(self, value: Any) -> bool:
-        """Tell whether the value is allowed."""
-        if value is None:
-            return self.optional
-        if self.kind == "object":
-            return True
-        if self.kind == "flag":
-            return isinstance(value, bool) or type(value).__name__ == "bool"
-        if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
-            value = value.item()
-        if any(type(value) is type(choice) and value == choice for choice in self.choices):
-            return True
-        if self.kind == "choice":
-            return False
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            return False
-        if self.kind == "integer" and not isinstance(value, numbers.Integral):
-            return False
-        number: Any = value  # compared as it is: a float would overflow on huge integers
-        return bool(self.low <= number <= self.high and not (self.open_low and number == self.low))
-
-
-COMMON: dict[str, Parameter] = {
-    "epsilon": Parameter(
-        "Where huber turns linear, and the width of the epsilon_insensitive tube.",
-        0.1,
-        low=0.0,
-        high=1e100,
-    ),
-    "quantile": Parameter("The quantile the quantile loss estimates.", 0.5, low=0.0, high=1.0),
-    "passes": Parameter("Passes over the data.", 20, kind="integer", low=1, high=2**31),
-    "shuffle": Parameter(
-        "Order of the rows: 'each' a new permutation each pass, 'once' one permutation for all, "
-        "'replace' drawn with replacement, 'blocks' blocks of 2000 rows permuted, and rows within "
-        "them (close to natural order in speed), False as they lie.",
-        "each",
-        kind="choice",
-        choices=("each", "once", "replace", "blocks", False),
-    ),
-    "fit_intercept": Parameter("Learn an intercept.", True, kind="flag"),
-    "store": Parameter(
-        "Where weights live: 'dense', an array of all features, or 'hashed', a table. The table "
-        "follows the nonzero weights of rules that drop dead ones (truncated gradient and "
-        "forward-backward without averages); for the others it holds the features seen.",
-        "dense",
-        kind="choice",
-        choices=("dense", "hashed"),
-    ),
-    "dtype": Parameter(
-        "Number type of the weights.",
-        "float32",
-        kind="choice",
-        choices=("float32", "float64"),
-    ),
-    "tol": Parameter(
-        "Stop when the loss of a pass (on eval_set, where given, else progressive) is not better "
-        "than the best by more than this, `patience` passes in a row. With eval_set the weights "
-        "of the best pass are kept, else the last. None: never stop.",
-        None,
-        low=0.0,
-        high=1e100,
-        optional=True,
-    ),
-    "patience": Parameter(
-        "Passes without improvement before stopping.", 5, kind="integer", low=1, high=2**31
-    ),
-    "class_weight": Parameter(
-        "Weights of the classes: a dict, 'balanced', or None.", None, kind="object", optional=True
-    ),
-    "warm_start": Parameter(
-        "Let fit continue from the state of the fit before.", False, kind="flag"
-    ),
-    "random_state": Parameter("Seed of the shuffling.", None, kind="object", optional=True),
-    "callback": Parameter(
-        "Called with each record of history_ as it is made; a true answer stops the fit.",
-        None,
-        kind="object",
-        optional=True,
-    ),
-}
-
-# eta0="auto" on rows of norm 1: 0.75 over the loss's curvature, so that weights and intercept
-# together move a prediction at most 1.5 times as far as its row asks (2 would be the limit). Losses
-# without curvature count as 1.
-AUTO_ETA = {"logistic": 3.0, "squared_hinge": 0.375, "square": 0.375, "clipped_square": 0.375}
-AUTO_ETA_ELSE = 0.75
-
-# gravity="auto": a penalty on the sum of the losses rather than on their mean, as FTRL's l1 is.
-AUTO_GRAVITY = 0.02
-
-RATE: dict[str, Parameter] = {
-    "eta0": Parameter(
-        "Learning rate of the first step. 'auto' is relative to the rows: for logistic 3, else "
-        "0.75 over the curvature of the loss, divided by the squared norm of the row, or by the "
-        "mean of these so far where that is larger.",
-        "auto",
-        low=0.0,
-        open_low=True,
-        high=1e30,
-        choices=("auto",),
-        symbol="eta",
-    ),
-    "schedule": Parameter(
-        "How the rate falls with the step t: 'constant', 'inverse' 1/t, 'sqrt' 1/sqrt(t), 'power' "
-        "1/t^power.",
-        "constant",
-        kind="choice",
-        choices=("constant", "inverse", "sqrt", "power"),
-    ),
-    "power": Parameter("Exponent of the power schedule.", 0.5, low=0.0, high=1.0),
-    "decay": Parameter(
-        "Factor of the rate from pass to pass.", 0.8, low=0.0, open_low=True, high=1.0, symbol="rho"
-    ),
-}
-
-_L2 = Parameter(
-    "Ridge penalty, in units of the objective: mean loss + gravity ||w||_1 + l2/2 ||w||^2.",
-    0.0,
-    low=0.0,
-    high=1e30,
-)
-
-
-def _loss(regressor_default: str) -> Parameter:
-    return Parameter(
-        "The loss.",
-        "logistic",
-        kind="choice",
-        choices=tuple(dict.fromkeys(CLASSIFIER_LOSSES + REGRESSOR_LOSSES)),
-        regressor_default=regressor_default,
-    )
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A learning rule: its name in the core, its parameters, and what else the core is told."""
+    """A learning rule: its name in the core, its parameters, and what else the core is told.
+
+    Parameters
+    ----------
+    core : str
+        Its name in the core.
+    paper : str
+        Where it was published.
+    own : mapping
+        Its own parameters.
+    fixed : mapping
+        What the core is told besides.
+    regressor_loss : str
+        The regressor's default loss.
+    losses : tuple of str
+        The losses it takes; a rule with a single loss has no such parameter.
+    without : tuple of str
+        Common parameters that have no meaning for it.
+    """
 
     core: str
     paper: str
     own: Mapping[str, Parameter]
-    fixed: Mapping[str, Any]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
     regressor_loss: str = "squared"
+    losses: tuple[str, ...] = tuple(dict.fromkeys(CLASSIFIER_LOSSES + REGRESSOR_LOSSES))
+    without: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> dict[str, Parameter]:
         """All parameters, in the order of the estimators' signatures."""
-        return {"loss": _loss(self.regressor_loss), **self.own, **COMMON}
+        loss = (
+            {"loss": loss_parameter(self.losses, self.regressor_loss)}
+            if len(self.losses) > 1
+            else {}
+        )
+        common = {name: p for name, p in COMMON.items() if name not in self.without}
+        return {**loss, **self.own, **common}
+
+    def losses_for(self, task: Task) -> tuple[str, ...]:
+        """Return the losses that a classifier or a regressor of this rule may have."""
+        fitting = CLASSIFIER_LOSSES if task == "classifier" else REGRESSOR_LOSSES
+        return tuple(loss for loss in fitting if loss in self.losses)
 
 
 RULES: dict[str, Rule] = {
@@ -274,10 +116,9 @@ RULES: dict[str, Rule] = {
                 False,
                 kind="flag",
             ),
-            "l2": _L2,
+            "l2": L2,
             **RATE,
         },
-        fixed={},
     ),
     "averaged-sgd": Rule(
         core="averaged_sgd",
@@ -300,7 +141,6 @@ RULES: dict[str, Rule] = {
                 "Centre the rows by their mean, without ever making them dense.", False, kind="flag"
             ),
         },
-        fixed={},
         regressor_loss="huber",  # with squared, steps of 1/(alpha t) explode (R-14.10)
     ),
     "forward-backward": Rule(
@@ -318,7 +158,7 @@ RULES: dict[str, Rule] = {
                 choices=("auto",),
                 symbol="lambda",
             ),
-            "l2": _L2,
+            "l2": L2,
             **RATE,
         },
         fixed={"period": 1, "ceiling": math.inf, "shrink": "truncate", "average": False},
@@ -339,7 +179,187 @@ RULES: dict[str, Rule] = {
             "alpha": Parameter("Learning rate of a coordinate.", 1.0, low=1e-30, high=1e30),
             "beta": Parameter("Slows the first steps of a coordinate.", 1.0, low=0.0, high=1e30),
         },
-        fixed={},
+    ),
+    "dual-averaging": Rule(
+        core="dual_averaging",
+        paper="Xiao: Dual Averaging Methods for Regularized Stochastic Learning and Online "
+        "Optimization (JMLR 2010)",
+        own={
+            "l1": Parameter(
+                "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.02 "
+                "over the number of rows; in partial_fit, which cannot know it, 0.02 over the "
+                "rows so far.",
+                "auto",
+                low=0.0,
+                high=1e30,
+                choices=("auto",),
+                symbol="lambda",
+            ),
+            "strength": Parameter(
+                "Pull of the proximal term towards 0: after t steps weights are 1 / (strength "
+                "sqrt(t)) times the truncated sum of gradients. 'auto' is relative to the rows: "
+                "twice the curvature of the loss times the mean of their squared norms.",
+                "auto",
+                low=1e-30,
+                high=1e30,
+                choices=("auto",),
+                symbol="gamma",
+            ),
+            "boost": Parameter(
+                "Adds strength * boost / sqrt(t) to l1: sparser beginnings.",
+                0.0,
+                low=0.0,
+                high=1e30,
+                symbol="rho",
+            ),
+        },
+    ),
+    "margin-perceptron": Rule(
+        core="margin_perceptron",
+        paper="Chen et al.: Efficient and Numerically Stable Sparse Learning (ECML 2010)",
+        losses=("margin",),
+        own={
+            "margin": Parameter(
+                "Rows with y w.x at or below it are learned from.",
+                0.1,
+                low=0.0,
+                high=1e30,
+                symbol="tau",
+            ),
+            "l1": Parameter(
+                "What each update takes from the weights it touches, absolute: it is not "
+                "multiplied by eta0.",
+                1e-3,
+                low=0.0,
+                high=1e30,
+                symbol="lambda",
+            ),
+            "eta0": Parameter(
+                "Size of an update; margin and l1 are relative to it.",
+                1.0,
+                low=0.0,
+                open_low=True,
+                high=1e30,
+                symbol="eta",
+            ),
+            "shrink": Parameter(
+                "'touched': an update shrinks the weights of its row alone, as published; 'all': "
+                "it shrinks every weight, so that l1 governs how many stay.",
+                "touched",
+                kind="choice",
+                choices=("touched", "all"),
+            ),
+            "max_density": Parameter(
+                "Stop learning when this share of the weights is not zero. None: no limit.",
+                None,
+                low=0.0,
+                open_low=True,
+                high=1.0,
+                optional=True,
+                symbol="s",
+            ),
+            "levels": Parameter(
+                "Shares of nonzero weights, increasing; the model at the moment each is reached is "
+                "kept in level_models_.",
+                (),
+                kind="object",
+            ),
+        },
+        without=("epsilon", "quantile"),
+    ),
+    "mirror-descent": Rule(
+        core="mirror_descent",
+        paper="Shalev-Shwartz, Tewari: Stochastic Methods for l1 Regularized Loss Minimization "
+        "(ICML 2009): SMIDAS",
+        own={
+            "l1": Parameter(
+                "What each step takes from every coordinate of the dual vector; see threshold.",
+                1e-5,
+                low=0.0,
+                high=1e30,
+                symbol="lambda",
+            ),
+            "threshold": Parameter(
+                "'paper': each step takes l1; 'scaled': it takes eta * l1, so that l1 is in units "
+                "of the objective.",
+                "paper",
+                kind="choice",
+                choices=("paper", "scaled"),
+            ),
+            "p": Parameter(
+                "Norm of the link between dual vector and weights. '2ln' is 2 ln(features), "
+                "'0.5ln' a quarter of it; both at least 2. 2 is plain truncated gradient.",
+                "0.5ln",
+                low=2.0,
+                high=1e4,
+                choices=("2ln", "0.5ln"),
+                symbol="p",
+            ),
+            **RATE,
+        },
+        without=("store", "dtype"),
+    ),
+    "coordinate-descent": Rule(
+        core="coordinate_descent",
+        paper="Shalev-Shwartz, Tewari: Stochastic Methods for l1 Regularized Loss Minimization "
+        "(ICML 2009): SCD",
+        losses=("logistic", "squared_hinge", "squared", "square", "huber"),
+        own={
+            "l1": Parameter(
+                "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.5 "
+                "over the number of rows.",
+                "auto",
+                low=0.0,
+                high=1e30,
+                choices=("auto",),
+                symbol="lambda",
+            ),
+            "step": Parameter(
+                "'coordinate': the step of a coordinate is 1 / (beta mean(x_j^2)), beta the "
+                "curvature of the loss; 'global': 1 / beta, as published, for features in [-1, 1].",
+                "coordinate",
+                kind="choice",
+                choices=("coordinate", "global"),
+            ),
+        },
+        without=("quantile", "shuffle", "store", "dtype", "patience", "warm_start"),
+    ),
+    "hard-threshold": Rule(
+        core="hard_threshold",
+        paper="Garg, Khandekar: Gradient Descent with Sparsification (ICML 2009): GraDes",
+        losses=("squared",),
+        own={
+            "n_nonzero": Parameter(
+                "Weights kept after each iteration. None: a tenth of the features.",
+                None,
+                kind="integer",
+                low=1,
+                high=2**53,
+                optional=True,
+                symbol="s",
+            ),
+            "step": Parameter(
+                "Step of an iteration. 'safe' is 1 over the largest eigenvalue of X'X: the "
+                "residual never grows.",
+                "safe",
+                low=0.0,
+                open_low=True,
+                high=1e30,
+                choices=("safe",),
+                symbol="1/gamma",
+            ),
+        },
+        without=(
+            "epsilon",
+            "quantile",
+            "shuffle",
+            "store",
+            "dtype",
+            "patience",
+            "class_weight",
+            "warm_start",
+            "random_state",
+        ),
     ),
 }
 
@@ -364,8 +384,8 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
             raise ParameterError(f"{owner} has no parameter {name!r}; it has {', '.join(table)}")
         if not table[name].accepts(value):
             raise ParameterError(f"{owner}: {name} must be {table[name].allowed()}; got {value!r}")
-    losses = CLASSIFIER_LOSSES if task == "classifier" else REGRESSOR_LOSSES
-    if params["loss"] not in losses:
+    losses = RULES[rule].losses_for(task)
+    if "loss" in params and params["loss"] not in losses:
         raise ParameterError(
             f"{owner}: loss {params['loss']!r} is not one for a {task}; "
             f"allowed are {', '.join(losses)}"
@@ -388,7 +408,7 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
 def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return those parameters that make a learner, and cannot change while it lives."""
     names = ("loss", "epsilon", "quantile", "fit_intercept", "store", "dtype", *RULES[rule].own)
-    return {name: params[name] for name in names}
+    return {name: params[name] for name in names if name in params}
 
 
 def core_parameters(
@@ -399,7 +419,8 @@ def core_parameters(
     `rows` is the number of rows, or None where it is not known beforehand.
     """
     spec = RULES[rule]
-    values = {name: params[name] for name in ("loss", "epsilon", "quantile", "fit_intercept")}
+    values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}
+    values |= {name: params[name] for name in (*values, "fit_intercept") if name in params}
     values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
     if rule == "forward-backward":
         values["gravity"] = values.pop("l1")

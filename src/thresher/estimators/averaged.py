@@ -10,9 +10,12 @@ import numpy as np
 from thresher import _core
 from thresher.data import as_batch
 from thresher.errors import ParameterError
-from thresher.estimators.base import StreamingEstimator
 from thresher.estimators.documentation import documented
-from thresher.estimators.tasks import StreamingClassifier, StreamingRegressor
+from thresher.estimators.streaming import (
+    StreamingClassifier,
+    StreamingEstimator,
+    StreamingRegressor,
+)
 from thresher.model import Progress
 
 

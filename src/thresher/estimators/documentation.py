@@ -6,9 +6,10 @@ import textwrap
 from typing import TypeVar
 
 from thresher import rules
-from thresher.estimators.base import StreamingEstimator
+from thresher.estimators.linear import LinearEstimator
+from thresher.parameters import Parameter
 
-E = TypeVar("E", bound=type[StreamingEstimator])
+E = TypeVar("E", bound=type[LinearEstimator])
 
 ATTRIBUTES = """\
 Attributes
@@ -30,13 +31,16 @@ feature_names_in_ : array
 
 def documented(cls: E) -> E:
     """Fill the {parameters} and {attributes} of a class docstring from the table of rules."""
+    rule = rules.RULES[cls._rule]
     lines = ["Parameters", "----------"]
-    for name, parameter in rules.RULES[cls._rule].parameters.items():
+    for name, parameter in rule.parameters.items():
         if name == "class_weight" and cls._task == "regressor":
             continue
         default = parameter.default_for(cls._task)
         symbol = f" The paper's {parameter.symbol}." if parameter.symbol else ""
-        lines.append(f"{name} : {_type(name, parameter, cls._task)}, default={default!r}")
+        lines.append(
+            f"{name} : {_type(name, parameter, rule.losses_for(cls._task))}, default={default!r}"
+        )
         lines += textwrap.wrap(
             parameter.help + symbol, 92, initial_indent="    ", subsequent_indent="    "
         )
@@ -47,7 +51,7 @@ def documented(cls: E) -> E:
     fill = {
         "parameters": "\n".join(lines),
         "attributes": attributes,
-        "paper": rules.RULES[cls._rule].paper,
+        "paper": rule.paper,
     }
     doc = cls.__doc__
     for key, text in fill.items():
@@ -56,9 +60,8 @@ def documented(cls: E) -> E:
     return cls
 
 
-def _type(name: str, parameter: rules.Parameter, task: rules.Task) -> str:
+def _type(name: str, parameter: Parameter, losses: tuple[str, ...]) -> str:
     if name == "loss":
-        losses = rules.CLASSIFIER_LOSSES if task == "classifier" else rules.REGRESSOR_LOSSES
         return "{" + ", ".join(repr(loss) for loss in losses) + "}"
     if parameter.kind == "choice":
         return "{" + ", ".join(repr(choice) for choice in parameter.choices) + "}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from thresher.estimators.documentation import documented
-from thresher.estimators.tasks import StreamingClassifier, StreamingRegressor
+from thresher.estimators.streaming import StreamingClassifier, StreamingRegressor
 from thresher.model import Progress
 
 

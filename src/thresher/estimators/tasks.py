@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,16 +12,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from thresher import rules
 from thresher.errors import ParameterError
-from thresher.estimators.base import StreamingEstimator
+from thresher.estimators.linear import LinearEstimator
 from thresher.model import PROBABILITY_LOSSES, labels, probabilities, scores, values
+from thresher.parameters import Task
 
 
-class StreamingClassifier(ClassifierMixin, StreamingEstimator):
+class LinearClassifier(ClassifierMixin, LinearEstimator):
     """Classification: two classes with one output, more with one output for each."""
 
-    _task: ClassVar[rules.Task] = "classifier"
+    _task: ClassVar[Task] = "classifier"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Learn from all rows, in `passes` passes.
@@ -45,7 +44,7 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
             before = getattr(self, "classes_", None)
             X, y = self._checked(X, y, reset=True)
             classes = np.unique(y)
-            if self.warm_start and before is not None:
+            if getattr(self, "warm_start", False) and before is not None:
                 if not np.isin(classes, before).all():
                     raise ParameterError(
                         f"{type(self).__name__}: warm_start=True needs the classes of the fit "
@@ -67,51 +66,6 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
             check_classification_targets(y)
         return X, y
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from these rows, once, in the order in which they lie.
-
-        Parameters
-        ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
-        y : array of shape (rows,)
-        classes : array, needed in the first call
-            All labels that will ever come; those absent from the first rows may come later.
-        sample_weight : array of shape (rows,), optional
-
-        Returns
-        -------
-        self
-        """
-        return self._learn_more(X, y, classes, sample_weight)
-
-    def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any, **prepare: Any) -> Self:
-        first = self._is_new()
-        with self._all_or_nothing() if first else nullcontext():
-            return self._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
-
-    def _learn_more_checked(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
-    ) -> Self:
-        X, y = self._checked(X, y, reset=first)
-        if self.class_weight == "balanced":
-            raise ParameterError(
-                f"{type(self).__name__}: class_weight='balanced' needs all rows at once; give "
-                f"partial_fit a dict of weights"
-            )
-        if first:
-            if classes is None:
-                raise ValueError("classes must be given in the first call to partial_fit")
-            classes = np.unique(classes)
-            if len(classes) < 2:
-                raise ValueError("classes must hold at least 2 labels")
-            self.classes_ = classes
-        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
-            raise ValueError(
-                f"classes {np.unique(classes).tolist()} are not those of the first call, "
-                f"{self.classes_.tolist()}"
-            )
-        return self._partial_fit(X, y, sample_weight, **prepare)
-
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return raw scores: shape (rows,) for two classes, else (rows, classes).
 
@@ -119,7 +73,7 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
         """
-        return scores(self._raw(X), self._learned("loss"))
+        return scores(self._raw(X), self._learned_loss())
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels; a score of exactly 0 counts as the second class.
@@ -131,11 +85,11 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
         return labels(self.decision_function(X), self.classes_)
 
     def _has_probabilities(self) -> bool:
-        if self._learned("loss") in PROBABILITY_LOSSES:
+        if self._learned_loss() in PROBABILITY_LOSSES:
             return True
         raise AttributeError(
             f"probabilities need one of the losses {', '.join(PROBABILITY_LOSSES)}; this is "
-            f"{self.loss}"
+            f"{self._learned_loss()}"
         )
 
     @available_if(_has_probabilities)
@@ -146,7 +100,7 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
         """
-        return probabilities(self.decision_function(X), self._learned("loss"))
+        return probabilities(self.decision_function(X), self._learned_loss())
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -165,7 +119,7 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
         if unknown.any():
             label = y[unknown].tolist()[0]
             raise ValueError(f"label {label!r} is not among the classes {self.classes_.tolist()}")
-        low = 0.0 if self.loss == "clipped_square" else -1.0
+        low = 0.0 if self._loss() == "clipped_square" else -1.0
         outputs = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         return [np.where(numbers == output, 1.0, low) for output in outputs]
 
@@ -189,10 +143,10 @@ class StreamingClassifier(ClassifierMixin, StreamingEstimator):
         return tags
 
 
-class StreamingRegressor(RegressorMixin, StreamingEstimator):
+class LinearRegressor(RegressorMixin, LinearEstimator):
     """Regression: one output."""
 
-    _task: ClassVar[rules.Task] = "regressor"
+    _task: ClassVar[Task] = "regressor"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Learn from all rows, in `passes` passes.
@@ -214,27 +168,6 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator):
             X, y = self._validated(X, y, reset=True)
             return self._fit(X, column_or_1d(y, warn=True), sample_weight, eval_set)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from these rows, once, in the order in which they lie.
-
-        Parameters
-        ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
-        y : array of shape (rows,)
-        sample_weight : array of shape (rows,), optional
-
-        Returns
-        -------
-        self
-        """
-        return self._learn_more(X, y, sample_weight)
-
-    def _learn_more(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
-        first = self._is_new()
-        with self._all_or_nothing() if first else nullcontext():
-            X, y = self._validated(X, y, reset=first)
-            return self._partial_fit(X, column_or_1d(y, warn=True), sample_weight, **prepare)
-
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return predictions of y.
 
@@ -243,14 +176,14 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator):
         X : CSR matrix, array or DataFrame of shape (rows, features)
         """
         return values(
-            scores(self._raw(X), self._learned("loss"), classifies=False), self._learned("loss")
+            scores(self._raw(X), self._learned_loss(), classifies=False), self._learned_loss()
         )
 
     def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
         y = np.ascontiguousarray(y, np.float64)
-        if self.loss == "poisson" and (y < 0).any():
+        if self._loss() == "poisson" and (y < 0).any():
             raise ValueError("loss 'poisson' needs y >= 0")
-        if self.loss == "clipped_square" and ((y < 0) | (y > 1)).any():
+        if self._loss() == "clipped_square" and ((y < 0) | (y > 1)).any():
             raise ValueError("loss 'clipped_square' needs y in [0, 1]")
         return [y]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import _core
+from thresher import _core, rules
 from thresher.data import as_batch, nonzeros
 from thresher.model import Progress
 
 if TYPE_CHECKING:
-    from thresher.estimators.base import StreamingEstimator
+    from thresher.estimators.streaming import StreamingEstimator
 
 _CHUNK = 1 << 22  # nonzeros learned between two looks at the clock and at Ctrl-C
 
@@ -111,12 +111,12 @@ class Run:
 
     def _loss_on(self, batch: _core.Batch, targets: Sequence[NDArray[np.float64]]) -> float:
         e = self.estimator
+        numbers, words = rules.core_parameters(e._rule, e._made_of[0], e._made_of[1])
+        loss = words["loss"], numbers["epsilon"], numbers["quantile"]
         return float(
             np.mean(
                 [
-                    _core.loss_values(
-                        e.loss, e.epsilon, e.quantile, learner.predict(batch, e._average), target
-                    )[0].mean()
+                    _core.loss_values(*loss, learner.predict(batch, e._average), target)[0].mean()
                     for learner, target in zip(self.learners, targets, strict=True)
                 ]
             )

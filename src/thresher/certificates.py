@@ -1,0 +1,413 @@
+"""Certificates: statements about a trained model that follow from theorems, with their assumptions.
+
+A certificate that cannot be given says why. Regret of truncated gradient after Langford, Li and
+Zhang (R-7.2, R-7.7); norm, mistakes and generalisation of the soft-thresholded margin perceptron
+(R-9.7 to R-9.12). Imports neither scikit-learn nor SciPy.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.data import is_sparse
+from thresher.errors import ParameterError
+
+__all__ = [
+    "Assumption", "Certificate", "generalisation_certificate", "loss_constants",
+    "mistake_certificate", "norm_certificate", "regret_certificate", "rounding_certificate",
+]  # fmt: skip
+
+_ROUNDING = 1e-6  # relative; what float32 weights may do to a sum that a theorem bounds
+
+
+class Assumption(NamedTuple):
+    """What a theorem asks for; `holds` is None where nobody has checked.
+
+    Examples
+    --------
+    >>> Assumption("the rate is constant", True).holds
+    True
+    """
+
+    text: str
+    holds: bool | None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A guarantee in numbers, or the reason why there is none.
+
+    Attributes
+    ----------
+    name : str
+    value : float or None
+        The number that is guaranteed; None where the certificate is not available.
+    statement : str
+        What the number means, in a sentence.
+    assumptions : tuple of Assumption
+    reason : str
+        Why it is not available; empty where it is.
+
+    Examples
+    --------
+    >>> print(Certificate("regret", None, "", (), "the rate was not constant"))
+    regret: not available, because the rate was not constant
+    """
+
+    name: str
+    value: float | None
+    statement: str
+    assumptions: tuple[Assumption, ...] = ()
+    reason: str = ""
+
+    @property
+    def available(self) -> bool:
+        """Whether there is a guarantee."""
+        return self.value is not None
+
+    def __str__(self) -> str:
+        if not self.available:
+            return f"{self.name}: not available, because {self.reason}"
+        unknown = [a.text for a in self.assumptions if a.holds is None]
+        return f"{self.name}: {self.statement}" + (
+            f" (not checked: {'; '.join(unknown)})" if unknown else ""
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return asdict(self) | {"assumptions": [list(a) for a in self.assumptions]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
+        """Make a certificate of what `to_dict` returned."""
+        return cls(
+            **{**values, "assumptions": tuple(Assumption(*a) for a in values["assumptions"])}
+        )
+
+
+def loss_constants(
+    loss: str, largest_row: float, epsilon: float | None = None
+) -> tuple[float, float] | None:
+    """Return A and B of ||gradient||^2 <= A loss + B, or None where there are none (R-1.*).
+
+    Parameters
+    ----------
+    loss : str
+    largest_row : float
+        C, a bound of ||x||; for clipped_square of ||x|| / sqrt(number of nonzeros).
+    epsilon : float, optional
+        Of huber, which has two pairs: without epsilon A = 2 C^2, B = 0, with it A = 0, B = C^2
+        epsilon^2.
+
+    Examples
+    --------
+    >>> loss_constants("square", 2.0), loss_constants("hinge", 2.0), loss_constants("poisson", 2.0)
+    ((16.0, 0.0), (0.0, 4.0), None)
+    """
+    c2 = _number("largest_row", largest_row, 0.0) ** 2
+    if loss == "huber" and epsilon is not None:
+        return 0.0, c2 * _number("epsilon", epsilon, 0.0) ** 2
+    if loss not in _CONSTANTS:
+        raise ParameterError(f"loss must be one of {', '.join(_CONSTANTS)}; got {loss!r}")
+    factors = _CONSTANTS[loss]
+    return None if factors is None else (factors[0] * c2, factors[1] * c2)
+
+
+_CONSTANTS: dict[str, tuple[float, float] | None] = {  # A / C^2, B / C^2
+    "logistic": (0.0, 1.0), "hinge": (0.0, 1.0), "squared_hinge": (4.0, 0.0),
+    "squared": (2.0, 0.0), "square": (4.0, 0.0), "clipped_square": (4.0, 0.0),
+    "absolute": (0.0, 1.0), "huber": (2.0, 0.0), "epsilon_insensitive": (0.0, 1.0),
+    "quantile": (0.0, 1.0), "poisson": None,
+}  # fmt: skip
+
+
+def regret_certificate(
+    *, loss: str, steps: int, eta: float, largest_row: float,
+    loss_sum: float, pull_sum: float, gravity_sum: float,
+    comparator_loss_sum: float, comparator_norm2: float, comparator_l1: float,
+    epsilon: float | None = None, fit_intercept: bool = False,
+    ceiling: float = math.inf, l2: float = 0.0,
+    constant_rate: bool | None = True, truncates: bool | None = True,
+    starts_at_zero: bool | None = True, unit_weights: bool | None = True,
+) -> Certificate:  # fmt: skip
+    """Certify the progressive loss of truncated gradient against a comparator wbar (R-7.2, R-7.7).
+
+    Its value is the right side of Theorem 1.1 minus the left, which is never negative:
+    eta B T / 2 + ||wbar||^2 / (2 eta) + sum L(wbar, z_i) + ||wbar||_1 sum g_i
+    - (1 - A eta / 2) sum L(w_i, z_i) - sum g_i ||w_{i+1}||_1.
+
+    Parameters
+    ----------
+    loss : str
+    steps : int
+        T, over all passes.
+    eta : float
+        The rate.
+    largest_row : float
+        C, the largest ||x||, as `loss_constants` wants it.
+    loss_sum : float
+        Sum of the losses, each before its row was learned.
+    pull_sum : float
+        Sum over the steps i of g_i ||w_{i+1}||_1, with g_i = period * gravity where the period
+        divides i, else 0.
+    gravity_sum : float
+        Sum of g_i.
+    comparator_loss_sum, comparator_norm2, comparator_l1 : float
+        Of wbar: sum of its losses on the T rows, ||wbar||^2, ||wbar||_1.
+    epsilon : float, optional
+        Of huber; with it the certificate is given for large rates too.
+    fit_intercept : bool
+        There was an intercept, a feature that is 1 in every row and is not pulled. Then
+        comparator_norm2 has the square of the comparator's, and comparator_l1 has not.
+    ceiling, l2 : float
+    constant_rate, truncates, starts_at_zero, unit_weights : bool or None
+        Whether these assumptions hold; None where that is not known.
+
+    Examples
+    --------
+    >>> print(regret_certificate(
+    ...     loss="hinge", steps=100, eta=0.1, largest_row=1.0, loss_sum=40.0, pull_sum=0.0,
+    ...     gravity_sum=0.0, comparator_loss_sum=30.0, comparator_norm2=4.0, comparator_l1=2.0))
+    regret: 100 steps lost 40 in total, 0.4 a step; at most 55 is guaranteed ...
+    """
+    T = _count("steps", steps, 1)
+    _number("eta", eta, 0.0, strict=True)
+    C = math.sqrt(_number("largest_row", largest_row, 0.0) ** 2 + fit_intercept)
+    constants = loss_constants(loss, C)
+    if constants and loss == "huber" and epsilon is not None and constants[0] * eta >= 2.0:
+        constants = loss_constants(loss, C, epsilon)
+    A, B = constants or (0.0, math.inf)
+    share = 1.0 - 0.5 * A * eta
+    assumptions = (
+        Assumption(f"the gradient of {loss} is bounded by its value", constants is not None),
+        Assumption(f"eta = {eta:g} is below 2 / A = {2 / A if A else math.inf:g}", share > 0),
+        Assumption("the rate is constant", constant_rate),
+        Assumption("shrinkage is truncation", truncates),
+        Assumption("the ceiling is infinite", math.isinf(ceiling)),
+        Assumption("there is no l2 penalty", l2 == 0),
+        Assumption("the first weights are zero", starts_at_zero),
+        Assumption("all rows have weight 1", unit_weights),
+    )
+    right = eta * B * T / 2 + comparator_norm2 / (2 * eta)
+    right += comparator_loss_sum + comparator_l1 * gravity_sum
+    value = right - share * loss_sum - pull_sum
+    bound = (right - pull_sum) / share if share > 0 else math.inf
+    statement = (
+        f"{T:,} steps lost {loss_sum:.6g} in total, {loss_sum / T:.4g} a step; at most {bound:.6g} "
+        f"is guaranteed against a comparator that lost {comparator_loss_sum:.6g}"
+    )
+    broken = "the sums contradict the theorem: rounding errors, or sums of another run"
+    within = value >= -_ROUNDING * max(abs(right), 1.0)
+    return _certificate("regret", value, statement, assumptions, "" if within else broken)
+
+
+def norm_certificate(
+    updates: int, bound_sum: float, *, eta: float, margin: float, radius: float,
+    weights_norm2: float, least_eps: float | None = None,
+) -> Certificate:  # fmt: skip
+    """Certify that the weights of the margin perceptron stay small (R-9.8).
+
+    Its value bounds ||w||^2: the sum over updates of eta^2 ||x||^2 + 2 eta z - eps_t, with z the
+    margin y w.x before the update and eps_t its shrinkage (R-9.7).
+
+    Parameters
+    ----------
+    updates : int
+    bound_sum : float
+        That sum.
+    eta, margin : float
+        Rate and margin tau.
+    radius : float
+        The largest ||x||, with the 1 of an intercept where there is one.
+    weights_norm2 : float
+        ||w||^2 of the model, its intercept included.
+    least_eps : float, optional
+        The smallest eps_t; says whether Lemma 2, ||w||^2 <= updates * eta^2 radius^2, applies.
+
+    Examples
+    --------
+    >>> print(norm_certificate(10, 6.0, eta=1.0, margin=0.0, radius=1.0, weights_norm2=5.0))
+    norm: ||w||^2 = 5 after 10 updates is within 6, and at most 10 was possible
+    """
+    t = _count("updates", updates, 0)
+    _number("eta", eta, 0.0, strict=True)
+    _number("margin", margin, 0.0)
+    lemma = margin == 0 if least_eps is None else 2 * eta * margin <= least_eps
+    most = t * (eta**2 * radius**2 + (0.0 if lemma else 2 * eta * margin))
+    value = min(bound_sum, most)
+    statement = f"||w||^2 = {weights_norm2:.6g} after {t:,} updates is within {value:.6g}"
+    statement += f", and at most {most:.6g} was possible"
+    within = weights_norm2 <= value + _ROUNDING * max(most, 1e-300)
+    broken = f"||w||^2 = {weights_norm2:.6g} is above its bound {value:.6g}: rounding errors, or "
+    return _certificate("norm", value, statement, (), "" if within else broken + "another rule")
+
+
+def rounding_certificate(
+    least_eps: float, *, eta: float, margin: float, radius: float, unit: float = 2.0**-53
+) -> Certificate:
+    """Certify for how many updates rounding errors cannot break the bound of the norm (R-9.9).
+
+    Parameters
+    ----------
+    least_eps : float
+        The smallest shrinkage eps_t of an update (R-9.7).
+    eta, margin, radius : float
+        As in `norm_certificate`.
+    unit : float
+        Rounding error of a number: 2^-53 for float64, 2^-24 for float32.
+
+    Examples
+    --------
+    >>> print(rounding_certificate(0.01, eta=1.0, margin=0.0, radius=1.0))
+    rounding: ||w||^2 stays below updates * eta^2 radius^2 for the first 4.5036e+13 updates
+    """
+    _number("eta", eta, 0.0, strict=True)
+    _number("radius", radius, 0.0, strict=True)
+    _number("unit", unit, 0.0, strict=True)
+    eps, tau = least_eps / eta**2, _number("margin", margin, 0.0) / eta  # as if eta were 1
+    value = (eps - 2 * tau) / (2 * unit * radius**2) - 2 * tau / radius**2
+    assumption = Assumption("every update shrinks by more than 2 eta margin", eps > 2 * tau)
+    statement = f"||w||^2 stays below updates * eta^2 radius^2 for the first {value:.6g} updates"
+    none = "" if value >= 1 else "rounding errors may be as large as the shrinkage"
+    return _certificate("rounding", value, statement, (assumption,), none)
+
+
+def mistake_certificate(
+    X: Any, y: ArrayLike, u: ArrayLike, *, eta: float, margin: float, l1: float,
+    updates: int | None = None, intercept: float | None = None,
+) -> Certificate:  # fmt: skip
+    """Certify how often the margin perceptron can update on these rows, for ever (R-9.10).
+
+    Its value is (eta^2 R^2 + 2 eta margin) / geff^2, with R the largest ||x|| and geff the smallest
+    eta y x.u - l1 sum of |u_j| over the features of x, for u scaled to norm 1.
+
+    Parameters
+    ----------
+    X : CSR matrix or array of shape (rows, features)
+    y : array of -1 and 1
+    u : array of shape (features,)
+        Any weights that separate the rows, for example those learned.
+    eta, margin, l1 : float
+    updates : int, optional
+        How many there were.
+    intercept : float, optional
+        That of u, where an intercept is learned; it is not shrunk.
+
+    Examples
+    --------
+    >>> print(mistake_certificate(np.eye(2), [1, -1], [1, -1], eta=1.0, margin=0.0, l1=0.0))
+    mistakes: at most 2 updates can ever happen on these 2 rows
+    """
+    X = as_rows(X)
+    labels, w = np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64).ravel()
+    if X.shape != (len(labels), len(w)) or not len(labels):
+        raise ParameterError(
+            f"X must have a row for each of the {len(labels)} labels, at least one, and a column "
+            f"for each of the {len(w)} weights u; its shape is {X.shape}"
+        )
+    if not np.isin(labels, (-1.0, 1.0)).all():
+        raise ParameterError("y must be -1 and 1")
+    b = 0.0 if intercept is None else float(intercept)
+    size = math.hypot(float(np.linalg.norm(w)), b) or 1.0
+    w, b = w / size, b / size
+    norms2, pulls = _rows(X, np.abs(w))
+    radius2 = float(norms2.max()) + (intercept is not None)
+    _number("eta", eta, 0.0, strict=True)
+    gap = float((eta * labels * (X @ w + b) - _number("l1", l1, 0.0) * pulls).min())
+    bound = (eta**2 * radius2 + 2 * eta * _number("margin", margin, 0.0)) / gap**2 if gap else 0.0
+    most = math.floor(bound) if math.isfinite(bound) else 0
+    assumptions = [Assumption(f"u separates the rows with this shrinkage (by {gap:.3g})", gap > 0)]
+    if updates is not None and gap > 0:
+        happened = _count("updates", updates, 0) <= bound * (1 + _ROUNDING)
+        assumptions.append(Assumption(f"the {updates:,} updates are those of this rule", happened))
+    statement = f"at most {most:,} updates can ever happen on these {len(labels):,} rows"
+    statement += "" if updates is None else f"; there were {updates:,}"
+    return _certificate("mistakes", bound, statement, assumptions)
+
+
+def generalisation_certificate(
+    m: int, k: int, delta: float = 0.05, *, consistent: bool | None, same_order: bool | None
+) -> Certificate:
+    """Certify the error on new rows of a perceptron that m rows taught by k of them (R-9.12).
+
+    Its value bounds the error, with probability 1 - delta over the draw of the rows:
+    (ln C(m, k) + ln m + ln(1 / delta)) / (m - k). Valid but loose (A-11).
+
+    Parameters
+    ----------
+    m : int
+        Rows of the training data.
+    k : int
+        Distinct rows that caused an update.
+    delta : float
+        How often the statement may be wrong.
+    consistent : bool or None
+        The final weights classify all m rows correctly, at margin 0.
+    same_order : bool or None
+        The rows came in the same order in every pass.
+
+    Examples
+    --------
+    >>> print(generalisation_certificate(4278, 400, consistent=True, same_order=True))
+    generalisation: error on new rows at most 0.345, with probability 0.95
+    """
+    m, k = _count("m", m, 1), _count("k", k, 0)
+    if not 0 < _number("delta", delta, 0.0) < 1:
+        raise ParameterError(f"delta must be above 0 and below 1; got {delta!r}")
+    assumptions = (
+        Assumption("the model classifies every training row correctly", consistent),
+        Assumption("the rows came in the same order in every pass", same_order),
+        Assumption(f"some of the {m:,} rows caused no update", k < m),
+    )
+    choices = math.lgamma(m + 1) - math.lgamma(k + 1) - math.lgamma(m - k + 1) if k < m else 0.0
+    value = (choices + math.log(m) - math.log(delta)) / max(m - k, 1)
+    statement = f"error on new rows at most {value:.3f}, with probability {1 - delta:g}"
+    statement += ", which says nothing" if value >= 1 else ""
+    return _certificate("generalisation", value, statement, assumptions)
+
+
+def _certificate(
+    name: str, value: float, statement: str, assumptions: Iterable[Assumption], broken: str = ""
+) -> Certificate:
+    """Give the certificate, unless an assumption fails or `broken` says what else is wrong."""
+    assumptions = tuple(assumptions)
+    failed = [f"it does not hold that {a.text}" for a in assumptions if a.holds is False]
+    if not failed and not math.isfinite(value):
+        broken = "its number is not finite"
+    reason = "; ".join(failed) or broken
+    return Certificate(
+        name, None if reason else float(value), "" if reason else statement, assumptions, reason
+    )
+
+
+def _rows(X: Any, size: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for each row its squared norm, and the sum of `size` over its nonzeros."""
+    if not is_sparse(X):
+        return np.einsum("ij,ij->i", X, X), (X != 0) @ size
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    weights = (np.square(X.data, dtype=np.float64), size[X.indices] * (X.data != 0))
+    sums = [np.bincount(rows, w, X.shape[0]).astype(np.float64) for w in weights]
+    return sums[0], sums[1]
+
+
+def _number(name: str, value: Any, low: float, strict: bool = False) -> float:
+    """Check a number."""
+    good = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not good or not (low < value if strict else low <= value) or math.isinf(value):
+        sign = ">" if strict else ">="
+        raise ParameterError(f"{name} must be a finite number {sign} {low:g}; got {value!r}")
+    return float(value)
+
+
+def _count(name: str, value: Any, low: int) -> int:
+    """Check a whole number."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
+        raise ParameterError(f"{name} must be a whole number >= {low}; got {value!r}")
+    return int(value)

@@ -1,0 +1,234 @@
+"""What all estimators share: checking input, the model, and answers from it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from thresher import rules
+from thresher.errors import ParameterError
+from thresher.model import Model, Progress
+from thresher.parameters import Task
+
+
+class Output(NamedTuple):
+    """What one output has learned: features in increasing order, their weights, an intercept."""
+
+    keys: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+    intercept: float
+
+
+class LinearEstimator(BaseEstimator, ABC):
+    """Base of all estimators: one output for two classes or a regression, else one a class."""
+
+    _rule: ClassVar[str]
+    _task: ClassVar[Task]
+
+    # what fitting leaves behind
+    history_: list[Progress]
+    n_iter_: int
+    _width: int
+    _made_of: tuple[dict[str, Any], int | None]  # parameters and rows the outputs were made for
+    _sparse_coef: bool  # coef_ is asked for as CSR
+    _model: Model | None  # answers made so far, forgotten when learning goes on
+    _coef: Any
+
+    # ---- what the two tasks define -------------------------------------------------------------
+
+    @abstractmethod
+    def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
+        """Return the labels as each output's learner sees them."""
+
+    @abstractmethod
+    def _row_weights(
+        self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        """Return the weights of the rows, those of their classes included."""
+
+    # ---- what the ways of learning define ------------------------------------------------------
+
+    @abstractmethod
+    def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
+        """Learn from checked rows."""
+
+    @abstractmethod
+    def _outputs(self) -> list[Output]:
+        """Return what has been learned."""
+
+    def _extras(self) -> dict[str, Any]:
+        """Return what else the model says of itself."""
+        return {}
+
+    # ---- checking ------------------------------------------------------------------------------
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave the estimator as it was if what is done inside fails."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _is_new(self) -> bool:
+        return not hasattr(self, "_made_of")
+
+    def _checked_params(self, going_on: bool = False) -> dict[str, Any]:
+        """Check all parameters; when learning goes on, also that the learners' are the same."""
+        params: dict[str, Any] = self.get_params(deep=False)
+        rules.check(self._rule, self._task, params, type(self).__name__)
+        made_of = rules.learner_parameters(self._rule, params)
+        if going_on:
+            for name, before in self._made_of[0].items():
+                if made_of[name] != before:
+                    raise ParameterError(
+                        f"{type(self).__name__}: {name} was {before!r} when learning began and "
+                        f"cannot become {made_of[name]!r}; fit anew without warm_start"
+                    )
+        return made_of
+
+    def _learned(self, name: str) -> Any:
+        """Return a parameter as the learners have it; before fitting, as it is set."""
+        return getattr(self, name, None) if self._is_new() else self._made_of[0].get(name)
+
+    def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+        if sample_weight is None:
+            return None
+        return np.ascontiguousarray(
+            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
+
+    def _validated(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+            y_numeric=self._task == "regressor",
+        )
+        return X, y
+
+    def _generator(self) -> np.random.Generator:
+        try:
+            return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        except ValueError as error:
+            raise ParameterError(f"{type(self).__name__}: random_state: {error}") from error
+
+    # ---- answers -------------------------------------------------------------------------------
+
+    def _checked_rows(self, X: Any) -> Any:
+        """Check rows to predict on."""
+        check_is_fitted(self, "_made_of")
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+        )
+
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        """Return raw predictions, one column for each output."""
+        return self.model_.raw(self._checked_rows(X))
+
+    @property
+    def model_(self) -> Model:
+        """The model as it stands now: sparse weights, and how they came about."""
+        check_is_fitted(self, "_made_of")
+        if self._model is None:
+            outputs = self._outputs()
+            names = getattr(self, "feature_names_in_", None)
+            indices = np.concatenate([output.keys for output in outputs])
+            self._model = Model(
+                indptr=np.cumsum([0] + [len(output.keys) for output in outputs], dtype=np.int64),
+                indices=indices,
+                weights=np.concatenate([output.weights for output in outputs]),
+                intercept=np.array([output.intercept for output in outputs]),
+                n_features=self._width,
+                classes=getattr(self, "classes_", None),
+                loss=self._learned_loss(),
+                parameters={"rule": self._rule, **self.get_params(deep=False), **self._made_of[0]},
+                history=tuple(self.history_),
+                names=None
+                if names is None
+                else {int(i): str(names[int(i)]) for i in np.unique(indices)},
+                **self._extras(),
+            )
+        return self._model
+
+    def _loss(self) -> str:
+        """Return the loss as it is set; a rule with a single one has no such parameter."""
+        return str(getattr(self, "loss", rules.RULES[self._rule].losses[0]))
+
+    def _learned_loss(self) -> str:
+        """Return the loss as the outputs have it; before fitting, as it is set."""
+        return str(self._learned("loss") or self._loss())
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of shape (outputs, features): an array; CSR after sparsify() or when hashed."""
+        model = self.model_
+        if self._coef is None:
+            shape = (len(model.intercept), model.n_features)
+            if self._sparse_coef:
+                parts = (model.weights.copy(), model.indices.astype(np.int64), model.indptr)
+                self._coef = sp.csr_matrix(parts, shape=shape)
+            else:
+                self._coef = np.zeros(shape)
+                rows = np.repeat(np.arange(shape[0]), np.diff(model.indptr))
+                self._coef[rows, model.indices.astype(np.intp)] = model.weights
+                self._coef.setflags(write=False)
+        return self._coef
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """Intercepts of shape (outputs,)."""
+        return self.model_.intercept
+
+    def sparsify(self) -> Self:
+        """Make coef_ a CSR matrix from now on. Learning goes on as before."""
+        check_is_fitted(self, "_made_of")
+        self._sparse_coef, self._coef = True, None
+        return self
+
+    def densify(self) -> Self:
+        """Make coef_ an array from now on. Learning goes on as before."""
+        check_is_fitted(self, "_made_of")
+        self._sparse_coef, self._coef = False, None
+        return self
+
+    def _forget_answers(self) -> None:
+        self._model, self._coef = None, None
+
+    # ---- pickling ------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_made_of" in state:
+            state["_model"], state["_coef"] = None, None  # made again when asked for
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

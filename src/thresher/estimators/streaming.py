@@ -1,0 +1,257 @@
+"""What estimators that learn row by row share: passes, early stopping, state, partial_fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from thresher import _core, rules
+from thresher.data import as_batch
+from thresher.errors import ParameterError
+from thresher.estimators.linear import LinearEstimator, Output
+from thresher.estimators.tasks import LinearClassifier, LinearRegressor
+from thresher.estimators.training import Run
+
+_BLOCK = 2000  # rows of a block of shuffle="blocks"
+
+
+class StreamingEstimator(LinearEstimator):
+    """Base of all estimators that learn one row at a time.
+
+    A fitted estimator holds one core learner for each output. What a learner owes is paid in every
+    answer it gives.
+    """
+
+    _learners: list[_core.Learner]
+    _recorded: tuple[float, float]  # sums of losses and weights at the last record
+
+    # ---- fitting -------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
+        params = self._checked_params(going_on=self.warm_start and not self._is_new())
+        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        targets = self._targets(y)
+        evaluation = self._checked_eval_set(eval_set)
+        if self.warm_start and not self._is_new():
+            learners, history, passes = self._copied_learners(), self.history_, self.n_iter_
+            if len(learners) != len(targets) or self._width != X.shape[1]:
+                raise ParameterError(
+                    f"{type(self).__name__}: warm_start=True needs the features and classes of the "
+                    f"fit before"
+                )
+            for learner in learners:
+                learner.next_pass()
+        else:
+            self._made_of, self._recorded = (params, X.shape[0]), (0.0, 0.0)
+            learners, history, passes = self._new_learners(len(targets), X.shape[1]), [], 0
+            self._prepare(learners, X)
+        run = Run(self, learners, X, targets, weights, history, self._recorded)
+        rng = self._generator()
+        best, best_pass, best_states, stale = np.inf, 0, None, 0
+        for number, order in enumerate(self._orders(X.shape[0], rng)):
+            if number:
+                for learner in learners:
+                    learner.next_pass()
+            loss = run.one_pass(order, evaluation)
+            passes += 1
+            if run.stopped:
+                break
+            if self.tol is not None:
+                stale = 0 if loss < best - self.tol else stale + 1
+                if loss < best:
+                    best, best_pass = loss, passes
+                    if evaluation is not None:
+                        best_states = [learner.state() for learner in learners]
+                if stale >= self.patience:
+                    break
+        if best_states is not None and best_pass != passes:
+            for learner, state in zip(learners, best_states, strict=True):
+                learner.restore(state)
+        self._learners, self.history_, self.n_iter_ = learners, run.history, passes
+        self._recorded = run.recorded
+        self._width, self._sparse_coef = X.shape[1], params.get("store") == "hashed"
+        self._forget_answers()
+        return self
+
+    def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
+        params = self._checked_params(going_on=not self._is_new())
+        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        targets = self._targets(y)
+        if self._is_new():
+            self._made_of, self._recorded = (params, None), (0.0, 0.0)
+            learners = self._new_learners(len(targets), X.shape[1])
+            self._prepare(learners, X, **prepare)
+            self._learners, self.history_, self.n_iter_ = learners, [], 0
+            self._width, self._sparse_coef = X.shape[1], params.get("store") == "hashed"
+        self._forget_answers()
+        run = Run(self, self._learners, X, targets, weights, self.history_, self._recorded)
+        try:
+            run.one_pass(None, None, record_end=False)
+        finally:
+            self.history_, self._recorded = run.history, run.recorded
+        self.n_iter_ = max(self.n_iter_, 1)
+        return self
+
+    def _prepare(self, learners: Sequence[_core.Learner], X: Any) -> None:
+        """Give learners what they need before the first row."""
+
+    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, list[NDArray[np.float64]]] | None:
+        if eval_set is None:
+            return None
+        if isinstance(eval_set, list) and len(eval_set) == 1:
+            eval_set = eval_set[0]
+        if not (isinstance(eval_set, tuple) and len(eval_set) == 2):
+            raise ParameterError(f"{type(self).__name__}: eval_set must be a pair (X, y)")
+        X, y = self._validated(eval_set[0], eval_set[1], reset=False)
+        return as_batch(X), self._targets(y)
+
+    def _new_learners(self, count: int, width: int) -> list[_core.Learner]:
+        params, rows = self._made_of
+        numbers, words = rules.core_parameters(self._rule, params, rows)
+        core = rules.RULES[self._rule].core
+        try:
+            return [
+                _core.make_learner(core, params["store"], params["dtype"], width, numbers, words)
+                for _ in range(count)
+            ]
+        except MemoryError:
+            raise MemoryError(
+                f"{type(self).__name__}: no memory for {count} x {width} weights in a dense store; "
+                f"store='hashed' needs memory for the features seen alone"
+            ) from None
+
+    def _orders(self, rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64] | None]:
+        """Yield the order of rows in each pass; None is the order in which they lie."""
+        once = rng.permutation(rows) if self.shuffle == "once" else None
+        for _ in range(self.passes):
+            if self.shuffle == "each":
+                yield rng.permutation(rows)
+            elif self.shuffle == "replace":
+                yield rng.integers(0, rows, rows)
+            elif self.shuffle == "blocks":
+                starts = rng.permutation(np.arange(0, rows, _BLOCK))
+                yield np.concatenate([s + rng.permutation(min(_BLOCK, rows - s)) for s in starts])
+            else:
+                yield once
+
+    # ---- answers -------------------------------------------------------------------------------
+
+    @property
+    def _average(self) -> bool:
+        return bool(self._made_of[0].get("average", False))
+
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        """Return raw predictions, one column for each output."""
+        batch = as_batch(self._checked_rows(X))
+        return np.column_stack(
+            [learner.predict(batch, self._average) for learner in self._learners]
+        )
+
+    def _outputs(self) -> list[Output]:
+        average = self._average
+        return [
+            Output(*learner.weights(average), learner.intercept(average))
+            for learner in self._learners
+        ]
+
+    def _restored_learners(self, saved: Sequence[bytes]) -> list[_core.Learner]:
+        learners = self._new_learners(len(saved), self._width)
+        for learner, content in zip(learners, saved, strict=True):
+            learner.restore(content)
+        return learners
+
+    def _copied_learners(self) -> list[_core.Learner]:
+        return self._restored_learners([learner.state() for learner in self._learners])
+
+    # ---- pickling ------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_learners" in state:
+            state["_learners"] = [learner.state() for learner in self._learners]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved = state.get("_learners")
+        super().__setstate__(state)
+        if saved is not None:
+            self._learners = self._restored_learners(saved)
+
+
+class StreamingClassifier(LinearClassifier, StreamingEstimator):
+    """A classifier that learns row by row."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from these rows, once, in the order in which they lie.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        y : array of shape (rows,)
+        classes : array, needed in the first call
+            All labels that will ever come; those absent from the first rows may come later.
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._learn_more(X, y, classes, sample_weight)
+
+    def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any, **prepare: Any) -> Self:
+        first = self._is_new()
+        with self._all_or_nothing() if first else nullcontext():
+            return self._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
+
+    def _learn_more_checked(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
+    ) -> Self:
+        X, y = self._checked(X, y, reset=first)
+        if self.class_weight == "balanced":
+            raise ParameterError(
+                f"{type(self).__name__}: class_weight='balanced' needs all rows at once; give "
+                f"partial_fit a dict of weights"
+            )
+        if first:
+            if classes is None:
+                raise ValueError("classes must be given in the first call to partial_fit")
+            classes = np.unique(classes)
+            if len(classes) < 2:
+                raise ValueError("classes must hold at least 2 labels")
+            self.classes_ = classes
+        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+            raise ValueError(
+                f"classes {np.unique(classes).tolist()} are not those of the first call, "
+                f"{self.classes_.tolist()}"
+            )
+        return self._partial_fit(X, y, sample_weight, **prepare)
+
+
+class StreamingRegressor(LinearRegressor, StreamingEstimator):
+    """A regressor that learns row by row."""
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from these rows, once, in the order in which they lie.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        y : array of shape (rows,)
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._learn_more(X, y, sample_weight)
+
+    def _learn_more(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
+        first = self._is_new()
+        with self._all_or_nothing() if first else nullcontext():
+            X, y = self._validated(X, y, reset=first)
+            return self._partial_fit(X, column_or_1d(y, warn=True), sample_weight, **prepare)

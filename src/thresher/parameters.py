@@ -1,0 +1,211 @@
+"""What a parameter is, and those that many rules share: defaults, ranges, a line of help."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any, Literal
+
+CLASSIFIER_LOSSES = ("logistic", "hinge", "squared_hinge", "squared", "square", "clipped_square")
+REGRESSOR_LOSSES = (
+    "squared",
+    "square",
+    "absolute",
+    "huber",
+    "epsilon_insensitive",
+    "quantile",
+    "poisson",
+    "clipped_square",
+)
+LOSSES = (*dict.fromkeys(CLASSIFIER_LOSSES + REGRESSOR_LOSSES), "margin")
+Task = Literal["classifier", "regressor"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: what it may be, and what it means.
+
+    Parameters
+    ----------
+    help : str
+        What it does, as documentation and ``--help`` show it.
+    default : object
+        The default of both estimators, unless ``regressor_default`` is given.
+    kind : {"number", "integer", "flag", "choice", "object"}
+        How a value is checked.
+    low, high : float
+        Bounds of a number; ``open_low`` leaves the lower bound out.
+    choices : tuple
+        The values of a choice; words that a number may be instead.
+    optional : bool
+        Whether None is allowed.
+    symbol : str
+        What the paper calls it.
+    """
+
+    help: str
+    default: Any
+    kind: Literal["number", "integer", "flag", "choice", "object"] = "number"
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    choices: tuple[Any, ...] = ()
+    optional: bool = False
+    symbol: str = ""
+    regressor_default: Any = None
+
+    def default_for(self, task: Task) -> Any:
+        """Return the default of the classifier or the regressor."""
+        if task == "regressor" and self.regressor_default is not None:
+            return self.regressor_default
+        return self.default
+
+    def allowed(self) -> str:
+        """Say what is allowed, in words."""
+        words = {
+            "flag": "True or False",
+            "choice": "one of " + ", ".join(repr(choice) for choice in self.choices),
+            "object": "as documented",
+        }.get(self.kind, "")
+        if self.kind in ("number", "integer"):
+            words = "a whole number" if self.kind == "integer" else "a number"
+            if self.low > -math.inf:
+                words += f" {'>' if self.open_low else '>='} {self.low:g}"
+            if self.high < math.inf:
+                words += f"{' and' if self.low > -math.inf else ''} <= {self.high:g}"
+            words += "".join(f", or {choice!r}" for choice in self.choices)
+        return words + (", or None" if self.optional else "")
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        if value is None:
+            return self.optional
+        if self.kind == "object":
+            return True
+        if self.kind == "flag":
+            return isinstance(value, bool) or type(value).__name__ == "bool"
+        if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+            value = value.item()
+        if any(type(value) is type(choice) and value == choice for choice in self.choices):
+            return True
+        if self.kind == "choice":
+            return False
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            return False
+        if self.kind == "integer" and not isinstance(value, numbers.Integral):
+            return False
+        number: Any = value  # compared as it is: a float would overflow on huge integers
+        return bool(self.low <= number <= self.high and not (self.open_low and number == self.low))
+
+
+COMMON: dict[str, Parameter] = {
+    "epsilon": Parameter(
+        "Where huber turns linear, and the width of the epsilon_insensitive tube.",
+        0.1,
+        low=0.0,
+        high=1e100,
+    ),
+    "quantile": Parameter("The quantile the quantile loss estimates.", 0.5, low=0.0, high=1.0),
+    "passes": Parameter("Passes over the data.", 20, kind="integer", low=1, high=2**31),
+    "shuffle": Parameter(
+        "Order of the rows: 'each' a new permutation each pass, 'once' one permutation for all, "
+        "'replace' drawn with replacement, 'blocks' blocks of 2000 rows permuted, and rows within "
+        "them (close to natural order in speed), False as they lie.",
+        "each",
+        kind="choice",
+        choices=("each", "once", "replace", "blocks", False),
+    ),
+    "fit_intercept": Parameter("Learn an intercept.", True, kind="flag"),
+    "store": Parameter(
+        "Where weights live: 'dense', an array of all features, or 'hashed', a table. The table "
+        "follows the nonzero weights of rules that drop dead ones (truncated gradient and "
+        "forward-backward without averages); for the others it holds the features seen.",
+        "dense",
+        kind="choice",
+        choices=("dense", "hashed"),
+    ),
+    "dtype": Parameter(
+        "Number type of the weights.",
+        "float32",
+        kind="choice",
+        choices=("float32", "float64"),
+    ),
+    "tol": Parameter(
+        "Stop when the loss of a pass (on eval_set, where given, else progressive) is not better "
+        "than the best by more than this, `patience` passes in a row. With eval_set the weights "
+        "of the best pass are kept, else the last. None: never stop.",
+        None,
+        low=0.0,
+        high=1e100,
+        optional=True,
+    ),
+    "patience": Parameter(
+        "Passes without improvement before stopping.", 5, kind="integer", low=1, high=2**31
+    ),
+    "class_weight": Parameter(
+        "Weights of the classes: a dict, 'balanced', or None.", None, kind="object", optional=True
+    ),
+    "warm_start": Parameter(
+        "Let fit continue from the state of the fit before.", False, kind="flag"
+    ),
+    "random_state": Parameter("Seed of the shuffling.", None, kind="object", optional=True),
+    "callback": Parameter(
+        "Called with each record of history_ as it is made; a true answer stops the fit.",
+        None,
+        kind="object",
+        optional=True,
+    ),
+}
+
+# eta0="auto" on rows of norm 1: 0.75 over the loss's curvature, so that weights and intercept
+# together move a prediction at most 1.5 times as far as its row asks (2 would be the limit). Losses
+# without curvature count as 1.
+AUTO_ETA = {"logistic": 3.0, "squared_hinge": 0.375, "square": 0.375, "clipped_square": 0.375}
+AUTO_ETA_ELSE = 0.75
+
+# gravity="auto": a penalty on the sum of the losses rather than on their mean, as FTRL's l1 is.
+AUTO_GRAVITY = 0.02
+
+RATE: dict[str, Parameter] = {
+    "eta0": Parameter(
+        "Learning rate of the first step. 'auto' is relative to the rows: for logistic 3, else "
+        "0.75 over the curvature of the loss, divided by the squared norm of the row, or by the "
+        "mean of these so far where that is larger.",
+        "auto",
+        low=0.0,
+        open_low=True,
+        high=1e30,
+        choices=("auto",),
+        symbol="eta",
+    ),
+    "schedule": Parameter(
+        "How the rate falls with the step t: 'constant', 'inverse' 1/t, 'sqrt' 1/sqrt(t), 'power' "
+        "1/t^power.",
+        "constant",
+        kind="choice",
+        choices=("constant", "inverse", "sqrt", "power"),
+    ),
+    "power": Parameter("Exponent of the power schedule.", 0.5, low=0.0, high=1.0),
+    "decay": Parameter(
+        "Factor of the rate from pass to pass.", 0.8, low=0.0, open_low=True, high=1.0, symbol="rho"
+    ),
+}
+
+L2 = Parameter(
+    "Ridge penalty, in units of the objective: mean loss + gravity ||w||_1 + l2/2 ||w||^2.",
+    0.0,
+    low=0.0,
+    high=1e30,
+)
+
+
+def loss_parameter(losses: tuple[str, ...], regressor_default: str) -> Parameter:
+    """Return the parameter `loss` of a rule."""
+    return Parameter(
+        "The loss.",
+        "logistic",
+        kind="choice",
+        choices=losses,
+        regressor_default=regressor_default,
+    )

@@ -1,0 +1,246 @@
+"""Scaling of sparse columns before learning."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from thresher.errors import DataError, ParameterError
+
+__all__ = ["UnitVarianceScaler"]
+
+_BLOCK = 1 << 22  # values of an array taken at a time
+_UNSEEN = -(1 << 14)  # exponent of a column without values: below that of every float
+
+
+class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Divide columns by their root mean square about zero; zeros stay zeros.
+
+    Column j of n training rows is divided by ::
+
+        scale_j = sqrt(sum_i x_ij^2 / (n - 1))
+
+    which is the standard deviation of a column whose mean is zero. Nothing is centred, so sparse
+    data stay sparse. Of data with a mean far from zero the variance is then not 1; the sum of
+    squares is n - 1.
+
+    A column with few nonzeros has a tiny scale: divided by it, its values grow to sqrt(n) and rule
+    every row they occur in. Columns with fewer than `min_count` nonzeros are therefore scaled as if
+    they had `min_count` nonzeros of the same mean square. A column of zeros has scale 1.
+
+    Parameters
+    ----------
+    min_count : int, default=20
+        The fewest nonzeros a column is scaled by; never more than the number of rows. 1 is the
+        plain formula. On Dexter (200 training rows), the error of hinge SGD falls from 26% with 1
+        to 11% with 20, and is 13% with 50.
+    copy : bool, default=True
+        False scales float32 and float64 data where they lie, where that is possible: CSR matrices
+        and arrays.
+
+    Attributes
+    ----------
+    scale_ : array of shape (features,)
+        What columns are divided by.
+    nonzero_counts_ : array of shape (features,)
+        Nonzeros of the training rows, by column.
+    n_samples_seen_ : int
+        Training rows.
+    n_features_in_ : int
+    feature_names_in_ : array
+        Where X has named columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher.preprocessing import UnitVarianceScaler
+    >>> X = np.array([[3.0, 0.0, 1.0], [0.0, 0.0, 2.0], [4.0, 0.0, 2.0]])
+    >>> scaler = UnitVarianceScaler(min_count=1).fit(X)
+    >>> scaler.scale_.round(3).tolist()
+    [3.536, 1.0, 2.121]
+    >>> (scaler.transform(X) ** 2).sum(axis=0).round(12).tolist()
+    [2.0, 0.0, 2.0]
+    """
+
+    # what fit and partial_fit leave behind: the sum of squares of column j is
+    # _sums[j] * 4^_exponents[j], so that squares of any finite values can be added
+    n_samples_seen_: int
+    nonzero_counts_: NDArray[np.int64]
+    _exponents: NDArray[np.int32]
+    _sums: NDArray[np.float64]
+    _min_count: int  # as it was when the scales were made
+    _scale: NDArray[np.float64] | None
+
+    def __init__(self, *, min_count: int = 20, copy: bool = True) -> None:
+        self.min_count = min_count
+        self.copy = copy
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the scales of the columns from these rows alone.
+
+        Parameters
+        ----------
+        X : CSR or CSC matrix, array or DataFrame of shape (rows, features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        return self._learn(X, reset=True)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the scales of the columns from these rows and all before.
+
+        Parameters
+        ----------
+        X : CSR or CSC matrix, array or DataFrame of shape (rows, features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        return self._learn(X, reset=not hasattr(self, "n_samples_seen_"))
+
+    def transform(self, X: Any) -> Any:
+        """Divide the columns by their scales.
+
+        Parameters
+        ----------
+        X : CSR or CSC matrix, array or DataFrame of shape (rows, features)
+
+        Returns
+        -------
+        CSR matrix or array of shape (rows, features)
+            Of type float32 where X is.
+        """
+        return self._rescaled(X, np.divide)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Multiply the columns by their scales.
+
+        Parameters
+        ----------
+        X : CSR or CSC matrix, array or DataFrame of shape (rows, features)
+
+        Returns
+        -------
+        CSR matrix or array of shape (rows, features)
+            Of type float32 where X is.
+        """
+        return self._rescaled(X, np.multiply)
+
+    @property
+    def scale_(self) -> NDArray[np.float64]:
+        """What columns are divided by."""
+        check_is_fitted(self, "n_samples_seen_")
+        if self._scale is None:
+            rows, counts = self.n_samples_seen_, self.nonzero_counts_
+            raised = np.maximum(counts, min(self._min_count, rows))
+            square = self._sums / np.maximum(counts, 1) * raised / max(rows - 1, 1)
+            scale = np.ldexp(np.sqrt(square), self._exponents)
+            smallest = np.finfo(np.float64).tiny  # below it, quotients are no longer exact
+            self._scale = np.where(counts > 0, np.maximum(scale, smallest), 1.0)
+            self._scale.setflags(write=False)
+        return self._scale
+
+    def _learn(self, X: Any, reset: bool) -> Self:
+        min_count = _checked_min_count(self.min_count)
+        X = self._validated(X, reset, copy=False)
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        _refuse_infinite(X)
+        if reset:
+            self.n_samples_seen_ = 0
+            self.nonzero_counts_ = np.zeros(X.shape[1], np.int64)
+            self._exponents = np.full(X.shape[1], _UNSEEN, np.int32)
+            self._sums = np.zeros(X.shape[1])
+        self.n_samples_seen_ += X.shape[0]
+        self._min_count, self._scale = min_count, None
+        if sp.issparse(X):
+            self._add(X.indices, X.data)
+        else:
+            step = max(1, _BLOCK // max(1, X.shape[1]))
+            for start in range(0, X.shape[0], step):
+                rows = sp.csr_matrix(X[start : start + step])
+                self._add(rows.indices, rows.data)
+        return self
+
+    def _add(self, columns: NDArray[Any], values: NDArray[Any]) -> None:
+        """Add the squares of values to the sums of their columns, in the order they come in."""
+        stored = values != 0
+        columns, sizes = columns[stored], np.abs(values[stored]).astype(np.float64, copy=False)
+        width, touched = len(self._sums), np.s_[:]
+        if len(columns) < width:
+            touched, columns = np.unique(columns, return_inverse=True)
+            width = len(touched)
+        largest = np.zeros(width)
+        np.maximum.at(largest, columns, sizes)
+        before = self._exponents[touched]
+        after = np.maximum(before, np.where(largest > 0, np.frexp(largest)[1], _UNSEEN))
+        sums = np.ldexp(self._sums[touched], 2 * (before - after))
+        np.add.at(sums, columns, np.ldexp(sizes, -after[columns]) ** 2)
+        self._sums[touched], self._exponents[touched] = sums, after
+        self.nonzero_counts_[touched] += np.bincount(columns, minlength=width)
+
+    def _rescaled(self, X: Any, operation: np.ufunc) -> Any:
+        scale = self.scale_
+        X = self._validated(X, reset=False, copy=self.copy)
+        _refuse_infinite(X, "is")
+        values, factors = (X.data, scale[X.indices]) if sp.issparse(X) else (X, scale)
+        with np.errstate(over="ignore"):
+            operation(values, factors, out=values, casting="same_kind")
+        _refuse_infinite(X, f"scaled, in {values.dtype}, becomes")
+        return X
+
+    def _validated(self, X: Any, reset: bool, copy: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            copy=copy,
+            force_writeable=not self.copy,
+            ensure_all_finite=False,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _checked_min_count(min_count: Any) -> int:
+    whole = isinstance(min_count, numbers.Integral) and not isinstance(min_count, bool)
+    if not whole or min_count < 1:
+        raise ParameterError(
+            f"UnitVarianceScaler: min_count must be a whole number >= 1; got {min_count!r}"
+        )
+    return int(min_count)
+
+
+def _refuse_infinite(X: Any, verb: str = "is") -> None:
+    """Raise an error that names the first value that is NaN or infinite."""
+    values = X.data if sp.issparse(X) else X
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    place = int(np.argmin(finite))
+    if sp.issparse(X):
+        row, column = int(np.searchsorted(X.indptr, place, side="right")) - 1, X.indices[place]
+    else:
+        row, column = divmod(place, X.shape[1])
+    value = values.flat[place] if not sp.issparse(X) else values[place]
+    name = "NaN" if np.isnan(value) else str(float(value))
+    raise DataError(f"row {row}, column {column}: the value {verb} {name}; values must be finite")
