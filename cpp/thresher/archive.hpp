@@ -17,8 +17,9 @@ class Saver {
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void operator()(const T& value) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(T));
+    const std::size_t end = bytes_.size();
+    bytes_.resize(end + sizeof(T));
+    std::memcpy(bytes_.data() + end, &value, sizeof(T));
   }
   template <class T>
   void operator()(const std::vector<T>& values) {

@@ -80,8 +80,11 @@ class Learner:
         | None = None,
         first: int = 0,
         last: int | None = None,
-    ) -> None:
-        """One step for each of the rows order[first:last], in that order."""
+    ) -> int:
+        """
+        One step for each of the rows order[first:last], in that order, until the rule pauses;
+        returns the number of steps made.
+        """
 
     def next_pass(self) -> None:
         """Let the rate decay as after a pass over the data."""
@@ -116,6 +119,16 @@ class Learner:
     @property
     def store_bytes(self) -> int:
         """Memory of the store."""
+
+    def facts(self) -> dict[str, float]:
+        """Numbers that only this rule keeps, by name."""
+
+    def pause_at(self, nonzeros: int) -> None:
+        """Let learning pause when so many weights are not zero."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether learning paused after the last step."""
 
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...

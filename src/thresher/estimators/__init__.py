@@ -1,11 +1,13 @@
 """The scikit-learn face: one module for each family of rules, over one shared base."""
 
 from thresher.estimators.averaged import AveragedSGDClassifier, AveragedSGDRegressor
+from thresher.estimators.dual_averaging import DualAveragingClassifier, DualAveragingRegressor
 from thresher.estimators.forward_backward import (
     ForwardBackwardClassifier,
     ForwardBackwardRegressor,
 )
 from thresher.estimators.ftrl import FTRLClassifier, FTRLRegressor
+from thresher.estimators.margin_perceptron import MarginPerceptronClassifier
 from thresher.estimators.truncated_gradient import (
     TruncatedGradientClassifier,
     TruncatedGradientRegressor,
@@ -14,10 +16,13 @@ from thresher.estimators.truncated_gradient import (
 __all__ = [
     "AveragedSGDClassifier",
     "AveragedSGDRegressor",
+    "DualAveragingClassifier",
+    "DualAveragingRegressor",
     "FTRLClassifier",
     "FTRLRegressor",
     "ForwardBackwardClassifier",
     "ForwardBackwardRegressor",
+    "MarginPerceptronClassifier",
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",
 ]
