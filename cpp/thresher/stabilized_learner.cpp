@@ -17,13 +17,9 @@ class VariantLearner final : public StabilizedLearner {
 
   void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs,
              const std::function<bool(const Stage&)>& go_on) override {
-    const std::vector<std::byte> before = state();  // whole or not at all
-    try {
-      rule_.learn(batch, passes, tol, jobs, go_on);
-    } catch (...) {
-      restore(before);
-      throw;
-    }
+    Rule rule = rule_;  // whole or not at all
+    rule.learn(batch, passes, tol, jobs, go_on);
+    rule_ = std::move(rule);
   }
 
   SparseWeights weights() const override {

@@ -45,7 +45,7 @@ template <class Real>
 struct Staged {
   std::vector<std::uint64_t> keys;
   std::vector<Real> x;
-  std::size_t size() const { return keys.size(); }
+  std::size_t size = 0;
 };
 
 template <class Real>
@@ -125,24 +125,34 @@ class Walk {
   }
 
   // Puts those features of the row for which stays(j) into `row`, and returns the slope of the loss at
-  // their prediction, with the row's weight (and scale) in it.
-  template <class Stays>
-  double slope(Staged<Real>& row, Stays&& stays, const Real* w) {
-    row.keys.clear(), row.x.clear();
-    Real dot = 0;  // in the order of the row: on binary data margins can be met exactly
+  // their prediction, with the row's weight (and scale) in it. fetch(j) is told of features that
+  // come soon.
+  template <class Stays, class Fetch>
+  double slope(Staged<Real>& row, const Stays& stays, const Fetch& fetch, const Real* w) {
+    const std::size_t n = rows_->count();
+    if (row.keys.size() < n) row.keys.resize(n), row.x.resize(n);
+    Real dot[2] = {0, 0};
     rows_->with_keys([&](const auto* keys) {
+      using Key = std::remove_cvref_t<decltype(*keys)>;
+      const auto [later, fetched] = rows_->template ahead<Key>(n);
       const Real* x = rows_->values();
-      for (std::size_t k = 0; k < rows_->count(); ++k) {
+      std::uint64_t* kept = row.keys.data();
+      Real* kept_x = row.x.data();
+      std::size_t size = 0;
+      for (std::size_t k = 0; k < n; ++k) {  // free of branches: always write, count what stays
+        if (k < fetched) fetch(static_cast<std::uint64_t>(later[k]));
         const auto j = static_cast<std::uint64_t>(keys[k]);
-        if (x[k] == 0 || !stays(j)) continue;
-        dot += w[j] * x[k];
-        row.keys.push_back(j), row.x.push_back(x[k]);
+        const bool is = (x[k] != 0) & stays(j);
+        dot[k % 2] += is ? w[j] * x[k] : Real(0);
+        kept[size] = j, kept_x[size] = x[k];
+        size += is;
       }
+      row.size = size;
     });
     double scale = 1.0;
     if (paths_->loss().normalises() && rows_->nonzeros() > 0)
       scale = 1.0 / std::sqrt(static_cast<double>(rows_->nonzeros()));
-    const double p = scale * static_cast<double>(dot);
+    const double p = scale * static_cast<double>(dot[0] + dot[1]);
     if (!std::isfinite(p))
       throw Divergence("the weights diverged at row " + std::to_string(rows_->row()) +
                        ": lower eta0");

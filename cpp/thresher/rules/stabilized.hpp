@@ -15,8 +15,8 @@
 //
 // Stage 0 warms up: g0 = 0, nothing is purged. The model is the mean of the paths.
 //
-// What makes a stage of 25 rows cheap: every list is of touched features alone, each worker counts in
-// arrays of its own, and the quantile is found by a histogram over the leading bits of the ratios.
+// What makes a stage of 25 rows cheap: every list is of touched features alone, a worker counts in arrays
+// of its own, and the quantile is found by a histogram over the leading bits of the ratios.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ class Stabilized {
     mark_seen(batch);
     Team team(std::min(std::max<std::size_t>(jobs, 1), paths_.count()));
     std::vector<Worker> workers(team.size());
-    team.together([&](std::size_t w) { workers[w].begin(evidence_); });
+    team.together([&](std::size_t w) { workers[w].begin(evidence_, team.size()); });
     std::vector<Walk<Real>> walks;
     for (std::size_t m = 0; m < paths_.count(); ++m) walks.emplace_back(batch, paths_, m);
     std::vector<double> before;
@@ -91,8 +91,9 @@ class Stabilized {
   Findings findings() const {
     Findings found;
     for (std::uint64_t j = 0; j < evidence_.size(); ++j)
-      if (evidence_[j].seen)
-        found.add(j, evidence_[j].probability, evidence_[j].updates, evidence_[j].purged);
+      if (evidence_[j].purged != unseen)
+        found.add(j, evidence_[j].probability(), static_cast<std::int64_t>(evidence_[j].updates),
+                  evidence_[j].purged);
     return found;
   }
 
@@ -113,46 +114,74 @@ class Stabilized {
     return stage;
   }
 
+  // What is known of a feature: 32 bytes.
+  struct Evidence {
+    std::uint64_t updates = 0;  // sum of k_j
+    std::uint32_t B = 0, KB = 0,
+                  KU = 0;  // bursts that left it nonzero, bursts that saw it, updates:
+                           // since it was last evaluated
+    std::uint32_t last_B = 0, last_KB = 0;  // then, Pi_j = last_B / last_KB
+    std::int32_t purged = unseen;           // the stage at whose end it was purged
+
+    double probability() const {
+      return last_KB ? static_cast<double>(last_B) / static_cast<double>(last_KB) : 1.0;
+    }
+  };
+  static constexpr std::int32_t unseen = -2, kept = -1;
+
+  // A feature in the burst of a path: w_j at its begin, and k_j, or `gone`.
+  struct Mark {
+    Real start = 0;
+    std::uint32_t k = 0;
+  };
   static constexpr std::uint32_t gone = std::numeric_limits<std::uint32_t>::max();
 
-  struct Evidence {
-    double probability = 1.0;     // Pi_j when it was last evaluated
-    std::int64_t updates = 0;     // sum of k_j
-    std::int64_t purged = -1;     // the stage at whose end it was purged
-    std::uint32_t B = 0, KB = 0;  // bursts that left it nonzero, bursts that saw it,
-    std::uint64_t KU = 0;         // updates: since it was last evaluated
-    std::uint64_t seen = 0;
+  // A feature in the bursts of a stage, as B, KB, KU.
+  struct Count {
+    std::uint16_t b = 0, kb = 0;
+    std::uint32_t ku = 0;
   };
 
-  // One feature, as one worker sees it: within the burst of a path, and in all its bursts of a stage.
-  struct Mark {
-    Real start = 0;                       // w_j at the begin of the burst
-    std::uint32_t k = 0;                  // steps of the burst that saw it; `gone` when purged
-    std::uint32_t b = 0, kb = 0, ku = 0;  // as B, KB, KU
+  struct Letter {
+    std::uint64_t key;
+    Count count;
   };
 
+  // Workers share nothing within a stage. What they have counted they write to one another in letters: a
+  // feature belongs to one worker, who alone adds up its evidence. (Reading another worker's counts where
+  // they lie would cost a cache miss each.)
   struct Worker {
     std::vector<Mark> marks;
-    std::vector<std::uint64_t> touched, listed, purged;  // of a burst, of a stage; of those, purged
-    std::vector<Real> ratios;                            // |change| / k of all bursts of a stage
-    std::vector<std::uint32_t> histogram;                // of the ratios, by leading bits
-    std::vector<Real> chosen;                            // ratios of one bin
+    std::vector<Count> counts;
+    std::vector<std::uint64_t> touched, listed;  // features of a burst, of a stage
+    std::size_t n_touched = 0, n_listed = 0;
+    std::vector<std::vector<Letter>> letters;    // one list for each worker
+    std::vector<std::uint64_t> weighed, purged;  // features of this worker that had letters
+    std::vector<Real> ratios;                    // |change| / k of all bursts of a stage
+    std::vector<std::uint32_t> histogram;        // of the ratios, by leading bits
+    std::vector<Real> chosen;                    // ratios of one bin
     Staged<Real> row;
 
-    void begin(const std::vector<Evidence>& evidence) {
-      marks.resize(evidence.size());
+    void begin(const std::vector<Evidence>& evidence, std::size_t workers) {
+      marks.resize(evidence.size()), counts.resize(evidence.size());
+      touched.resize(evidence.size() + 1), listed.resize(evidence.size() + 1);
+      letters.resize(workers);
       histogram.assign(bins, 0);
       for (std::size_t j = 0; j < evidence.size(); ++j)
         if (evidence[j].purged >= 0) marks[j].k = gone;
     }
   };
 
+  static std::size_t owner(std::uint64_t key, std::size_t workers) { return key / 64 % workers; }
+
   // ---- a stage -------------------------------------------------------------------------------
 
   void one_stage(Team& team, std::vector<Worker>& workers, std::vector<Walk<Real>>& walks) {
     K_used_ = K_;
-    team.each(paths_.count(), [&](std::size_t m, std::size_t w) {
-      for (std::int64_t b = 0; b < n_K_; ++b) burst(walks[m], paths_.weights(m), workers[w]);
+    team.together([&](std::size_t w) {
+      for (std::size_t m = w; m < paths_.count(); m += workers.size())
+        for (std::int64_t b = 0; b < n_K_; ++b) burst(walks[m], paths_.weights(m), workers[w]);
+      write_letters(workers[w]);
     });
     team.together([&](std::size_t w) { weigh(workers, w); });
     for (const Worker& worker : workers) {
@@ -176,68 +205,105 @@ class Stabilized {
   // K steps of one path, and the truncation.
   void burst(Walk<Real>& walk, Real* w, Worker& worker) {
     Mark* marks = worker.marks.data();
-    worker.touched.clear();
+    std::uint64_t* touched = worker.touched.data();
+    std::size_t n = 0;
     for (std::int64_t t = 0; t < K_used_; ++t) {
       walk.next();
-      const auto stays = [&](std::uint64_t j) { return marks[j].k != gone; };
-      const double slope = walk.slope(worker.row, stays, w);
+      const double slope = walk.slope(
+          worker.row, [marks](std::uint64_t j) { return marks[j].k != gone; },
+          [marks, w](std::uint64_t j) {
+            __builtin_prefetch(marks + j, 1), __builtin_prefetch(w + j, 1);
+          },
+          w);
       if (slope == 0.0 && counts_gradients_) continue;
       const Real step = static_cast<Real>(-eta_ * slope);
-      for (std::size_t i = 0; i < worker.row.size(); ++i) {
-        const std::uint64_t j = worker.row.keys[i];
-        if (marks[j].k++ == 0) worker.touched.push_back(j), marks[j].start = w[j];
-        w[j] += step * worker.row.x[i];
+      const std::uint64_t* keys = worker.row.keys.data();
+      const Real* x = worker.row.x.data();
+      for (std::size_t i = 0; i < worker.row.size; ++i) {  // free of branches
+        const std::uint64_t j = keys[i];
+        const Mark mark = marks[j];
+        const Real v = w[j];
+        touched[n] = j;
+        n += mark.k == 0;
+        marks[j] = {mark.k == 0 ? v : mark.start, mark.k + 1};
+        w[j] = v + step * x[i];
       }
     }
-    const double g = by_weight_ && stage_ > 0 ? quantile_of_weights(w) : g0_;
-    for (const std::uint64_t j : worker.touched) {
-      Mark& mark = marks[j];
-      const Real k = static_cast<Real>(mark.k);
-      if (!by_weight_) record(std::fabs(w[j] - mark.start) / k, worker);
-      w[j] = truncated(w[j], by_weight_ ? Real(1) : k, g);
-      if (mark.kb++ == 0) worker.listed.push_back(j);
-      mark.ku += mark.k, mark.b += w[j] != 0;
-      mark.k = 0;
+    const Real g = static_cast<Real>(by_weight_ && stage_ > 0 ? quantile_of_weights(w) : g0_);
+    const std::size_t before = worker.ratios.size();
+    worker.ratios.resize(before + n);
+    Real* ratios = worker.ratios.data() + before;
+    std::uint32_t* histogram = worker.histogram.data();
+    Count* counts = worker.counts.data();
+    std::uint64_t* listed = worker.listed.data();
+    std::size_t n_listed = worker.n_listed;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t j = touched[i];
+      const Mark mark = marks[j];
+      const Real k = static_cast<Real>(mark.k), v = w[j];
+      const Real ratio = std::fabs(v - mark.start) / k;
+      ratios[i] = ratio;
+      ++histogram[bin(ratio)];
+      const Real left = truncated(v, by_weight_ ? Real(1) : k, g);
+      w[j] = left;
+      Count count = counts[j];
+      listed[n_listed] = j;
+      n_listed += count.kb == 0;
+      count.b = static_cast<std::uint16_t>(count.b + (left != 0));
+      count.kb = static_cast<std::uint16_t>(count.kb + 1);
+      count.ku += mark.k;
+      counts[j] = count;
+      marks[j].k = 0;
     }
+    worker.n_listed = n_listed;
   }
 
-  // S(w, g k). Compared as a ratio: a feature whose whole weight came in this burst and whose ratio is
+  // S(v, g k). Compared as a ratio: a feature whose whole weight came in this burst and whose ratio is
   // the quantile g itself is rejected, whatever g k rounds to.
-  static Real truncated(Real w, Real k, double g) {
-    const Real a = static_cast<Real>(g);
-    return std::fabs(w) / k <= a ? Real(0) : soft(w, a * k);
+  static Real truncated(Real v, Real k, Real g) {
+    return std::fabs(v) / k <= g ? Real(0) : soft(v, g * k);
   }
 
-  // Adds up what the workers have counted; the first of those who listed a feature does it.
+  void write_letters(Worker& worker) {
+    const std::size_t workers = worker.letters.size();
+    for (std::vector<Letter>& list : worker.letters) list.clear();
+    for (std::size_t i = 0; i < worker.n_listed; ++i) {
+      const std::uint64_t j = worker.listed[i];
+      worker.letters[owner(j, workers)].push_back({j, worker.counts[j]});
+      worker.counts[j] = Count{};
+    }
+    worker.n_listed = 0;
+  }
+
+  // Adds up what the workers have counted of one's own features, and evaluates them.
   void weigh(std::vector<Worker>& workers, std::size_t self) {
-    workers[self].purged.clear();
-    for (const std::uint64_t j : workers[self].listed) {
-      Mark sum;
-      std::size_t first = workers.size();
-      for (std::size_t w = workers.size(); w-- > 0;) {
-        const Mark& mark = workers[w].marks[j];
-        if (mark.kb > 0) first = w;
-        sum.b += mark.b, sum.kb += mark.kb, sum.ku += mark.ku;
+    Worker& me = workers[self];
+    me.purged.clear(), me.weighed.clear();
+    for (const Worker& worker : workers)
+      for (const Letter& letter : worker.letters[self]) {
+        Evidence& e = evidence_[letter.key];
+        e.updates += letter.count.ku;
+        if (stage_ == 0) continue;  // the warm-up
+        e.B += letter.count.b, e.KB += letter.count.kb, e.KU += letter.count.ku;
+        me.weighed.push_back(letter.key);
       }
-      if (first != self) continue;
+    for (const std::uint64_t j :
+         me.weighed) {  // who had two letters is evaluated once: KB = 0 then
       Evidence& e = evidence_[j];
-      e.updates += sum.ku;
-      if (stage_ == 0) continue;  // the warm-up
-      e.B += sum.b, e.KB += sum.kb, e.KU += sum.ku;
-      if (static_cast<double>(e.KU) <= delta_K_) continue;
-      e.probability = static_cast<double>(e.B) / static_cast<double>(e.KB);
-      e.B = e.KB = 0, e.KU = 0;
-      if (e.probability < pi0_) e.purged = stage_, workers[self].purged.push_back(j);
+      if (e.KB == 0 || static_cast<double>(e.KU) <= delta_K_) continue;
+      e.last_B = e.B, e.last_KB = e.KB;
+      e.B = e.KB = e.KU = 0;
+      if (e.probability() < pi0_) {
+        e.purged = static_cast<std::int32_t>(stage_);
+        me.purged.push_back(j);
+      }
     }
   }
 
   void purge(std::vector<Worker>& workers, std::size_t self) {
-    std::vector<Mark>& marks = workers[self].marks;
-    for (const std::uint64_t j : workers[self].listed) marks[j] = Mark{};
-    workers[self].listed.clear();
     for (const Worker& worker : workers)
       for (const std::uint64_t j : worker.purged) {
-        marks[j].k = gone;
+        workers[self].marks[j].k = gone;
         for (std::size_t m = self; m < paths_.count(); m += workers.size())
           paths_.weights(m)[j] = 0;
       }
@@ -250,11 +316,6 @@ class Stabilized {
 
   static std::size_t bin(Real ratio) {
     return std::bit_cast<Bits>(ratio) >> (8 * sizeof(Real) - 12);
-  }
-
-  static void record(Real ratio, Worker& worker) {
-    worker.ratios.push_back(ratio);
-    ++worker.histogram[bin(ratio)];
   }
 
   struct Quantile {
@@ -329,7 +390,7 @@ class Stabilized {
   // Features of these rows that no rows before had.
   void mark_seen(const Batch& batch) {
     for_each_key(batch, paths_.width(), [this](std::uint64_t j) {
-      if (!evidence_[j].seen) evidence_[j].seen = 1, ++seen_, ++stable_;
+      if (evidence_[j].purged == unseen) evidence_[j].purged = kept, ++seen_, ++stable_;
     });
     if (stage_ > 0) d_ = static_cast<double>(stable_) / static_cast<double>(seen_);
   }
