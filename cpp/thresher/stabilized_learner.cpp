@@ -4,6 +4,7 @@
 #include <typeinfo>
 
 #include "archive.hpp"
+#include "rules/robust.hpp"
 #include "rules/stabilized.hpp"
 
 namespace thresher {
@@ -63,6 +64,7 @@ template <class Real>
 std::unique_ptr<StabilizedLearner> with_dtype(const std::string& variant, std::uint64_t width,
                                               const Params& params) {
   if (variant == "paper") return std::make_unique<VariantLearner<Stabilized<Real>>>(width, params);
+  if (variant == "robust") return std::make_unique<VariantLearner<Robust<Real>>>(width, params);
   throw std::invalid_argument("unknown variant '" + variant + "'");
 }
 

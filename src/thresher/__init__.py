@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher._version import __version__
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
-from thresher.model import Feature, Model, Progress, load
+from thresher.model import Feature, Model, Progress, Why, load
 
 if TYPE_CHECKING:
     from thresher.estimators import (
@@ -49,6 +49,7 @@ __all__ = [
     "Progress",
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",
+    "Why",
     "__version__",
     "load",
 ]
