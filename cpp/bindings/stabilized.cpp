@@ -39,7 +39,7 @@ void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t pas
   using Clock = std::chrono::steady_clock;
   Clock::time_point looked = Clock::now();
   const auto go_on = [&](const Stage& stage) {
-    const bool marked = (stage.number & (stage.number - 1)) == 0;  // a power of two
+    const bool marked = stage.number < 64 || (stage.number & (stage.number - 1)) == 0;
     const Clock::time_point now = Clock::now();
     if (!marked && now - looked < std::chrono::milliseconds(100)) return true;
     looked = now;
@@ -67,7 +67,7 @@ void bind_stabilized(nb::module_& m) {
   nb::class_<StabilizedLearner>(m, "StabilizedLearner", "Several paths, learning in stages.")
       .def("learn", &learn, "batch"_a, "passes"_a, "tol"_a, "jobs"_a, "on_stage"_a,
            "Stages until every path has made so many passes. on_stage(stage) is called at stages\n"
-           "1, 2, 4, 8, ... and goes on while it returns True.")
+           "1 to 64, 128, 256, ... and learning goes on while it returns True.")
       .def("weights",
            [](const StabilizedLearner& self) {
              auto found = locked<Shared>(self, [&] { return self.weights(); });

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         FTRLClassifier,
         FTRLRegressor,
         MarginPerceptronClassifier,
+        StabilizedClassifier,
         TruncatedGradientClassifier,
         TruncatedGradientRegressor,
     )
@@ -47,6 +48,7 @@ __all__ = [
     "ModelFileError",
     "ParameterError",
     "Progress",
+    "StabilizedClassifier",
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",
     "Why",

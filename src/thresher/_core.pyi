@@ -207,7 +207,7 @@ class StabilizedLearner:
     def learn(self, batch: Batch, passes: int, tol: float, jobs: int, on_stage: Callable) -> None:
         """
         Stages until every path has made so many passes. on_stage(stage) is called at stages
-        1, 2, 4, 8, ... and goes on while it returns True.
+        1 to 64, 128, 256, ... and learning goes on while it returns True.
         """
 
     def weights(

@@ -182,6 +182,142 @@ RULES: dict[str, Rule] = {
             "beta": Parameter("Slows the first steps of a coordinate.", 1.0, low=0.0, high=1e30),
         },
     ),
+    "stabilized": Rule(
+        core="stabilized",
+        paper="Ma, Zheng: Stabilized Sparse Online Learning for Sparse Data (JMLR 2017)",
+        losses=("logistic", "hinge", "squared_hinge"),
+        own={
+            "variant": Parameter(
+                "'robust' weighs evidence against noise over whole passes and ends with as many "
+                "weights as the rows can tell apart; 'paper' is the published algorithm, its "
+                "misprints corrected.",
+                "robust",
+                kind="choice",
+                choices=("robust", "paper"),
+            ),
+            "target_nnz": Parameter(
+                "robust: keep at most so many weights. None: a quarter of the root of rows times "
+                "features seen.",
+                None,
+                kind="integer",
+                low=1,
+                high=2**53,
+                optional=True,
+            ),
+            "rejection": Parameter(
+                "robust: share of the features that a stage purges; paper: largest share of "
+                "updates that are rejected. 'auto' is 0.5 and 0.7.",
+                "auto",
+                low=0.0,
+                high=0.99,
+                choices=("auto",),
+                symbol="beta_0",
+            ),
+            "keep": Parameter(
+                "Features with a selection probability below it are purged.",
+                0.5,
+                low=0.0,
+                high=1.0,
+                symbol="pi_0",
+            ),
+            "min_updates": Parameter(
+                "robust: rows that must have a feature before it is judged; paper: updates that "
+                "must be exceeded. 'auto' is 5, fewer below 200 rows, and 0.",
+                "auto",
+                kind="integer",
+                low=0,
+                high=2**31,
+                choices=("auto",),
+                symbol="delta_K",
+            ),
+            "paths": Parameter(
+                "Models that learn side by side, each in its own order; the result is their mean. "
+                "robust needs an even number.",
+                16,
+                kind="integer",
+                low=1,
+                high=1024,
+                symbol="M",
+            ),
+            "annealing": Parameter(
+                "paper: how the rejection rate falls as features are purged; 0 in proportion, "
+                "below 0 later, above 0 sooner.",
+                -1.0,
+                low=-1e3,
+                high=1e3,
+                symbol="gamma",
+            ),
+            "burst": Parameter(
+                "paper: steps of a path between truncations.",
+                5,
+                kind="integer",
+                low=1,
+                high=2**31,
+                symbol="K",
+            ),
+            "bursts": Parameter(
+                "paper: bursts of a path in a stage.",
+                5,
+                kind="integer",
+                low=1,
+                high=2**16,
+                symbol="n_K",
+            ),
+            "burst_growth": Parameter(
+                "paper: bursts grow as features are purged, to burst * ln(1 / (burst_growth * "
+                "share left)); 1/e begins with burst. None: they do not.",
+                None,
+                low=0.0,
+                open_low=True,
+                high=1.0,
+                optional=True,
+                symbol="alpha",
+            ),
+            "count": Parameter(
+                "paper: what makes evidence of a feature: 'x', a row that has it, or 'gradient', "
+                "a row that has it and changes weights.",
+                "x",
+                kind="choice",
+                choices=("x", "gradient"),
+            ),
+            "gravity_rule": Parameter(
+                "paper: gravity by the quantile of the updates of a stage, as published, or by "
+                "that of the weights at each truncation, as in the authors' program.",
+                "update-quantile",
+                kind="choice",
+                choices=("update-quantile", "weight-quantile"),
+            ),
+            "eta0": Parameter(
+                "Learning rate. robust: divided by the squared norm of the row, or by the mean of "
+                "these where that is larger; 'auto' is 2 for logistic, 1 for hinge, 0.25 for "
+                "squared_hinge. paper: as it is; 'auto' is 0.1.",
+                "auto",
+                low=0.0,
+                open_low=True,
+                high=1e30,
+                choices=("auto",),
+                symbol="eta",
+            ),
+            "n_jobs": Parameter(
+                "Threads; -1 is all processors, None is one. The result is the same for any "
+                "number.",
+                None,
+                kind="integer",
+                low=-1,
+                high=1024,
+                optional=True,
+            ),
+        },
+        without=(
+            "epsilon",
+            "quantile",
+            "shuffle",
+            "fit_intercept",
+            "store",
+            "patience",
+            "warm_start",
+        ),
+    ),
     "dual-averaging": Rule(
         core="dual_averaging",
         paper="Xiao: Dual Averaging Methods for Regularized Stochastic Learning and Online "
@@ -400,6 +536,8 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
             f"{owner}: steps of 1/(alpha t) explode with loss 'poisson', whose slope has no bound; "
             f"FTRL and truncated gradient take it"
         )
+    if rule == "stabilized":
+        _check_stabilized(params, owner)
     levels = params.get("levels", ())
     if not isinstance(levels, tuple | list) or not all(
         isinstance(level, int | float) and 0 < level <= 1 for level in levels
@@ -422,10 +560,61 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         raise ParameterError(f"{owner}: callback must be callable or None")
 
 
+def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
+    paths, bursts, n_jobs = params["paths"], params["bursts"], params["n_jobs"]
+    if n_jobs == 0:
+        raise ParameterError(f"{owner}: n_jobs must be -1, None or at least 1; got 0")
+    if params["variant"] == "robust":
+        if paths % 2:
+            raise ParameterError(
+                f"{owner}: paths must be even with variant='robust', whose paths go in pairs "
+                f"through the two halves of the rows; got {paths}"
+            )
+        return
+    if params["target_nnz"] is not None:
+        raise ParameterError(
+            f"{owner}: target_nnz goes with variant='robust'; the published variant has gravity by "
+            f"its rejection rate alone"
+        )
+    if paths * bursts > 2**16 - 1:
+        raise ParameterError(f"{owner}: paths * bursts must be at most {2**16 - 1}")
+    if params["keep"] > 0 and paths * bursts == 1:
+        raise ParameterError(
+            f"{owner}: keep={params['keep']} needs more than one path or burst: the share of one "
+            f"burst that selects a feature says nothing; set keep=0, or raise paths or bursts"
+        )
+
+
+def stabilized_parameters(
+    params: Mapping[str, Any], seed: int, rows: int | None
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Split what the stabilized rule's core is told into numbers and words, by name.
+
+    `rows` is the number of rows, or None where it is not known beforehand.
+    """
+    robust = params["variant"] == "robust"
+    eta0 = {"logistic": 2.0, "hinge": 1.0, "squared_hinge": 0.25}[params["loss"]] if robust else 0.1
+    auto = {
+        "rejection": 0.5 if robust else 0.7,
+        "min_updates": (5 if rows is None else min(5, 1 + rows // 50)) if robust else 0,
+        "eta0": eta0,
+    }
+    numbers = {
+        name: float(auto[name] if params[name] == "auto" else params[name])
+        for name in ("rejection", "min_updates", "eta0", "keep", "paths", "annealing", "burst",
+                     "bursts")
+    }  # fmt: skip
+    numbers |= {"seed": float(seed), "epsilon": 0.0, "quantile": 0.5}
+    numbers["target"] = float(params["target_nnz"] or 0)
+    numbers["burst_growth"] = float(params["burst_growth"] or 0)
+    words = {name: str(params[name]) for name in ("loss", "count", "gravity_rule")}
+    return numbers, words | {"shuffle": "once"}  # a path keeps its order, as published (A-19)
+
+
 def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return those parameters that make a learner, and cannot change while it lives."""
     names = ("loss", "epsilon", "quantile", "fit_intercept", "store", "dtype", *RULES[rule].own)
-    return {name: params[name] for name in names if name in params}
+    return {name: params[name] for name in names if name in params and name != "n_jobs"}
 
 
 def core_parameters(

@@ -8,6 +8,7 @@ from thresher.estimators.forward_backward import (
 )
 from thresher.estimators.ftrl import FTRLClassifier, FTRLRegressor
 from thresher.estimators.margin_perceptron import MarginPerceptronClassifier
+from thresher.estimators.stabilized import StabilizedClassifier
 from thresher.estimators.truncated_gradient import (
     TruncatedGradientClassifier,
     TruncatedGradientRegressor,
@@ -23,6 +24,7 @@ __all__ = [
     "ForwardBackwardClassifier",
     "ForwardBackwardRegressor",
     "MarginPerceptronClassifier",
+    "StabilizedClassifier",
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",
 ]

@@ -14,7 +14,7 @@ from thresher import _core, rules
 from thresher.data import as_batch
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator, Output
-from thresher.estimators.tasks import LinearClassifier, LinearRegressor
+from thresher.estimators.tasks import LinearRegressor, PartialClassifier
 from thresher.estimators.training import Run
 
 _BLOCK = 2000  # rows of a block of shuffle="blocks"
@@ -202,53 +202,8 @@ class StreamingEstimator(LinearEstimator):
             self._learners = self._restored_learners(saved)
 
 
-class StreamingClassifier(LinearClassifier, StreamingEstimator):
+class StreamingClassifier(PartialClassifier, StreamingEstimator):
     """A classifier that learns row by row."""
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from these rows, once, in the order in which they lie.
-
-        Parameters
-        ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
-        y : array of shape (rows,)
-        classes : array, needed in the first call
-            All labels that will ever come; those absent from the first rows may come later.
-        sample_weight : array of shape (rows,), optional
-
-        Returns
-        -------
-        self
-        """
-        return self._learn_more(X, y, classes, sample_weight)
-
-    def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any, **prepare: Any) -> Self:
-        first = self._is_new()
-        with self._all_or_nothing() if first else nullcontext():
-            return self._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
-
-    def _learn_more_checked(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
-    ) -> Self:
-        X, y = self._checked(X, y, reset=first)
-        if self.class_weight == "balanced":
-            raise ParameterError(
-                f"{type(self).__name__}: class_weight='balanced' needs all rows at once; give "
-                f"partial_fit a dict of weights"
-            )
-        if first:
-            if classes is None:
-                raise ValueError("classes must be given in the first call to partial_fit")
-            classes = np.unique(classes)
-            if len(classes) < 2:
-                raise ValueError("classes must hold at least 2 labels")
-            self.classes_ = classes
-        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
-            raise ValueError(
-                f"classes {np.unique(classes).tolist()} are not those of the first call, "
-                f"{self.classes_.tolist()}"
-            )
-        return self._partial_fit(X, y, sample_weight, **prepare)
 
 
 class StreamingRegressor(LinearRegressor, StreamingEstimator):

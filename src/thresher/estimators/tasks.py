@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -141,6 +143,57 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         return tags
+
+
+class PartialClassifier(LinearClassifier):
+    """A classifier that can learn from batches of rows, one after the other."""
+
+    _partial_fit: Callable[..., Self]  # learns from checked rows, after those learned before
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from these rows, once, in the order in which they lie.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        y : array of shape (rows,)
+        classes : array, needed in the first call
+            All labels that will ever come; those absent from the first rows may come later.
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._learn_more(X, y, classes, sample_weight)
+
+    def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any, **prepare: Any) -> Self:
+        first = self._is_new()
+        with self._all_or_nothing() if first else nullcontext():
+            return self._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
+
+    def _learn_more_checked(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
+    ) -> Self:
+        X, y = self._checked(X, y, reset=first)
+        if self.class_weight == "balanced":
+            raise ParameterError(
+                f"{type(self).__name__}: class_weight='balanced' needs all rows at once; give "
+                f"partial_fit a dict of weights"
+            )
+        if first:
+            if classes is None:
+                raise ValueError("classes must be given in the first call to partial_fit")
+            classes = np.unique(classes)
+            if len(classes) < 2:
+                raise ValueError("classes must hold at least 2 labels")
+            self.classes_ = classes
+        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+            raise ValueError(
+                f"classes {np.unique(classes).tolist()} are not those of the first call, "
+                f"{self.classes_.tolist()}"
+            )
+        return self._partial_fit(X, y, sample_weight, **prepare)
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator):
