@@ -19,21 +19,17 @@
 
 #include "../thresher/mean.hpp"
 #include "../thresher/registry.hpp"
+#include "arrays.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
 
+using namespace bindings;
 using thresher::Batch;
 using thresher::Learner;
 using thresher::Visit;
-
-using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Variant, class T>
 bool take(const AnyVector& array, Variant& into) {
@@ -41,23 +37,6 @@ bool take(const AnyVector& array, Variant& into) {
   into = static_cast<const T*>(array.data());
   return true;
 }
-
-// A Batch together with the arrays it borrows from.
-struct BorrowedBatch {
-  Batch batch;
-  nb::object keep[3];
-  std::optional<Doubles> labels, weights;
-
-  void set_targets(std::optional<Doubles> y, std::optional<Doubles> sample_weight) {
-    const auto rows = static_cast<std::size_t>(batch.rows);
-    if (y && y->shape(0) != rows) throw std::invalid_argument("labels: one for each row");
-    if (sample_weight && sample_weight->shape(0) != rows)
-      throw std::invalid_argument("sample weights: one for each row");
-    labels = std::move(y), weights = std::move(sample_weight);
-    batch.labels = labels ? labels->data() : nullptr;
-    batch.weights = weights ? weights->data() : nullptr;
-  }
-};
 
 std::unique_ptr<BorrowedBatch> sparse_batch(AnyVector starts, AnyVector keys, AnyVector values,
                                             std::int64_t columns, std::optional<Doubles> labels,
@@ -127,13 +106,6 @@ Visit visit_of(const BorrowedBatch& borrowed, const std::optional<Longs>& order,
       if (visit.order[i] < 0 || visit.order[i] >= rows)
         throw std::invalid_argument("order: row numbers of the batch");
   return visit;
-}
-
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vector<T>&& values) {
-  auto* heap = new std::vector<T>(std::move(values));
-  nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(heap->data(), {heap->size()}, owner);
 }
 
 // The GIL goes before the lock comes, so that a thread that waits holds neither.
@@ -314,4 +286,6 @@ NB_MODULE(_core, m) {
       },
       "loss"_a, "epsilon"_a, "quantile"_a, "predictions"_a, "labels"_a,
       "Values and slopes of a loss at raw predictions.");
+
+  bindings::bind_solvers(m);
 }

@@ -1,11 +1,17 @@
 """The scikit-learn face: one module for each family of rules, over one shared base."""
 
 from thresher.estimators.averaged import AveragedSGDClassifier, AveragedSGDRegressor
+from thresher.estimators.coordinate_descent import (
+    CoordinateDescentClassifier,
+    CoordinateDescentRegressor,
+)
 from thresher.estimators.forward_backward import (
     ForwardBackwardClassifier,
     ForwardBackwardRegressor,
 )
 from thresher.estimators.ftrl import FTRLClassifier, FTRLRegressor
+from thresher.estimators.hard_threshold import HardThresholdRegressor
+from thresher.estimators.mirror_descent import MirrorDescentClassifier, MirrorDescentRegressor
 from thresher.estimators.truncated_gradient import (
     TruncatedGradientClassifier,
     TruncatedGradientRegressor,
@@ -14,10 +20,15 @@ from thresher.estimators.truncated_gradient import (
 __all__ = [
     "AveragedSGDClassifier",
     "AveragedSGDRegressor",
+    "CoordinateDescentClassifier",
+    "CoordinateDescentRegressor",
     "FTRLClassifier",
     "FTRLRegressor",
     "ForwardBackwardClassifier",
     "ForwardBackwardRegressor",
+    "HardThresholdRegressor",
+    "MirrorDescentClassifier",
+    "MirrorDescentRegressor",
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",
 ]

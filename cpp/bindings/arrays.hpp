@@ -1,0 +1,52 @@
+// NumPy arrays as the core borrows them, and vectors of the core as NumPy arrays.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "../thresher/batch.hpp"
+
+namespace bindings {
+
+namespace nb = nanobind;
+
+void bind_solvers(nb::module_& m);
+
+using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// A Batch together with the arrays it borrows from.
+struct BorrowedBatch {
+  thresher::Batch batch;
+  nb::object keep[3];
+  std::optional<Doubles> labels, weights;
+
+  void set_targets(std::optional<Doubles> y, std::optional<Doubles> sample_weight) {
+    const auto rows = static_cast<std::size_t>(batch.rows);
+    if (y && y->shape(0) != rows) throw std::invalid_argument("labels: one for each row");
+    if (sample_weight && sample_weight->shape(0) != rows)
+      throw std::invalid_argument("sample weights: one for each row");
+    labels = std::move(y), weights = std::move(sample_weight);
+    batch.labels = labels ? labels->data() : nullptr;
+    batch.weights = weights ? weights->data() : nullptr;
+  }
+};
+
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vector<T>&& values) {
+  auto* heap = new std::vector<T>(std::move(values));
+  nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(heap->data(), {heap->size()}, owner);
+}
+
+}  // namespace bindings
