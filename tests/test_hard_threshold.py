@@ -117,6 +117,9 @@ def test_what_is_refused() -> None:
         for rows in (X, sp.csr_matrix(X)):
             with pytest.raises(DataError, match="row 3: the value of feature 2 is"):
                 HardThresholdRegressor().fit(rows, y)
+    for huge, what in (((1e153 * np.ones((6, 6)), y), "X"), ((np.eye(6), 1e200 * y), "y")):
+        with pytest.raises(ValueError, match=f"{what} is too large"):
+            HardThresholdRegressor().fit(*huge)
     with pytest.raises(ValueError, match="non-zero"):
         HardThresholdRegressor().fit(np.eye(6), y, sample_weight=np.zeros(6))
 

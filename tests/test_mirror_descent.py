@@ -120,6 +120,16 @@ def test_no_overflow(size: float, p: float) -> None:
     assert np.isfinite(dense_weights(model, 4)).all()
 
 
+def test_zeros_that_are_stored_and_numbers_that_are_barely_there() -> None:
+    X = np.array([5e-324, 0.0, 1e-310])
+    batch = _core.sparse_batch(np.array([0, 3]), np.arange(3), X, 3, np.ones(1))
+    for relative in (False, True):
+        model = learner("mirror_descent", 3, p=3.0, relative=relative)
+        model.learn(batch)
+        assert np.isfinite(dense_weights(model, 3)).all()
+        assert model.nonzeros() <= 2
+
+
 def test_divergence_is_reported_before_it_does_harm() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 5)), rng.normal(size=50)

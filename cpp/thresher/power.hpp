@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace thresher {
 
@@ -55,6 +56,7 @@ inline double sum_of_powers(const double* x, std::size_t n, double m, double p, 
   constexpr std::size_t block = 64;
   double terms[block], sums[4] = {0.0, 0.0, 0.0, 0.0};
   std::size_t filled = 0;
+  least = std::max(least, std::numeric_limits<double>::denorm_min());  // no power of 0
   const auto add = [&] {
     for (std::size_t i = filled; i < block; ++i)
       terms[i] = 1.0;  // any number a power is defined for

@@ -96,7 +96,10 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
 
         w, b = np.zeros(X.shape[1]), 0.0
         residual = problem.residual(w, b)
-        psi = [0.5 * float(residual @ residual)]
+        with np.errstate(over="ignore"):
+            psi = [0.5 * float(residual @ residual)]
+        if not np.isfinite(psi[0]):
+            raise ValueError("y is too large: the sum of its squares overflows")
         for _ in range(self.passes):
             with np.errstate(over="ignore", invalid="ignore"):
                 slope, slope_b = problem.slopes(residual)
@@ -162,11 +165,15 @@ class LeastSquares:
             slope, slope_b = self.slopes(self.root * (self.X @ w + b))
             return np.append(slope, slope_b) if self.fit_intercept else slope
 
+        start = np.random.default_rng(0).normal(size=width)
+        with np.errstate(over="ignore", invalid="ignore"):
+            image = product(start)
+        if not (np.abs(image) < 1e300).all():
+            raise ValueError("X is too large: sums of its squares overflow")
         if width <= 16:
             gram = np.column_stack([product(column) for column in np.eye(width)])
             return _MARGIN * float(np.linalg.eigvalsh(gram)[-1])
-        start = np.random.default_rng(0).normal(size=width)
-        if not product(start).any():
+        if not image.any():
             return 0.0
         gram = LinearOperator((width, width), matvec=product, dtype=np.float64)
         found = eigsh(gram, k=1, which="LA", v0=start, tol=1e-4, return_eigenvectors=False)

@@ -30,7 +30,7 @@ class MatrixEstimator(LinearEstimator):
         self.history_, self.n_iter_ = record.history, len(record.history)
         self._width, self._sparse_coef = shape[1], False
         self._forget_answers()
-        assert self.model_ is not None  # made now: predicting changes nothing
+        self._model = self.model_  # made now: predicting changes nothing
         return self
 
 
