@@ -45,6 +45,8 @@ DEFAULTS: dict[str, Any] = {
     "beta": 1.0,
     "l1": 0.0,
     "center": False,
+    "strength": 1.0,
+    "boost": 0.0,
     "p": 2.0,
     "threshold": "scaled",
 }

@@ -205,6 +205,9 @@ RULES: list[tuple[str, dict[str, Any]]] = [
     ("averaged_sgd", {"alpha": 0.5}),
     ("averaged_sgd", {"alpha": 0.5, "center": True}),
     ("ftrl", {"l1": 0.3, "l2": 0.1}),
+    ("dual_averaging", {"l1": 0.02, "strength": 0.5, "relative": True}),
+    ("margin_perceptron", {"l1": 0.02, "loss": "margin", "shrink": "touched"}),
+    ("margin_perceptron", {"l1": 0.02, "loss": "margin", "shrink": "all"}),
     ("mirror_descent", {"p": 3.7, "l1": 0.02}),
     ("mirror_descent", {"p": 3.7, "l1": 0.02, "relative": True, "eta0": 0.5, "schedule": "sqrt"}),
 ]

@@ -174,10 +174,11 @@ NB_MODULE(_core, m) {
             if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");
             const Visit visit = visit_of(batch, order, first, last);
             const BorrowedBatch held = batch;  // another thread may set other targets
-            changing(self, [&] { self.learn(held.batch, visit); });
+            return changing(self, [&] { return self.learn(held.batch, visit); });
           },
           "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
-          "One step for each of the rows order[first:last], in that order.")
+          "One step for each of the rows order[first:last], in that order, until the rule pauses;\n"
+          "returns the number of steps made.")
       .def(
           "next_pass", [](Learner& self) { changing(self, [&] { self.next_pass(); }); },
           "Let the rate decay as after a pass over the data.")
@@ -227,6 +228,19 @@ NB_MODULE(_core, m) {
           "store_bytes",
           [](const Learner& self) { return glancing(self, [&] { return self.bytes(); }); },
           "Memory of the store.")
+      .def(
+          "facts", [](const Learner& self) { return reading(self, [&] { return self.facts(); }); },
+          "Numbers that only this rule keeps, by name.")
+      .def(
+          "pause_at",
+          [](Learner& self, std::int64_t nonzeros) {
+            changing(self, [&] { self.pause_at(nonzeros); });
+          },
+          "nonzeros"_a, "Let learning pause when so many weights are not zero.")
+      .def_prop_ro(
+          "paused",
+          [](const Learner& self) { return glancing(self, [&] { return self.paused(); }); },
+          "Whether learning paused after the last step.")
       .def("state",
            [](const Learner& self) {
              const auto bytes = reading(self, [&] { return self.state(); });
@@ -288,4 +302,5 @@ NB_MODULE(_core, m) {
       "Values and slopes of a loss at raw predictions.");
 
   bindings::bind_solvers(m);
+  bindings::bind_stabilized(m);
 }

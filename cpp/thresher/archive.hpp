@@ -17,13 +17,18 @@ class Saver {
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void operator()(const T& value) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(T));
+    const std::size_t end = bytes_.size();
+    bytes_.resize(end + sizeof(T));
+    std::memcpy(bytes_.data() + end, &value, sizeof(T));
   }
   template <class T>
+    requires std::is_trivially_copyable_v<T>
   void operator()(const std::vector<T>& values) {
     (*this)(std::uint64_t{values.size()});
-    for (const T& value : values) (*this)(value);
+    if (values.empty()) return;
+    const std::size_t end = bytes_.size();
+    bytes_.resize(end + values.size() * sizeof(T));
+    std::memcpy(bytes_.data() + end, values.data(), values.size() * sizeof(T));
   }
   std::vector<std::byte> take() { return std::move(bytes_); }
 
@@ -43,13 +48,16 @@ class Restorer {
     bytes_ = bytes_.subspan(sizeof(T));
   }
   template <class T>
+    requires std::is_trivially_copyable_v<T>
   void operator()(std::vector<T>& values) {
     std::uint64_t count = 0;
     (*this)(count);
     if (count > bytes_.size() / sizeof(T))
       throw std::invalid_argument("the learner state is cut short");
     values.resize(count);
-    for (T& value : values) (*this)(value);
+    if (count == 0) return;
+    std::memcpy(static_cast<void*>(values.data()), bytes_.data(), count * sizeof(T));
+    bytes_ = bytes_.subspan(count * sizeof(T));
   }
   bool finished() const { return bytes_.empty(); }
 

@@ -1,6 +1,6 @@
-// Two numbers of one coordinate, side by side: one cache line touch a coordinate.
+// The numbers of one coordinate, side by side: one cache line touch a coordinate.
 //
-// In single precision they are one 8-byte word, loaded and stored whole. Written as two 4-byte
+// In single precision two are one 8-byte word, loaded and stored whole. Written as two 4-byte
 // halves, a word that the next row loads whole would miss the store buffer and stall.
 #pragma once
 
@@ -8,6 +8,19 @@
 #include <cstdint>
 
 namespace thresher {
+
+// A coordinate with one number.
+template <class Real>
+class Single {
+ public:
+  Single() = default;
+  explicit Single(Real value) : value_(value) {}
+  Real value() const { return value_; }
+  bool operator==(const Single&) const = default;
+
+ private:
+  Real value_ = 0;
+};
 
 template <class A, class B>
 class Pair {

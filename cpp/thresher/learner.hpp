@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <shared_mutex>
 #include <span>
@@ -42,9 +43,10 @@ class Learner {
   mutable std::mutex gate;
   mutable std::shared_mutex mutex;
 
-  // One step for every row of the visit, in its order. An error names the row; the rows before it have
-  // been learned, that row has not.
-  virtual void learn(const Batch& batch, const Visit& visit) = 0;
+  // One step for every row of the visit, in its order; returns how many were made: fewer than asked
+  // for where the rule pauses (pause_at). An error names the row; the rows before it have been
+  // learned, that row has not.
+  virtual std::int64_t learn(const Batch& batch, const Visit& visit) = 0;
   virtual void next_pass() = 0;
 
   // All that follows reads, and changes nothing. `average` asks for the mean of the iterates where the
@@ -56,6 +58,7 @@ class Learner {
   virtual const Tally& tally() const = 0;
   virtual double rate() const = 0;
   virtual std::size_t bytes() const = 0;
+  virtual std::map<std::string, double> facts() const = 0;  // numbers only this rule keeps
 
   virtual std::vector<std::byte> state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;
@@ -64,6 +67,15 @@ class Learner {
   virtual void plant(std::span<const std::uint64_t> keys, std::span<const double> values,
                      double intercept) = 0;
   virtual void center(std::span<const std::uint64_t> keys, std::span<const double> means) = 0;
+
+  // Learning pauses when so many weights are not zero; it did so after the last step.
+  virtual void pause_at(std::int64_t nonzeros) = 0;
+  virtual bool paused() const = 0;
+
+ protected:
+  [[noreturn]] static void cannot(const char* what) {
+    throw std::invalid_argument(std::string("this rule cannot ") + what);
+  }
 };
 
 template <Rule R, template <class> class Store>
@@ -76,7 +88,8 @@ class RuleLearner final : public Learner {
   RuleLearner(std::uint64_t width, const Loss& loss, const Params& params)
       : loss_(loss), rule_(params), store_(width) {}
 
-  void learn(const Batch& batch, const Visit& visit) override {
+  std::int64_t learn(const Batch& batch, const Visit& visit) override {
+    std::int64_t made = 0;
     Rows<Real> rows(batch, visit, store_.width());
     const auto dead = [this](const Cell& cell) { return rule_.dead(cell); };
     while (rows.next()) {
@@ -100,6 +113,7 @@ class RuleLearner final : public Learner {
         // The intercept's x is 1, so the gradient is at least g.
         if (!rule_.fits(g * std::max(1.0, scale * std::sqrt(inner.squares)))) report(batch, rows);
         close_row(rows, scale * g);
+        if constexpr (requires { rule_.blame(0); }) rule_.blame(rows.row());
       }
       rule_.finish(g);
       tally_.add(outcome, weight);
@@ -108,7 +122,11 @@ class RuleLearner final : public Learner {
         rule_.begin_again();
         store_.drop(dead);
       }
+      ++made;
+      if constexpr (requires { rule_.pausing(); })
+        if (rule_.pausing()) break;
     }
+    return made;
   }
 
   void next_pass() override { rule_.next_pass(); }
@@ -164,6 +182,10 @@ class RuleLearner final : public Learner {
   const Tally& tally() const override { return tally_; }
   double rate() const override { return rule_.rate(); }
   std::size_t bytes() const override { return store_.bytes(); }
+  std::map<std::string, double> facts() const override {
+    if constexpr (requires { rule_.facts(); }) return rule_.facts();
+    else return {};
+  }
 
   std::vector<std::byte> state() const override {
     Saver save;
@@ -206,7 +228,7 @@ class RuleLearner final : public Learner {
       for (std::size_t i = 0; i < keys.size(); ++i) store_.put(keys[i], rule_.planted(values[i]));
       rule_.plant_intercept(intercept);
     } else {
-      throw std::invalid_argument("this rule cannot start from given weights");
+      cannot("start from given weights");
     }
   }
 
@@ -214,8 +236,18 @@ class RuleLearner final : public Learner {
     if constexpr (requires { rule_.centred_at(0.0); }) {
       for (std::size_t i = 0; i < keys.size(); ++i) store_.put(keys[i], rule_.centred_at(means[i]));
     } else {
-      throw std::invalid_argument("this rule does not centre");
+      cannot("centre");
     }
+  }
+
+  void pause_at([[maybe_unused]] std::int64_t nonzeros) override {
+    if constexpr (requires { rule_.pause_at(nonzeros); }) rule_.pause_at(nonzeros);
+    else cannot("pause");
+  }
+
+  bool paused() const override {
+    if constexpr (requires { rule_.pausing(); }) return rule_.pausing();
+    else return false;
   }
 
  private:

@@ -38,6 +38,10 @@ class Loss {
         const double margin = p * y;
         return margin <= 1.0 ? Outcome{1.0 - margin, -y} : Outcome{0.0, 0.0};
       }
+      case Kind::margin: {  // max(0, epsilon - py): the perceptron with a margin
+        const double margin = p * y;
+        return margin <= epsilon_ ? Outcome{epsilon_ - margin, -y} : Outcome{0.0, 0.0};
+      }
       case Kind::squared_hinge: {  // max(0, 1 - py)^2
         const double gap = std::max(0.0, 1.0 - p * y);
         return {gap * gap, -2.0 * y * gap};
@@ -101,6 +105,7 @@ class Loss {
   enum class Kind {
     logistic,
     hinge,
+    margin,
     squared_hinge,
     squared,
     square,
@@ -115,6 +120,7 @@ class Loss {
   static Kind kind_of(const std::string& name) {
     if (name == "logistic") return Kind::logistic;
     if (name == "hinge") return Kind::hinge;
+    if (name == "margin") return Kind::margin;
     if (name == "squared_hinge") return Kind::squared_hinge;
     if (name == "squared") return Kind::squared;
     if (name == "square") return Kind::square;

@@ -103,6 +103,21 @@ struct Pack {
     });
   }
 
+  friend Pack absolute(const Pack& v) {
+    return make([&](std::size_t i) {
+      return (Vector)((BitVector)v.part[i] & ~((BitVector{} + 1) << (8 * sizeof(Real) - 1)));
+    });
+  }
+
+  friend Pack smaller(const Pack& a, const Pack& b) {
+    return make([&](std::size_t i) { return choose(a.part[i] < b.part[i], a.part[i], b.part[i]); });
+  }
+
+  // a where x is not 0, else b.
+  friend Pack where(const Pack& x, const Pack& a, const Pack& b) {
+    return make([&](std::size_t i) { return choose(x.part[i] != Vector{}, a.part[i], b.part[i]); });
+  }
+
   friend Pack sqrt(const Pack& a) {
     return make([&](std::size_t i) {
 #if defined(__SSE2__)
@@ -123,6 +138,10 @@ struct Pack {
   }
 
  private:
+  static Vector choose(BitVector mask, Vector a, Vector b) {
+    return (Vector)(((BitVector)a & mask) | ((BitVector)b & ~mask));
+  }
+
   template <class F>
   [[gnu::always_inline]] static Pack make(F&& f) {
     if constexpr (parts == 1)
@@ -130,6 +149,16 @@ struct Pack {
     else return {{f(0), f(1)}};
   }
 };
+
+// The numbers of four cells with one number each, and back.
+template <class Real>
+[[gnu::always_inline]] inline Pack<Real> whole(const Four<Single<Real>>& cells) {
+  return Pack<Real>::of([&](std::size_t k) { return cells[k].value(); });
+}
+template <class Real>
+[[gnu::always_inline]] inline void spread(const Pack<Real>& values, Four<Single<Real>>& cells) {
+  for (std::size_t k = 0; k < pack_size; ++k) cells[k] = Single<Real>(values[k]);
+}
 
 // One half of four pairs: which = 0 the first numbers, 1 the second.
 template <std::size_t which, class A, class B>

@@ -4,7 +4,9 @@
 #include <stdexcept>
 
 #include "rules/averaged.hpp"
+#include "rules/dual_averaging.hpp"
 #include "rules/ftrl.hpp"
+#include "rules/margin_perceptron.hpp"
 #include "rules/mirror_descent.hpp"
 #include "rules/truncated_gradient.hpp"
 #include "stores/dense.hpp"
@@ -33,6 +35,11 @@ std::unique_ptr<Learner> with_dtype(const std::string& rule, const std::string& 
     return params.flag("center") ? with_store<AveragedSGD<Real, true>>(store, width, params)
                                  : with_store<AveragedSGD<Real, false>>(store, width, params);
   if (rule == "ftrl") return with_store<FTRL<Real>>(store, width, params);
+  if (rule == "dual_averaging") return with_store<DualAveraging<Real>>(store, width, params);
+  if (rule == "margin_perceptron")
+    return params.word("shrink") == "all"
+               ? with_store<MarginPerceptron<Real, true>>(store, width, params)
+               : with_store<MarginPerceptron<Real, false>>(store, width, params);
   throw std::invalid_argument("unknown rule '" + rule + "'");
 }
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher._version import __version__
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
-from thresher.model import Feature, Model, Progress, load
+from thresher.model import Feature, Model, Progress, Why, load
 
 if TYPE_CHECKING:
     from thresher.estimators import (
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
         AveragedSGDRegressor,
         CoordinateDescentClassifier,
         CoordinateDescentRegressor,
+        DualAveragingClassifier,
+        DualAveragingRegressor,
         ForwardBackwardClassifier,
         ForwardBackwardRegressor,
         FTRLClassifier,
         FTRLRegressor,
         HardThresholdRegressor,
+        MarginPerceptronClassifier,
         MirrorDescentClassifier,
         MirrorDescentRegressor,
         TruncatedGradientClassifier,
@@ -39,12 +42,15 @@ __all__ = [
     "CoordinateDescentRegressor",
     "DataError",
     "DivergenceError",
+    "DualAveragingClassifier",
+    "DualAveragingRegressor",
     "FTRLClassifier",
     "FTRLRegressor",
     "Feature",
     "ForwardBackwardClassifier",
     "ForwardBackwardRegressor",
     "HardThresholdRegressor",
+    "MarginPerceptronClassifier",
     "MirrorDescentClassifier",
     "MirrorDescentRegressor",
     "Model",
@@ -53,6 +59,7 @@ __all__ = [
     "Progress",
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",
+    "Why",
     "__version__",
     "load",
 ]

@@ -2,7 +2,7 @@
 The native core: batches of rows, and learners that take them one row at a time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import numpy
@@ -80,8 +80,11 @@ class Learner:
         | None = None,
         first: int = 0,
         last: int | None = None,
-    ) -> None:
-        """One step for each of the rows order[first:last], in that order."""
+    ) -> int:
+        """
+        One step for each of the rows order[first:last], in that order, until the rule pauses;
+        returns the number of steps made.
+        """
 
     def next_pass(self) -> None:
         """Let the rate decay as after a pass over the data."""
@@ -116,6 +119,16 @@ class Learner:
     @property
     def store_bytes(self) -> int:
         """Memory of the store."""
+
+    def facts(self) -> dict[str, float]:
+        """Numbers that only this rule keeps, by name."""
+
+    def pause_at(self, nonzeros: int) -> None:
+        """Let learning pause when so many weights are not zero."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether learning paused after the last step."""
 
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
@@ -216,3 +229,64 @@ class CoordinateDescent:
         """z = X w + b, as the steps have kept it."""
 
     def intercept(self) -> float: ...
+
+class Stage:
+    """Where the stabilized rule stands at the end of a stage."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def gravity(self) -> float: ...
+    @property
+    def beta(self) -> float: ...
+    @property
+    def d(self) -> float: ...
+    @property
+    def stable(self) -> int: ...
+    @property
+    def burst(self) -> int: ...
+    @property
+    def loss_sum(self) -> float: ...
+    @property
+    def weight_sum(self) -> float: ...
+
+class StabilizedLearner:
+    """Several paths, learning in stages."""
+
+    def learn(self, batch: Batch, passes: int, tol: float, jobs: int, on_stage: Callable) -> None:
+        """
+        Stages until every path has made so many passes. on_stage(stage) is called at stages
+        1, 2, 4, 8, ... and goes on while it returns True.
+        """
+
+    def weights(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]: ...
+    def intercept(self) -> float: ...
+    def findings(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    ]:
+        """
+        Features seen; their selection probabilities, numbers of updates, stages of purge.
+        """
+
+    def state(self) -> bytes: ...
+    def restore(self, state: bytes) -> None: ...
+
+def make_stabilized(
+    variant: str, dtype: str, width: int, numbers: Mapping[str, float], words: Mapping[str, str]
+) -> StabilizedLearner: ...
+def path_order(
+    seed: int, path: int, number: int, rows: int
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """The order in which a path of the stabilized rule takes the rows."""

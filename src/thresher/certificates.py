@@ -17,24 +17,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data import is_sparse
-from thresher.errors import ParameterError
+from thresher.errors import DataError, ParameterError
 
 __all__ = [
     "Assumption", "Certificate", "generalisation_certificate", "loss_constants",
-    "mistake_certificate", "norm_certificate", "regret_certificate", "rounding_certificate",
+    "mistake_certificate", "norm_certificate", "regret_certificate",
 ]  # fmt: skip
 
+CURVATURE = {  # largest second derivative of the losses in p
+    "logistic": 0.25, "squared": 1.0, "huber": 1.0,
+    "square": 2.0, "squared_hinge": 2.0, "clipped_square": 2.0,
+}  # fmt: skip
+FLAT = ("hinge", "absolute", "epsilon_insensitive", "quantile")  # slopes of at most 1, and kinks
 _ROUNDING = 1e-6  # relative; what float32 weights may do to a sum that a theorem bounds
 
 
 class Assumption(NamedTuple):
-    """What a theorem asks for; `holds` is None where nobody has checked.
-
-    Examples
-    --------
-    >>> Assumption("the rate is constant", True).holds
-    True
-    """
+    """What a theorem asks for; `holds` is None where nobody has checked."""
 
     text: str
     holds: bool | None
@@ -44,17 +43,6 @@ class Assumption(NamedTuple):
 class Certificate:
     """A guarantee in numbers, or the reason why there is none.
 
-    Attributes
-    ----------
-    name : str
-    value : float or None
-        The number that is guaranteed; None where the certificate is not available.
-    statement : str
-        What the number means, in a sentence.
-    assumptions : tuple of Assumption
-    reason : str
-        Why it is not available; empty where it is.
-
     Examples
     --------
     >>> print(Certificate("regret", None, "", (), "the rate was not constant"))
@@ -62,10 +50,10 @@ class Certificate:
     """
 
     name: str
-    value: float | None
-    statement: str
+    value: float | None  # the number that is guaranteed; None where it is not available
+    statement: str  # what it means, in a sentence
     assumptions: tuple[Assumption, ...] = ()
-    reason: str = ""
+    reason: str = ""  # why it is not available
 
     @property
     def available(self) -> bool:
@@ -114,18 +102,14 @@ def loss_constants(
     c2 = _number("largest_row", largest_row, 0.0) ** 2
     if loss == "huber" and epsilon is not None:
         return 0.0, c2 * _number("epsilon", epsilon, 0.0) ** 2
-    if loss not in _CONSTANTS:
-        raise ParameterError(f"loss must be one of {', '.join(_CONSTANTS)}; got {loss!r}")
-    factors = _CONSTANTS[loss]
-    return None if factors is None else (factors[0] * c2, factors[1] * c2)
-
-
-_CONSTANTS: dict[str, tuple[float, float] | None] = {  # A / C^2, B / C^2
-    "logistic": (0.0, 1.0), "hinge": (0.0, 1.0), "squared_hinge": (4.0, 0.0),
-    "squared": (2.0, 0.0), "square": (4.0, 0.0), "clipped_square": (4.0, 0.0),
-    "absolute": (0.0, 1.0), "huber": (2.0, 0.0), "epsilon_insensitive": (0.0, 1.0),
-    "quantile": (0.0, 1.0), "poisson": None,
-}  # fmt: skip
+    if loss == "logistic" or loss in FLAT:
+        return 0.0, c2
+    if loss in CURVATURE:
+        return 2 * CURVATURE[loss] * c2, 0.0
+    if loss == "poisson":
+        return None
+    known = ", ".join((*CURVATURE, *FLAT, "poisson"))
+    raise ParameterError(f"loss must be one of {known}; got {loss!r}")
 
 
 def regret_certificate(
@@ -148,25 +132,19 @@ def regret_certificate(
     loss : str
     steps : int
         T, over all passes.
-    eta : float
-        The rate.
+    eta, ceiling, l2 : float
     largest_row : float
         C, the largest ||x||, as `loss_constants` wants it.
-    loss_sum : float
-        Sum of the losses, each before its row was learned.
-    pull_sum : float
-        Sum over the steps i of g_i ||w_{i+1}||_1, with g_i = period * gravity where the period
-        divides i, else 0.
-    gravity_sum : float
-        Sum of g_i.
+    loss_sum, pull_sum, gravity_sum : float
+        Sums over the steps i of the loss before the row was learned, of g_i ||w_{i+1}||_1, and of
+        g_i = period * gravity where the period divides i, else 0.
     comparator_loss_sum, comparator_norm2, comparator_l1 : float
         Of wbar: sum of its losses on the T rows, ||wbar||^2, ||wbar||_1.
     epsilon : float, optional
         Of huber; with it the certificate is given for large rates too.
     fit_intercept : bool
-        There was an intercept, a feature that is 1 in every row and is not pulled. Then
-        comparator_norm2 has the square of the comparator's, and comparator_l1 has not.
-    ceiling, l2 : float
+        There was an intercept: a feature that is 1 in every row and is not pulled. The comparator's
+        belongs to comparator_norm2, and not to comparator_l1.
     constant_rate, truncates, starts_at_zero, unit_weights : bool or None
         Whether these assumptions hold; None where that is not known.
 
@@ -210,9 +188,9 @@ def regret_certificate(
 
 def norm_certificate(
     updates: int, bound_sum: float, *, eta: float, margin: float, radius: float,
-    weights_norm2: float, least_eps: float | None = None,
+    weights_norm2: float, least_eps: float | None = None, unit: float = 2.0**-53,
 ) -> Certificate:  # fmt: skip
-    """Certify that the weights of the margin perceptron stay small (R-9.8).
+    """Certify that the weights of the margin perceptron stay small (R-9.8, R-9.9).
 
     Its value bounds ||w||^2: the sum over updates of eta^2 ||x||^2 + 2 eta z - eps_t, with z the
     margin y w.x before the update and eps_t its shrinkage (R-9.7).
@@ -223,60 +201,33 @@ def norm_certificate(
     bound_sum : float
         That sum.
     eta, margin : float
-        Rate and margin tau.
     radius : float
         The largest ||x||, with the 1 of an intercept where there is one.
     weights_norm2 : float
         ||w||^2 of the model, its intercept included.
     least_eps : float, optional
-        The smallest eps_t; says whether Lemma 2, ||w||^2 <= updates * eta^2 radius^2, applies.
-
-    Examples
-    --------
-    >>> print(norm_certificate(10, 6.0, eta=1.0, margin=0.0, radius=1.0, weights_norm2=5.0))
-    norm: ||w||^2 = 5 after 10 updates is within 6, and at most 10 was possible
-    """
-    t = _count("updates", updates, 0)
-    _number("eta", eta, 0.0, strict=True)
-    _number("margin", margin, 0.0)
-    lemma = margin == 0 if least_eps is None else 2 * eta * margin <= least_eps
-    most = t * (eta**2 * radius**2 + (0.0 if lemma else 2 * eta * margin))
-    value = min(bound_sum, most)
-    statement = f"||w||^2 = {weights_norm2:.6g} after {t:,} updates is within {value:.6g}"
-    statement += f", and at most {most:.6g} was possible"
-    within = weights_norm2 <= value + _ROUNDING * max(most, 1e-300)
-    broken = f"||w||^2 = {weights_norm2:.6g} is above its bound {value:.6g}: rounding errors, or "
-    return _certificate("norm", value, statement, (), "" if within else broken + "another rule")
-
-
-def rounding_certificate(
-    least_eps: float, *, eta: float, margin: float, radius: float, unit: float = 2.0**-53
-) -> Certificate:
-    """Certify for how many updates rounding errors cannot break the bound of the norm (R-9.9).
-
-    Parameters
-    ----------
-    least_eps : float
-        The smallest shrinkage eps_t of an update (R-9.7).
-    eta, margin, radius : float
-        As in `norm_certificate`.
+        The smallest eps_t: decides about Lemma 2, and for how long rounding cannot break it.
     unit : float
-        Rounding error of a number: 2^-53 for float64, 2^-24 for float32.
+        Rounding error of a weight: 2^-53 for float64, 2^-24 for float32.
 
     Examples
     --------
-    >>> print(rounding_certificate(0.01, eta=1.0, margin=0.0, radius=1.0))
-    rounding: ||w||^2 stays below updates * eta^2 radius^2 for the first 4.5036e+13 updates
+    >>> print(norm_certificate(9, 6.0, eta=1.0, margin=0.0, radius=1.0, weights_norm2=5.0))
+    norm: ||w||^2 is 5 after 9 updates; they allow 6, and any 9 updates at most 9
     """
-    _number("eta", eta, 0.0, strict=True)
-    _number("radius", radius, 0.0, strict=True)
-    _number("unit", unit, 0.0, strict=True)
-    eps, tau = least_eps / eta**2, _number("margin", margin, 0.0) / eta  # as if eta were 1
-    value = (eps - 2 * tau) / (2 * unit * radius**2) - 2 * tau / radius**2
-    assumption = Assumption("every update shrinks by more than 2 eta margin", eps > 2 * tau)
-    statement = f"||w||^2 stays below updates * eta^2 radius^2 for the first {value:.6g} updates"
-    none = "" if value >= 1 else "rounding errors may be as large as the shrinkage"
-    return _certificate("rounding", value, statement, (assumption,), none)
+    t, tau = _count("updates", updates, 0), _number("margin", margin, 0.0)
+    slack = 2 * _number("eta", eta, 0.0, strict=True) * tau
+    lemma = slack <= (least_eps or 0.0)
+    most = t * (eta**2 * _number("radius", radius, 0.0) ** 2 + (0.0 if lemma else slack))
+    value = min(bound_sum, most)
+    statement = f"||w||^2 is {weights_norm2:.6g} after {t:,} updates; they allow {value:.6g}, "
+    statement += f"and any {t:,} updates at most {most:.6g}"
+    if lemma and least_eps and radius:  # Theorem 1, scaled to eta = 1
+        last = (least_eps - slack) / (2 * unit * (eta * radius) ** 2) - slack / (eta * radius) ** 2
+        statement += f", despite rounding errors for the first {max(last, 0.0):.3g}"
+    within = weights_norm2 <= value + _ROUNDING * most
+    broken = f"||w||^2 = {weights_norm2:.6g} is above its bound {value:.6g}: not of this rule, or "
+    return _certificate("norm", value, statement, (), "" if within else broken + "rounding errors")
 
 
 def mistake_certificate(
@@ -305,7 +256,7 @@ def mistake_certificate(
     >>> print(mistake_certificate(np.eye(2), [1, -1], [1, -1], eta=1.0, margin=0.0, l1=0.0))
     mistakes: at most 2 updates can ever happen on these 2 rows
     """
-    X = as_rows(X)
+    X, rows, at, values = checked(X)
     labels, w = np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64).ravel()
     if X.shape != (len(labels), len(w)) or not len(labels):
         raise ParameterError(
@@ -317,8 +268,8 @@ def mistake_certificate(
     b = 0.0 if intercept is None else float(intercept)
     size = math.hypot(float(np.linalg.norm(w)), b) or 1.0
     w, b = w / size, b / size
-    norms2, pulls = _rows(X, np.abs(w))
-    radius2 = float(norms2.max()) + (intercept is not None)
+    pulls = summed(rows, np.abs(w)[at], len(labels))
+    radius2 = float(summed(rows, values, len(labels), power=2).max()) + (intercept is not None)
     _number("eta", eta, 0.0, strict=True)
     gap = float((eta * labels * (X @ w + b) - _number("l1", l1, 0.0) * pulls).min())
     bound = (eta**2 * radius2 + 2 * eta * _number("margin", margin, 0.0)) / gap**2 if gap else 0.0
@@ -387,14 +338,33 @@ def _certificate(
     )
 
 
-def _rows(X: Any, size: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each row its squared norm, and the sum of `size` over its nonzeros."""
-    if not is_sparse(X):
-        return np.einsum("ij,ij->i", X, X), (X != 0) @ size
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    weights = (np.square(X.data, dtype=np.float64), size[X.indices] * (X.data != 0))
-    sums = [np.bincount(rows, w, X.shape[0]).astype(np.float64) for w in weights]
-    return sums[0], sums[1]
+def checked(X: Any) -> tuple[Any, NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Return X as CSR or array, and rows, columns and values of its nonzeros, all finite."""
+    if is_sparse(X):
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        keep = X.data != 0
+        rows, at = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[keep], X.indices[keep]
+        values = X.data[keep].astype(np.float64)
+    else:
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2:
+            raise ParameterError(f"X must have rows and columns; its shape is {X.shape}")
+        rows, at = np.nonzero(X)
+        values = X[rows, at]
+    for i in np.flatnonzero(~np.isfinite(values))[:1]:
+        raise DataError(f"row {rows[i]}, column {at[i]}: {values[i]} is not a finite number")
+    return X, rows, at, values
+
+
+def summed(
+    at: NDArray[np.intp], values: NDArray[np.float64], size: int, power: int = 1
+) -> NDArray[np.float64]:
+    """Return the sums of powers of the values at each of `size` places; too large ones are inf."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.bincount(at, values**power, size), dtype=np.float64)
 
 
 def _number(name: str, value: Any, low: float, strict: bool = False) -> float:

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.certificates import Certificate
 from thresher.data import as_batch, is_sparse
+from thresher.evidence import Evidence, Why
 
-__all__ = ["Feature", "Model", "Progress", "load"]
+__all__ = ["Feature", "Model", "Progress", "Why", "load"]
 
 
 class Progress(NamedTuple):
@@ -81,6 +83,10 @@ class Model:
     history : list of Progress
     names : dict or None
         Names of the features in `indices`, where the training data had names.
+    certificates : tuple of thresher.certificates.Certificate
+        What theorems say of this model: a number, or the reason why there is none.
+    evidence : Evidence or None
+        What the stabilized rule knows of each feature; see `why`.
 
     Examples
     --------
@@ -104,6 +110,8 @@ class Model:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Progress] = ()
     names: Mapping[int, str] | None = None
+    certificates: tuple[Certificate, ...] = ()
+    evidence: Evidence | None = None
 
     def __post_init__(self) -> None:
         """Protect the arrays: a model is what was learned."""
@@ -155,6 +163,40 @@ class Model:
             )
             for i in order[:n]
         ]
+
+    def why(self, feature: str | int, label: Any = None) -> Why:
+        """Return a feature's weight and, from the stabilized rule, why it has it.
+
+        Parameters
+        ----------
+        feature : str or int
+            Its name, or its column.
+        label : object, optional
+            The class to speak of, where there are more than two.
+        """
+        index = self._index(feature)
+        labels = [] if self.classes is None or len(self.intercept) == 1 else self.classes.tolist()
+        if labels and label not in labels:
+            raise ValueError(f"label must be one of {labels}; got {label!r}")
+        output = labels.index(label) if labels else 0
+        begin, end = self.indptr[output], self.indptr[output + 1]
+        at = int(begin + np.searchsorted(self.indices[begin:end], np.uint64(index)))
+        found = at < end and int(self.indices[at]) == index
+        known = {} if self.evidence is None else self.evidence.of(output, index)
+        return Why(self.name(index), float(self.weights[at]) if found else 0.0, **known)
+
+    def _index(self, feature: str | int) -> int:
+        if isinstance(feature, str):
+            found = [index for index, name in (self.names or {}).items() if name == feature]
+            if not found:
+                raise ValueError(
+                    f"no feature with nonzero weight is named {feature!r}; the names of others are "
+                    f"not kept, give the number of its column"
+                )
+            return found[0]
+        if not 0 <= feature < self.n_features:
+            raise ValueError(f"feature must be in 0..{self.n_features - 1}; got {feature}")
+        return int(feature)
 
     def __repr__(self) -> str:
         """Say what it is, in a line."""

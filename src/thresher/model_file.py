@@ -1,8 +1,8 @@
 """Models as files: safetensors, with everything that is no number in one JSON text.
 
 The format has a version, a checksum of all contents, and no times of day. Tensors: `indptr`,
-`indices`, `weights`, `intercept`, and `history` (examples, loss, nonzeros, rate, valid_loss; NaN
-for none).
+`indices`, `weights`, `intercept`, `history` (examples, loss, nonzeros, rate, valid_loss; NaN for
+none), and where there is evidence of each feature, its arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from thresher.certificates import Certificate
 from thresher.errors import ModelFileError
+from thresher.evidence import TENSORS as EVIDENCE
+from thresher.evidence import Evidence
 from thresher.model import Model, Progress
 from thresher.parameters import LOSSES
 
@@ -46,6 +49,8 @@ def write(model: Model, path: str | PathLike[str]) -> None:
         "history": np.array([_row(record) for record in model.history]).reshape(-1, 5),
     }
     tensors = {name: np.ascontiguousarray(tensors[name], kind) for name, kind in _TENSORS.items()}
+    if model.evidence is not None:
+        tensors |= model.evidence.tensors()
     about = {
         "format": FORMAT,
         "n_features": model.n_features,
@@ -55,6 +60,8 @@ def write(model: Model, path: str | PathLike[str]) -> None:
         "parameters": _writable(model.parameters),
         "names": None if model.names is None else sorted(model.names.items()),
     }
+    if model.certificates:
+        about["certificates"] = [certificate.to_dict() for certificate in model.certificates]
     about["checksum"] = _checksum(tensors, about)
     content = to_bytes(tensors, {_KEY: json.dumps(about, sort_keys=True)})
     path = os.fspath(path)
@@ -90,9 +97,10 @@ def read(path: str | PathLike[str]) -> Model:
                     f"{path}: of format {about['format']}, but this version of Thresher reads "
                     f"formats up to {FORMAT}"
                 )
-            if set(file.keys()) != set(_TENSORS):
+            names = set(file.keys())
+            if names not in (set(_TENSORS), {*_TENSORS, *EVIDENCE}):
                 raise ModelFileError(f"{path}: damaged: it lacks parts of a model")
-            tensors = {name: file.get_tensor(name) for name in _TENSORS}
+            tensors = {name: file.get_tensor(name) for name in sorted(names)}
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -156,6 +164,8 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
             for e, loss, n, rate, v in tensors["history"].tolist()
         ],
         names=None if about["names"] is None else dict(map(tuple, about["names"])),
+        certificates=tuple(map(Certificate.from_dict, about.get("certificates", ()))),
+        evidence=Evidence.from_tensors(tensors) if set(EVIDENCE) <= set(tensors) else None,
     )
 
 
@@ -169,7 +179,7 @@ def _row(record: Progress) -> tuple[float, ...]:
 
 def _checksum(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    for name in _TENSORS:
+    for name in (*_TENSORS, *sorted(set(tensors) - set(_TENSORS))):
         digest.update(f"{name} {tensors[name].dtype.str} {tensors[name].shape}".encode())
         digest.update(tensors[name].tobytes())
     return digest.hexdigest()

@@ -167,6 +167,12 @@ ROW_BY_ROW = ("shuffle", "store", "dtype", "patience", "warm_start")
 AUTO_ETA = {"logistic": 3.0, "squared_hinge": 0.375, "square": 0.375, "clipped_square": 0.375}
 AUTO_ETA_ELSE = 0.75
 
+# strength="auto" on rows of norm 1: the curvature of the loss, so that the first step does not
+# overshoot its row. Losses whose slope is bounded cannot explode and want a tenth of it.
+AUTO_STRENGTH = {"logistic": 0.025, "squared_hinge": 2.0, "square": 2.0, "clipped_square": 2.0}
+AUTO_STRENGTH |= dict.fromkeys(("squared", "huber", "poisson"), 1.0)
+AUTO_STRENGTH_ELSE = 0.1
+
 # gravity="auto": a penalty on the sum of the losses rather than on their mean, as FTRL's l1 is.
 AUTO_GRAVITY = 0.02
 

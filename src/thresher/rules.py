@@ -16,6 +16,8 @@ from thresher.parameters import (
     AUTO_ETA,
     AUTO_ETA_ELSE,
     AUTO_GRAVITY,
+    AUTO_STRENGTH,
+    AUTO_STRENGTH_ELSE,
     CLASSIFIER_LOSSES,
     COMMON,
     L2,
@@ -199,7 +201,8 @@ RULES: dict[str, Rule] = {
             "strength": Parameter(
                 "Pull of the proximal term towards 0: after t steps weights are 1 / (strength "
                 "sqrt(t)) times the truncated sum of gradients. 'auto' is relative to the rows: "
-                "twice the curvature of the loss times the mean of their squared norms.",
+                "the curvature of the loss, for logistic and losses without one a tenth of it, "
+                "times the mean of their squared norms.",
                 "auto",
                 low=1e-30,
                 high=1e30,
@@ -222,7 +225,7 @@ RULES: dict[str, Rule] = {
         own={
             "margin": Parameter(
                 "Rows with y w.x at or below it are learned from.",
-                0.1,
+                1.0,
                 low=0.0,
                 high=1e30,
                 symbol="tau",
@@ -424,6 +427,20 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
             f"{owner}: steps of 1/(alpha t) explode with loss 'poisson', whose slope has no bound; "
             f"FTRL and truncated gradient take it"
         )
+    levels = params.get("levels", ())
+    if not isinstance(levels, tuple | list) or not all(
+        isinstance(level, int | float) and 0 < level <= 1 for level in levels
+    ):
+        raise ParameterError(
+            f"{owner}: levels must be a tuple of shares above 0 and up to 1; got {levels!r}"
+        )
+    if rule == "margin-perceptron" and params["shrink"] == "all":
+        for name in ("max_density", "levels"):
+            if params[name] not in (None, (), []):
+                raise ParameterError(
+                    f"{owner}: {name} does not go with shrink='all': which of the untouched "
+                    f"weights are zero is known only when they are counted"
+                )
     if params.get("center") and params["loss"] == "clipped_square":
         raise ParameterError(
             f"{owner}: center=True does not go with clipped_square, which scales each row by itself"
@@ -452,17 +469,28 @@ def core_parameters(
     values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
     if rule == "forward-backward":
         values["gravity"] = values.pop("l1")
-    if "gravity" in values:
-        values["fading"] = values["gravity"] == "auto" and rows is None
-        if values["gravity"] == "auto":
-            values["gravity"] = AUTO_GRAVITY / (rows or 1)
+    if rule == "margin-perceptron":
+        values["epsilon"] = values.pop("margin")
+    for name in ("gravity", "l1"):
+        if name in values:
+            values["fading"] = values[name] == "auto" and rows is None
+            if values[name] == "auto":
+                values[name] = AUTO_GRAVITY / (rows or 1)
     if isinstance(values.get("p"), str):
         values["p"] = max(2.0, float(values["p"].removesuffix("ln")) * math.log(width))
-    if "eta0" in values:
-        values["relative"] = values["eta0"] == "auto"
-        if values["relative"]:
-            values["eta0"] = AUTO_ETA.get(values["loss"], AUTO_ETA_ELSE)
-            if rule == "mirror-descent" and values["loss"] == "logistic":
-                values["eta0"] *= 4.0  # docs/decisions/0006-solvers.md
+    bold = 4.0 if rule == "mirror-descent" and values["loss"] == "logistic" else 1.0  # record 6
+    for name, auto in (
+        ("eta0", bold * AUTO_ETA.get(values["loss"], AUTO_ETA_ELSE)),
+        ("strength", AUTO_STRENGTH.get(values["loss"], AUTO_STRENGTH_ELSE)),
+    ):
+        if name in values:
+            values["relative"] = values[name] == "auto"
+            if values["relative"]:
+                values[name] = auto
     words = {name: value for name, value in values.items() if isinstance(value, str)}
-    return {name: float(value) for name, value in values.items() if name not in words}, words
+    told = {
+        name: float(value)
+        for name, value in values.items()
+        if name not in words and name not in ("levels", "max_density")  # Python's own
+    }
+    return told, words

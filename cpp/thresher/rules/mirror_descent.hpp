@@ -21,7 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -52,7 +52,7 @@ class MirrorDescent final : public Learner {
     if (!(p_ >= 2 && std::isfinite(p_))) throw std::invalid_argument("p must be at least 2");
   }
 
-  void learn(const Batch& batch, const Visit& visit) override {
+  std::int64_t learn(const Batch& batch, const Visit& visit) override {
     Rows<double> rows(batch, visit, theta_.size());
     while (rows.next()) {
       const double scale = row_scale(loss_, rows);
@@ -87,6 +87,7 @@ class MirrorDescent final : public Learner {
       ++t_;
       tally_.add(outcome, weight);
     }
+    return visit.last - visit.first;
   }
 
   void next_pass() override { rate_.next_pass(); }
@@ -127,6 +128,8 @@ class MirrorDescent final : public Learner {
     return theta_.capacity() * sizeof(double) + live_.capacity() * sizeof(std::uint64_t);
   }
 
+  std::map<std::string, double> facts() const override { return {}; }
+
   // The coordinates are saved in the order of the list, which is that of the sum.
   std::vector<std::byte> state() const override {
     Saver save;
@@ -162,11 +165,13 @@ class MirrorDescent final : public Learner {
   }
 
   void plant(std::span<const std::uint64_t>, std::span<const double>, double) override {
-    throw std::invalid_argument("this rule cannot start from given weights");
+    cannot("start from given weights");
   }
   void center(std::span<const std::uint64_t>, std::span<const double>) override {
-    throw std::invalid_argument("this rule does not centre");
+    cannot("centre");
   }
+  void pause_at(std::int64_t) override { cannot("pause"); }
+  bool paused() const override { return false; }
 
  private:
   static constexpr std::uint64_t signature = 0x534D494441533031u;  // "SMIDAS01"

@@ -13,6 +13,10 @@
 // open and close are made once a row, for what the rule has to do in that row and no more, and are
 // inlined between the memory accesses of the store. Where g = 0 only finish is called: no cell changes.
 //
+// Some rules do more: `facts()` are numbers for certificates, `blame(row)` is told of each row that made
+// an update, `pausing()` asks the learner to return after this row, and `planted` and `centred_at` make
+// cells to begin with.
+//
 // `weight` and `average` read a cell as it stands now, with everything paid, and write nothing: who
 // looks never changes what is seen (DESIGN 2, R-6.15).
 #pragma once
@@ -64,7 +68,7 @@ concept Rule = requires(R rule, const R& fixed, typename R::Row& row, const type
   };
   { rule.prediction(row, number) } -> std::same_as<double>;
   {
-    fixed.with_closer(row, number, [](const auto&) {})
+    rule.with_closer(row, number, [](const auto&) {})
   };
   { rule.see(number, number) };  // the squared norm of the row and its weight, before the step
   { rule.finish(number) };

@@ -5,12 +5,14 @@ from thresher.estimators.coordinate_descent import (
     CoordinateDescentClassifier,
     CoordinateDescentRegressor,
 )
+from thresher.estimators.dual_averaging import DualAveragingClassifier, DualAveragingRegressor
 from thresher.estimators.forward_backward import (
     ForwardBackwardClassifier,
     ForwardBackwardRegressor,
 )
 from thresher.estimators.ftrl import FTRLClassifier, FTRLRegressor
 from thresher.estimators.hard_threshold import HardThresholdRegressor
+from thresher.estimators.margin_perceptron import MarginPerceptronClassifier
 from thresher.estimators.mirror_descent import MirrorDescentClassifier, MirrorDescentRegressor
 from thresher.estimators.truncated_gradient import (
     TruncatedGradientClassifier,
@@ -22,11 +24,14 @@ __all__ = [
     "AveragedSGDRegressor",
     "CoordinateDescentClassifier",
     "CoordinateDescentRegressor",
+    "DualAveragingClassifier",
+    "DualAveragingRegressor",
     "FTRLClassifier",
     "FTRLRegressor",
     "ForwardBackwardClassifier",
     "ForwardBackwardRegressor",
     "HardThresholdRegressor",
+    "MarginPerceptronClassifier",
     "MirrorDescentClassifier",
     "MirrorDescentRegressor",
     "TruncatedGradientClassifier",

@@ -168,25 +168,27 @@ class LinearEstimator(BaseEstimator, ABC):
         """The model as it stands now: sparse weights, and how they came about."""
         check_is_fitted(self, "_made_of")
         if self._model is None:
-            outputs = self._outputs()
-            names = getattr(self, "feature_names_in_", None)
-            indices = np.concatenate([output.keys for output in outputs])
-            self._model = Model(
-                indptr=np.cumsum([0] + [len(output.keys) for output in outputs], dtype=np.int64),
-                indices=indices,
-                weights=np.concatenate([output.weights for output in outputs]),
-                intercept=np.array([output.intercept for output in outputs]),
-                n_features=self._width,
-                classes=getattr(self, "classes_", None),
-                loss=self._learned_loss(),
-                parameters={"rule": self._rule, **self.get_params(deep=False), **self._made_of[0]},
-                history=tuple(self.history_),
-                names=None
-                if names is None
-                else {int(i): str(names[int(i)]) for i in np.unique(indices)},
-                **self._extras(),
-            )
+            self._model = self._model_of(self._outputs(), **self._extras())
         return self._model
+
+    def _model_of(self, outputs: list[Output], **extras: Any) -> Model:
+        names = getattr(self, "feature_names_in_", None)
+        indices = np.concatenate([output.keys for output in outputs])
+        return Model(
+            indptr=np.cumsum([0] + [len(output.keys) for output in outputs], dtype=np.int64),
+            indices=indices,
+            weights=np.concatenate([output.weights for output in outputs]),
+            intercept=np.array([output.intercept for output in outputs]),
+            n_features=self._width,
+            classes=getattr(self, "classes_", None),
+            loss=self._learned_loss(),
+            parameters={"rule": self._rule, **self.get_params(deep=False), **self._made_of[0]},
+            history=tuple(self.history_),
+            names=None
+            if names is None
+            else {int(i): str(names[int(i)]) for i in np.unique(indices)},
+            **extras,
+        )
 
     def _loss(self) -> str:
         """Return the loss as it is set; a rule with a single one has no such parameter."""

@@ -60,7 +60,7 @@ class StreamingEstimator(LinearEstimator):
                     learner.next_pass()
             loss = run.one_pass(order, evaluation)
             passes += 1
-            if run.stopped:
+            if run.stopped or self._converged(learners):
                 break
             if self.tol is not None:
                 stale = 0 if loss < best - self.tol else stale + 1
@@ -100,6 +100,18 @@ class StreamingEstimator(LinearEstimator):
 
     def _prepare(self, learners: Sequence[_core.Learner], X: Any) -> None:
         """Give learners what they need before the first row."""
+
+    def _paused(self, output: int, learner: _core.Learner) -> bool:
+        """Decide, when the rule of an output has paused, whether that output stops learning."""
+        return True
+
+    def _is_full(self, learner: _core.Learner) -> bool:
+        """Tell whether an output has stopped learning for good."""
+        return False
+
+    def _converged(self, learners: Sequence[_core.Learner]) -> bool:
+        """Tell, after a pass, whether more passes would change nothing."""
+        return False
 
     def _new_learners(self, count: int, width: int) -> list[_core.Learner]:
         params, rows = self._made_of

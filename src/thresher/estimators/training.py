@@ -35,6 +35,8 @@ class Run:
         self.estimator, self.learners, self.X = estimator, learners, X
         self.targets, self.weights, self.history = targets, weights, list(history)
         self.batch = as_batch(X)
+        self._count_steps()
+        self.full = {i for i, m in enumerate(learners) if estimator._is_full(m)}
         self.stopped = False
         self.began = time.perf_counter() - (self.history[-1].seconds if self.history else 0.0)
         self.recorded = recorded  # the tally at the last record
@@ -50,14 +52,14 @@ class Run:
         position, rows = 0, self.X.shape[0]
         while position < rows and not self.stopped:
             mark = self._next_mark()
-            end = min(self._chunk_end(position), position + mark - self.learners[0].steps)
+            end = min(self._chunk_end(position), position + mark - self.steps)
             self._learn(order, position, end)
             position = end
-            if self.learners[0].steps == mark and not (record_end and position == rows):
+            if self.steps == mark and not (record_end and position == rows):
                 self._record(None)
         valid = None if evaluation is None else self._loss_on(*evaluation)
-        if record_end and self.learners[0].steps > 0:
-            if self.stopped:
+        if record_end and self.steps > 0:
+            if self.stopped and self.history and self.history[-1].examples == self.steps:
                 self.history[-1] = self.history[-1]._replace(valid_loss=valid)
             else:
                 self._record(valid, end=True)
@@ -69,22 +71,42 @@ class Run:
         A bad row stops all outputs before it, and Ctrl-C waits until all have learned the chunk, so
         that they stay in step. Divergence of one of several outputs leaves them out of step.
         """
-        goal = self.learners[0].steps + last - first
+        reached = [first] * len(self.learners)
         try:
-            for learner, target in zip(self.learners, self.targets, strict=True):
-                self.batch.set_targets(target, self.weights)
-                learner.learn(self.batch, order, first, last)
+            for output in range(len(self.learners)):
+                self._learn_one(output, order, reached, last)
         except _core.DataError:
-            reached = self.learners[0].steps
-            for learner, target in zip(self.learners[1:], self.targets[1:], strict=True):
-                self.batch.set_targets(target, self.weights)
-                learner.learn(self.batch, order, first, last - (goal - reached))
+            bad = max(reached)
+            for output in range(len(self.learners)):
+                self._learn_one(output, order, reached, bad)
+            self._count_steps()
             raise
         except KeyboardInterrupt:
-            for learner, target in zip(self.learners, self.targets, strict=True):
-                self.batch.set_targets(target, self.weights)
-                learner.learn(self.batch, order, last - (goal - learner.steps), last)
+            for output in range(len(self.learners)):
+                self._learn_one(output, order, reached, last)
+            self._count_steps()
             raise
+        self._count_steps()
+        if len(self.full) == len(self.learners):
+            self.stopped = True
+
+    def _count_steps(self) -> None:
+        self.steps = max(learner.steps for learner in self.learners)  # some may be full
+
+    def _learn_one(
+        self, output: int, order: NDArray[np.int64] | None, reached: list[int], last: int
+    ) -> None:
+        """Let one output learn the rows from where it is up to `last`, unless it is full."""
+        learner = self.learners[output]
+        self.batch.set_targets(self.targets[output], self.weights)
+        while reached[output] < last and output not in self.full:
+            before = learner.steps
+            try:
+                learner.learn(self.batch, order, reached[output], last)
+            finally:
+                reached[output] += learner.steps - before
+            if learner.paused and self.estimator._paused(output, learner):
+                self.full.add(output)
 
     def _chunk_end(self, position: int) -> int:
         rows = int(self.X.shape[0])
@@ -97,7 +119,7 @@ class Run:
         Counted from the learner's first row, so that the history of a stream does not depend on
         how it was cut into batches.
         """
-        return max(128, 1 << self.learners[0].steps.bit_length())
+        return max(128, 1 << self.steps.bit_length())
 
     def _tally(self) -> tuple[float, float]:
         return (
@@ -127,9 +149,9 @@ class Run:
 
     def _record(self, valid: float | None, end: bool = False) -> None:
         # Counting looks at every weight: not before the steps so far have cost more than that.
-        counted = end or self.learners[0].steps >= self.X.shape[1] // 16
+        counted = end or self.steps >= self.X.shape[1] // 16
         record = Progress(
-            examples=self.learners[0].steps,
+            examples=self.steps,
             loss=self._mean_since(self.recorded),
             nonzeros=self._nonzeros() if counted else None,
             rate=self.learners[0].rate,

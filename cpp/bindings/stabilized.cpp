@@ -1,0 +1,118 @@
+// The stabilized rule for Python: stages on threads, with a look at Ctrl-C in between.
+#include "../thresher/stabilized_learner.hpp"
+
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <chrono>
+
+#include "../thresher/random.hpp"
+#include "arrays.hpp"
+
+namespace bindings {
+
+using namespace nb::literals;
+using thresher::StabilizedLearner;
+using thresher::Stage;
+
+namespace {
+
+template <class Lock, class F>
+auto locked(const StabilizedLearner& learner, F&& f) {
+  nb::gil_scoped_release release;
+  std::unique_lock<std::mutex> queue(learner.gate);
+  Lock lock(learner.mutex);
+  queue.unlock();
+  return f();
+}
+using Shared = std::shared_lock<std::shared_mutex>;
+using Unique = std::unique_lock<std::shared_mutex>;
+
+void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t passes, double tol,
+           std::size_t jobs, const nb::callable& on_stage) {
+  if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");
+  const BorrowedBatch held = batch;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point looked = Clock::now();
+  const auto go_on = [&](const Stage& stage) {
+    const bool marked = (stage.number & (stage.number - 1)) == 0;  // a power of two
+    const Clock::time_point now = Clock::now();
+    if (!marked && now - looked < std::chrono::milliseconds(100)) return true;
+    looked = now;
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    return !marked || nb::cast<bool>(on_stage(stage));
+  };
+  locked<Unique>(self, [&] { self.learn(held.batch, passes, tol, jobs, go_on); });
+}
+
+}  // namespace
+
+void bind_stabilized(nb::module_& m) {
+  nb::class_<Stage>(m, "Stage", "Where the stabilized rule stands at the end of a stage.")
+      .def_ro("number", &Stage::number)
+      .def_ro("rows", &Stage::rows)
+      .def_ro("gravity", &Stage::gravity)
+      .def_ro("beta", &Stage::beta)
+      .def_ro("d", &Stage::d)
+      .def_ro("stable", &Stage::stable)
+      .def_ro("burst", &Stage::K)
+      .def_ro("loss_sum", &Stage::loss_sum)
+      .def_ro("weight_sum", &Stage::weight_sum);
+
+  nb::class_<StabilizedLearner>(m, "StabilizedLearner", "Several paths, learning in stages.")
+      .def("learn", &learn, "batch"_a, "passes"_a, "tol"_a, "jobs"_a, "on_stage"_a,
+           "Stages until every path has made so many passes. on_stage(stage) is called at stages\n"
+           "1, 2, 4, 8, ... and goes on while it returns True.")
+      .def("weights",
+           [](const StabilizedLearner& self) {
+             auto found = locked<Shared>(self, [&] { return self.weights(); });
+             return std::tuple(owned_array(std::move(found.keys)),
+                               owned_array(std::move(found.values)));
+           })
+      .def("intercept", [](const StabilizedLearner& self) { return self.intercept(); })
+      .def(
+          "findings",
+          [](const StabilizedLearner& self) {
+            auto found = locked<Shared>(self, [&] { return self.findings(); });
+            return std::tuple(
+                owned_array(std::move(found.keys)), owned_array(std::move(found.probability)),
+                owned_array(std::move(found.updates)), owned_array(std::move(found.purged)));
+          },
+          "Features seen; their selection probabilities, numbers of updates, stages of purge.")
+      .def("state",
+           [](const StabilizedLearner& self) {
+             const auto bytes = locked<Shared>(self, [&] { return self.state(); });
+             return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+           })
+      .def(
+          "restore",
+          [](StabilizedLearner& self, const nb::bytes& state) {
+            const std::span bytes(reinterpret_cast<const std::byte*>(state.c_str()), state.size());
+            locked<Unique>(self, [&] { self.restore(bytes); });
+          },
+          "state"_a);
+
+  m.def(
+      "make_stabilized",
+      [](const std::string& variant, const std::string& dtype, std::uint64_t width,
+         std::map<std::string, double> numbers, std::map<std::string, std::string> words) {
+        return thresher::make_stabilized(variant, dtype, width,
+                                         {std::move(numbers), std::move(words)});
+      },
+      "variant"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a);
+
+  m.def(
+      "path_order",
+      [](std::uint64_t seed, std::uint64_t path, std::uint64_t pass, std::int64_t rows) {
+        return owned_array(thresher::permutation(seed, path, pass, rows));
+      },
+      "seed"_a, "path"_a, "number"_a, "rows"_a,
+      "The order in which a path of the stabilized rule takes the rows.");
+}
+
+}  // namespace bindings

@@ -1,0 +1,143 @@
+// Regularised dual averaging (RDA): L. Xiao, "Dual Averaging Methods for Regularized Stochastic Learning
+// and Online Optimization", JMLR 2010, with the l1 penalty (REQUIREMENTS R-8.1).
+//
+//   gbar_t = mean of the gradients g_1 .. g_t
+//   w_{t+1} = argmin <gbar_t, w> + lambda ||w||_1 + (gamma / sqrt(t)) (||w||^2 / 2 + rho ||w||_1)
+//           = -(sqrt(t) / gamma) soft(gbar_t, lambda + gamma rho / sqrt(t))
+//
+//   lambda  l1: the penalty
+//   gamma   strength: how hard the proximal term holds weights at 0
+//   rho     boost: adds to the penalty, fading as 1 / sqrt(t)
+//
+// Only the sum of gradients G = t gbar is kept, so that a step touches the features of its row alone:
+//
+//   w = -soft(G, t lambda + gamma rho sqrt(t)) / (gamma sqrt(t))
+//
+// The intercept is a coordinate with x = 1 and no penalty.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../cell.hpp"
+#include "../error.hpp"
+#include "../pack.hpp"
+#include "../shrink.hpp"
+#include "rule.hpp"
+
+namespace thresher {
+
+template <class Real_>
+class DualAveraging {
+ public:
+  using Real = Real_;
+  using Cell = Single<Real>;  // G
+
+  struct Row {
+    std::vector<Real> G;
+    void resize(std::size_t count) {
+      if (G.size() < count) G.resize(count);
+    }
+  };
+
+  explicit DualAveraging(const Params& params)
+      : lambda_(params.number("l1")),
+        fading_(params.flag("fading")),
+        strength_(params.number("strength")),
+        rho_(params.number("boost")),
+        relative_(params.flag("relative")),
+        fit_intercept_(params.flag("fit_intercept")) {}
+
+  // ---- one row -------------------------------------------------------------------------------
+
+  template <class Use>
+  void with_opener(Row& row, Use&& use) const {
+    use([G_row = row.G.data(), threshold = Pack<Real>::all(threshold_),
+         scale = Pack<Real>::all(scale_)](std::size_t k, const Four<Cell>& cells,
+                                          const Pack<Real>& x) __attribute__((always_inline)) {
+      const Pack<Real> G = whole(cells);
+      G.store(G_row + k);
+      return soft(G, threshold) * scale * x;
+    });
+  }
+
+  double prediction(const Row&, double dot) const { return dot + intercept(); }
+
+  // With strength = "auto" gamma is relative to the rows: strength times the mean of their squared
+  // norms so far, each times its weight. The intercept's x is 1.
+  void see(double squared_norm, double weight) {
+    row_norm_ = weight * squared_norm, row_weight_ = weight;
+  }
+
+  // A float overflows at 3e38. NaN does not fit either.
+  bool fits(double gradient) const { return std::fabs(gradient) < 1e30; }
+
+  template <class Use>
+  void with_closer(const Row& row, double g, Use&& use) const {
+    use([G_row = row.G.data(), g_pack = Pack<Real>::all(static_cast<Real>(g))](
+            std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
+      spread(Pack<Real>::load(G_row + k) + g_pack * x, cells);
+    });
+  }
+
+  void finish(double g) {
+    ++t_;
+    if (fit_intercept_) G_bias_ += g;
+    penalty_ += fading_ ? lambda_ / static_cast<double>(t_) : lambda_;
+    norms_ += row_norm_, weights_ += row_weight_;
+    set_weights();
+  }
+
+  void next_pass() {}
+
+  // ---- what others may read ------------------------------------------------------------------
+
+  double weight(const Cell& cell) const { return soft(cell.value(), threshold_) * scale_; }
+  double average(const Cell& cell) const { return weight(cell); }
+  double intercept() const { return G_bias_ * scale_bias_; }
+  double average_intercept() const { return intercept(); }
+  double rate() const { return -static_cast<double>(scale_); }
+  std::string advice(double safe) const {
+    return "raise strength; for these rows " + shown(1.0 / safe) + " is safe";
+  }
+
+  bool valid(const Cell&) const { return true; }
+  bool dead(const Cell& cell) const { return cell == Cell{}; }  // G remembers
+  bool sweep_due() const { return false; }
+  Cell settled(const Cell& cell) const { return cell; }
+  void begin_again() {}
+
+  template <class Archive>
+  void archive(Archive& io) {
+    io(t_), io(G_bias_), io(penalty_), io(norms_), io(weights_);
+    set_weights();
+  }
+
+ private:
+  // How G becomes w after t steps.
+  void set_weights() {
+    if (t_ == 0) return;
+    const double t = static_cast<double>(t_), root = std::sqrt(t);
+    const double gamma = strength_ * (relative_ && norms_ > 0 ? norms_ / t : 1.0);
+    const double gamma_bias = strength_ * (relative_ && weights_ > 0 ? weights_ / t : 1.0);
+    threshold_ = static_cast<Real>(penalty_ + gamma * rho_ * root);
+    scale_ = static_cast<Real>(-1.0 / (gamma * root));
+    scale_bias_ = -1.0 / (gamma_bias * root);
+  }
+
+  double lambda_;
+  bool fading_;  // the penalty of step t is lambda / t: on the sum of the losses, not on their mean
+  double strength_, rho_;
+  bool relative_, fit_intercept_;
+  std::int64_t t_ = 0;
+  double G_bias_ = 0.0;
+  double penalty_ = 0.0;                // sum of lambda over the steps
+  double norms_ = 0.0, weights_ = 0.0;  // sums behind a relative gamma
+  double row_norm_ = 0.0, row_weight_ = 0.0;
+  Real threshold_ = 0, scale_ = 0;  // w = soft(G, threshold) * scale
+  double scale_bias_ = 0.0;
+};
+
+}  // namespace thresher

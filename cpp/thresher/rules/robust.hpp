@@ -1,0 +1,380 @@
+// The stabilized rule made robust: evidence against noise, over long bursts (docs/decisions/0006).
+//
+// What stays of rules/stabilized.hpp: several paths, counting only steps that had a gradient, a selection
+// probability, purging for good, a rejection share, and the mean of the paths. What changes is how a
+// feature is judged. M paths of SGD walk through random halves of the rows, two paths through the two
+// halves of one split, several passes from w = 0. Of each path,
+//
+//   z_j   sum of its first pass's single updates of w_j over the root of their sum of squares: k updates
+//         that agree give sqrt(k), k updates that do not about 1. What was seen once weighs 1
+//   w_j   the mean of its iterates in the second half of its steps
+//
+// and at the end of the stage, with Z_j and W_j the means over the paths added up over all stages,
+//
+//   Pi_j    the share of the paths whose w_j has the sign of most
+//   score   |W_j Z_j| rms(x_j):  how much a feature moves predictions, times how little of it is noise
+//
+// Features with Pi_j < keep are purged, and of the rest those of lowest score: a share `rejection`, or
+// as many as exceed `target`. When no more than `target` are left, M paths through all rows, each in an
+// order of its own, learn the weights anew on the features that stayed; the model is their mean.
+//
+// Every stage copies the rows without the features purged before it, so that later stages cost less.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "../error.hpp"
+#include "../team.hpp"
+#include "paths.hpp"
+
+namespace thresher {
+
+template <class Real>
+class Robust {
+ public:
+  Robust(std::uint64_t width, const Loss& loss, const Params& params)
+      : loss_(loss),
+        width_(width),
+        paths_(static_cast<std::size_t>(params.number("paths"))),
+        seed_(static_cast<std::uint64_t>(params.number("seed"))),
+        eta_(params.number("eta0")),
+        rejection_(params.number("rejection")),
+        keep_(params.number("keep")),
+        least_rows_(params.number("min_updates")),
+        target_(params.number("target", 0.0)),
+        features_(width) {
+    if (width == 0) throw std::invalid_argument("the stabilized rule needs a width");
+  }
+
+  // Stages until no more than the target are left, then a new start for the weights that stayed. After
+  // rows learned before, features are judged by all evidence so far, and weights go on from where they
+  // were. After each stage go_on(stage) is asked; false ends it.
+  template <class GoOn>
+  void learn(const Batch& batch, std::int64_t passes, double, std::size_t jobs, GoOn&& go_on) {
+    if (batch.rows == 0) return;
+    Team team(std::min(std::max<std::size_t>(jobs, 1), paths_));
+    Rows rows = read(batch);
+    const std::size_t target = target_size();
+    bool going_on = true;
+    do {
+      one_stage(team, rows, target);
+      going_on = go_on(report(rows));
+      rows.drop([this](std::uint64_t j) { return features_[j].purged != kept; });
+    } while (going_on && rows.ids.size() > target);
+    refit(team, rows, passes);
+    go_on(report(rows));
+  }
+
+  std::vector<double> mean() const {
+    std::vector<double> w(width_);
+    for (std::uint64_t j = 0; j < width_; ++j) w[j] = features_[j].weight;
+    return w;
+  }
+  double intercept() const { return bias_; }
+
+  Findings findings() const {
+    Findings found;
+    for (std::uint64_t j = 0; j < width_; ++j)
+      if (features_[j].rows > 0)
+        found.add(j, features_[j].probability, features_[j].updates, features_[j].purged);
+    return found;
+  }
+
+  template <class Archive>
+  void archive(Archive& io) {
+    io(features_), io(bias_), io(stage_), io(rows_), io(seen_), io(norms_), io(taken_);
+    io(loss_sum_), io(weight_sum_);
+    if (features_.size() != width_) throw std::invalid_argument("the learner state is damaged");
+  }
+
+ private:
+  static constexpr std::int64_t kept = -1;
+  // Enough steps for weights to say something on small sets; on large ones a pass or two has more.
+  static constexpr std::int64_t stage_steps = 1000, refit_steps = 5000;
+
+  struct Feature {
+    double Z = 0.0, W = 0.0;     // means over the paths, added up over the stages
+    double squares = 0.0;        // sum of x_j^2 over the rows
+    double probability = 0.0;    // Pi_j of the last stage it took part in
+    double weight = 0.0;         // of the model
+    std::int64_t rows = 0;       // that have it
+    std::int64_t updates = 0;    // over all paths and stages
+    std::int64_t purged = kept;  // the stage at whose end it was purged
+  };
+
+  // The rows, with the features that are still in the game alone, numbered 0, 1, 2, ...
+  struct Rows {
+    std::vector<std::uint64_t> ids;  // their numbers in the data, increasing
+    std::vector<std::size_t> starts{0};
+    std::vector<std::uint32_t> keys;
+    std::vector<Real> x;
+    std::vector<double> labels, weights,
+        norms;  // norms: ||x||^2 with all features, times the weight
+
+    std::size_t count() const { return labels.size(); }
+
+    template <class Gone>
+    void drop(Gone&& gone) {
+      std::vector<std::uint32_t> now(ids.size());
+      std::size_t left = 0, end = 0;
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (gone(ids[i])) now[i] = none;
+        else now[i] = static_cast<std::uint32_t>(left), ids[left++] = ids[i];
+      }
+      ids.resize(left);
+      std::size_t begin = 0;
+      for (std::size_t r = 0; r < count(); ++r) {
+        for (std::size_t k = begin; k < starts[r + 1]; ++k)
+          if (now[keys[k]] != none) keys[end] = now[keys[k]], x[end++] = x[k];
+        begin = starts[r + 1], starts[r + 1] = end;
+      }
+      keys.resize(end), x.resize(end);
+    }
+    static constexpr std::uint32_t none = 0xFFFFFFFF;
+  };
+
+  // What a path leaves behind, feature by feature.
+  struct Cell {
+    Real w = 0, late = 0,
+         squares = 0;           // late: sum of updates, each times the share of the averaged
+    std::uint32_t updates = 0;  // iterates that came before it
+  };
+  struct Path {
+    std::vector<Cell> cells;
+    std::vector<Real> z;
+    double bias = 0.0, late_bias = 0.0;
+    Tally tally;
+  };
+
+  // ---- reading the rows ----------------------------------------------------------------------
+
+  Rows read(const Batch& batch) {
+    thresher::Rows<Real> source(batch, Visit{nullptr, 0, batch.rows}, width_);
+    Rows rows;
+    while (source.next()) {
+      source.check_values();
+      const double weight = source.weight(), label = source.label();
+      if (!std::isfinite(label))
+        throw DataError(source.row(), "the label is NaN or inf; labels must be finite");
+      if (!(weight >= 0 && std::isfinite(weight)))
+        throw DataError(source.row(), "the sample weight must be a finite number >= 0");
+      double norm = 0.0;
+      source.with_keys([&](const auto* keys) {
+        for (std::size_t k = 0; k < source.count(); ++k) {
+          const double x = static_cast<double>(source.values()[k]);
+          if (x == 0.0) continue;
+          Feature& feature = features_[static_cast<std::uint64_t>(keys[k])];
+          seen_ += feature.rows++ == 0;
+          feature.squares += x * x, norm += x * x;
+        }
+      });
+      rows.labels.push_back(label), rows.weights.push_back(weight);
+      rows.norms.push_back(weight * norm);
+      norms_ += weight * norm;
+    }
+    rows_ += batch.rows;
+    std::vector<std::uint32_t> place(width_, Rows::none);
+    for (std::uint64_t j = 0; j < width_;
+         ++j)  // others wait until they have been seen often enough
+      if (features_[j].purged == kept && static_cast<double>(features_[j].rows) >= least_rows_ &&
+          features_[j].rows > 0)
+        place[j] = static_cast<std::uint32_t>(rows.ids.size()), rows.ids.push_back(j);
+    thresher::Rows<Real> again(batch, Visit{nullptr, 0, batch.rows}, width_);
+    while (again.next()) {
+      again.with_keys([&](const auto* keys) {
+        for (std::size_t k = 0; k < again.count(); ++k) {
+          const std::uint32_t at = place[static_cast<std::size_t>(keys[k])];
+          if (at == Rows::none || again.values()[k] == 0) continue;
+          rows.keys.push_back(at), rows.x.push_back(again.values()[k]);
+        }
+      });
+      rows.starts.push_back(rows.keys.size());
+    }
+    return rows;
+  }
+
+  // As many as asked for, or a quarter of the root of rows times features: more rows can tell more
+  // features from noise, and of more features more are of use.
+  std::size_t target_size() const {
+    if (target_ > 0) return static_cast<std::size_t>(target_);
+    const double n = static_cast<double>(rows_), p = static_cast<double>(seen_);
+    return static_cast<std::size_t>(std::max(1.0, std::sqrt(n * p) / 4.0));
+  }
+
+  // ---- a path --------------------------------------------------------------------------------
+
+  // SGD over order[0], order[1], ...; z of the first `first` steps; averages from step `start` on.
+  void walk(const Rows& rows, const std::vector<std::int64_t>& order, std::size_t first,
+            std::size_t start, Path& path) const {
+    const double mean_norm = norms_ / static_cast<double>(rows_);
+    const double window = static_cast<double>(order.size() - start);
+    for (std::size_t t = 0; t < order.size(); ++t) {
+      if (t == first) set_z(path);
+      const auto r = static_cast<std::size_t>(order[t]);
+      const std::size_t begin = rows.starts[r], end = rows.starts[r + 1];
+      Real dot = 0;
+      for (std::size_t k = begin; k < end; ++k) dot += path.cells[rows.keys[k]].w * rows.x[k];
+      const double p = static_cast<double>(dot) + path.bias;
+      if (!std::isfinite(p))
+        throw Divergence("the weights diverged at row " + std::to_string(r) + ": lower eta0");
+      const Outcome outcome = loss_(p, rows.labels[r]);
+      path.tally.add(outcome, rows.weights[r]);
+      const double g = rows.weights[r] * outcome.slope;
+      if (g == 0.0) continue;  // no gradient, no evidence
+      const double norm = std::max(mean_norm, rows.norms[r]);
+      const double step = -eta_ * g / (norm > 0 ? norm : 1.0);
+      const double share = t > start ? static_cast<double>(t - start) / window : 0.0;
+      const Real a = static_cast<Real>(step), b = static_cast<Real>(share);
+      for (std::size_t k = begin; k < end; ++k) {
+        Cell& cell = path.cells[rows.keys[k]];
+        const Real u = a * rows.x[k];
+        cell.w += u, cell.late += b * u, cell.squares += u * u;
+        ++cell.updates;
+      }
+      path.bias += step, path.late_bias += share * step;
+    }
+    if (first == order.size()) set_z(path);
+  }
+
+  static void set_z(Path& path) {
+    path.z.resize(path.cells.size());
+    for (std::size_t i = 0; i < path.cells.size(); ++i) {
+      const Cell& cell = path.cells[i];
+      path.z[i] = cell.squares > 0 ? cell.w / std::sqrt(cell.squares) : Real(0);
+    }
+  }
+
+  // Paths in waves of as many as there are workers; `use(path)` is called in the order of the paths, so
+  // that sums do not depend on the number of workers.
+  template <class Walks, class Use>
+  void all_paths(Team& team, const Walks& walks, const Use& use) {
+    std::vector<Path> wave(team.size());
+    for (std::size_t from = 0; from < paths_; from += wave.size()) {
+      const std::size_t count = std::min(wave.size(), paths_ - from);
+      team.each(count, [&](std::size_t i, std::size_t) {
+        wave[i] = Path{};
+        walks(from + i, wave[i]);
+      });
+      for (std::size_t i = 0; i < count; ++i) {
+        loss_sum_ += wave[i].tally.loss(), weight_sum_ += wave[i].tally.weight();
+        use(wave[i]);
+      }
+    }
+  }
+
+  std::vector<std::int64_t> order(std::size_t path, std::int64_t pass, std::int64_t rows) const {
+    return permutation(seed_, path, static_cast<std::uint64_t>((stage_ << 20) + pass), rows);
+  }
+
+  // ---- a stage -------------------------------------------------------------------------------
+
+  void one_stage(Team& team, const Rows& rows, std::size_t target) {
+    ++stage_;
+    const auto n = static_cast<std::int64_t>(rows.count()), half = std::max<std::int64_t>(1, n / 2);
+    const std::int64_t passes = std::max<std::int64_t>(2, (stage_steps + half - 1) / half);
+    const std::size_t m = rows.ids.size();
+    std::vector<double> z(m), w(m);
+    std::vector<std::uint32_t> plus(m), minus(m);
+    const auto walks = [&](std::size_t number, Path& path) {
+      std::vector<std::int64_t> mine = order(paths_ + number / 2, 0, n);
+      if (number % 2 == 0) mine.resize(static_cast<std::size_t>(half));
+      else if (n > 1) mine.erase(mine.begin(), mine.begin() + half);
+      std::vector<std::int64_t> steps;
+      for (std::int64_t pass = 0; pass < passes; ++pass)
+        for (const std::int64_t i : order(number, pass, static_cast<std::int64_t>(mine.size())))
+          steps.push_back(mine[static_cast<std::size_t>(i)]);
+      path.cells.resize(m);
+      walk(rows, steps, mine.size(), steps.size() / 2, path);
+    };
+    all_paths(team, walks, [&](const Path& path) {
+      for (std::size_t i = 0; i < m; ++i) {
+        const Cell& cell = path.cells[i];
+        const double mean = static_cast<double>(cell.w - cell.late);
+        z[i] += static_cast<double>(path.z[i]), w[i] += mean;
+        plus[i] += mean > 0, minus[i] += mean < 0;
+        features_[rows.ids[i]].updates += cell.updates;
+      }
+    });
+    taken_ += passes * half;
+
+    const double M = static_cast<double>(paths_);
+    std::vector<double> score(m);
+    std::vector<std::size_t> ranked;
+    for (std::size_t i = 0; i < m; ++i) {
+      Feature& feature = features_[rows.ids[i]];
+      feature.Z += z[i] / M, feature.W += w[i] / M;
+      feature.probability = static_cast<double>(std::max(plus[i], minus[i])) / M;
+      const double rms = std::sqrt(feature.squares / static_cast<double>(rows_));
+      score[i] = std::fabs(feature.W * feature.Z) * rms;
+      if (feature.probability >= keep_) ranked.push_back(i);
+    }
+    const auto share = static_cast<std::size_t>(static_cast<double>(m) * (1.0 - rejection_));
+    const std::size_t size = std::min(ranked.size(), m > target ? std::max(target, share) : m);
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [&](std::size_t a, std::size_t b) { return score[a] > score[b]; });
+    std::vector<bool> stays(m, false);
+    for (std::size_t i = 0; i < size; ++i) stays[ranked[i]] = true;
+    for (std::size_t i = 0; i < m; ++i)
+      if (!stays[i]) {
+        features_[rows.ids[i]].purged = stage_;
+        features_[rows.ids[i]].weight = 0.0;
+      }
+    stable_ = static_cast<std::int64_t>(size);
+  }
+
+  // The weights of what is left: the mean over the second half of the steps, and over the paths.
+  void refit(Team& team, const Rows& rows, std::int64_t passes) {
+    const auto n = static_cast<std::int64_t>(rows.count());
+    passes = std::max(passes, (refit_steps + n - 1) / n);
+    const std::size_t m = rows.ids.size();
+    std::vector<double> w(m);
+    double bias = 0.0;
+    ++stage_;
+    const auto walks = [&](std::size_t number, Path& path) {
+      std::vector<std::int64_t> steps;
+      for (std::int64_t pass = 0; pass < passes; ++pass)
+        for (const std::int64_t r : order(number, pass, n)) steps.push_back(r);
+      path.cells.resize(m);
+      path.bias = bias_;
+      for (std::size_t i = 0; i < m; ++i)
+        path.cells[i].w = static_cast<Real>(features_[rows.ids[i]].weight);
+      walk(rows, steps, steps.size() + 1, steps.size() / 2, path);
+    };
+    all_paths(team, walks, [&](const Path& path) {
+      for (std::size_t i = 0; i < m; ++i) {
+        w[i] += static_cast<double>(path.cells[i].w - path.cells[i].late);
+        features_[rows.ids[i]].updates += path.cells[i].updates;
+      }
+      bias += path.bias - path.late_bias;
+    });
+    taken_ += passes * n;
+    for (std::size_t i = 0; i < m; ++i)
+      features_[rows.ids[i]].weight = w[i] / static_cast<double>(paths_);
+    bias_ = bias / static_cast<double>(paths_);
+  }
+
+  Stage report(const Rows& rows) const {
+    const double d = seen_ ? static_cast<double>(stable_) / static_cast<double>(seen_) : 0.0;
+    return {
+        stage_,    taken_,     0.0, rejection_, d, stable_, static_cast<std::int64_t>(rows.count()),
+        loss_sum_, weight_sum_};
+  }
+
+  Loss loss_;
+  std::uint64_t width_;
+  std::size_t paths_;
+  std::uint64_t seed_;
+  double eta_, rejection_, keep_, least_rows_, target_;
+  std::vector<Feature> features_;
+  double bias_ = 0.0;
+  std::int64_t stage_ = 0, rows_ = 0, seen_ = 0, stable_ = 0, taken_ = 0;
+  double norms_ = 0.0;
+  double loss_sum_ = 0.0, weight_sum_ = 0.0;
+};
+
+}  // namespace thresher

@@ -1,0 +1,81 @@
+#include "stabilized_learner.hpp"
+
+#include <stdexcept>
+#include <typeinfo>
+
+#include "archive.hpp"
+#include "rules/robust.hpp"
+#include "rules/stabilized.hpp"
+
+namespace thresher {
+namespace {
+
+template <class Rule>
+class VariantLearner final : public StabilizedLearner {
+ public:
+  VariantLearner(std::uint64_t width, const Params& params)
+      : rule_(width, loss_of(params), params) {}
+
+  void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs,
+             const std::function<bool(const Stage&)>& go_on) override {
+    Rule rule = rule_;  // whole or not at all
+    rule.learn(batch, passes, tol, jobs, go_on);
+    rule_ = std::move(rule);
+  }
+
+  SparseWeights weights() const override {
+    SparseWeights found;
+    const std::vector<double> w = rule_.mean();
+    for (std::uint64_t j = 0; j < w.size(); ++j)
+      if (w[j] != 0.0) found.keys.push_back(j), found.values.push_back(w[j]);
+    return found;
+  }
+  double intercept() const override { return rule_.intercept(); }
+  Findings findings() const override { return rule_.findings(); }
+
+  std::vector<std::byte> state() const override {
+    Saver save;
+    save(std::uint64_t{typeid(Rule).hash_code()});
+    const_cast<Rule&>(rule_).archive(save);  // saving reads
+    return save.take();
+  }
+
+  void restore(std::span<const std::byte> state) override {
+    Restorer restore(state);
+    std::uint64_t saved = 0;
+    restore(saved);
+    if (saved != typeid(Rule).hash_code())
+      throw std::invalid_argument("the state is of a learner of another rule or number type");
+    Rule rule = rule_;
+    rule.archive(restore);
+    if (!restore.finished()) throw std::invalid_argument("the learner state has bytes left over");
+    rule_ = std::move(rule);
+  }
+
+ private:
+  static Loss loss_of(const Params& params) {
+    return Loss(params.word("loss"), params.number("epsilon"), params.number("quantile"));
+  }
+
+  Rule rule_;
+};
+
+template <class Real>
+std::unique_ptr<StabilizedLearner> with_dtype(const std::string& variant, std::uint64_t width,
+                                              const Params& params) {
+  if (variant == "paper") return std::make_unique<VariantLearner<Stabilized<Real>>>(width, params);
+  if (variant == "robust") return std::make_unique<VariantLearner<Robust<Real>>>(width, params);
+  throw std::invalid_argument("unknown variant '" + variant + "'");
+}
+
+}  // namespace
+
+std::unique_ptr<StabilizedLearner> make_stabilized(const std::string& variant,
+                                                   const std::string& dtype, std::uint64_t width,
+                                                   const Params& params) {
+  if (dtype == "float32") return with_dtype<float>(variant, width, params);
+  if (dtype == "float64") return with_dtype<double>(variant, width, params);
+  throw std::invalid_argument("unknown dtype '" + dtype + "'");
+}
+
+}  // namespace thresher

@@ -1,0 +1,43 @@
+// The stabilized rule as the rest of the world sees it, whatever variant and number type.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "batch.hpp"
+#include "learner.hpp"
+#include "rules/paths.hpp"
+
+namespace thresher {
+
+class StabilizedLearner {
+ public:
+  virtual ~StabilizedLearner() = default;
+
+  mutable std::mutex gate;  // as of Learner
+  mutable std::shared_mutex mutex;
+
+  // `passes` passes over the rows by every path, in stages; go_on(stage) after each may end it.
+  virtual void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs,
+                     const std::function<bool(const Stage&)>& go_on) = 0;
+
+  virtual SparseWeights weights() const = 0;
+  virtual double intercept() const = 0;
+  virtual Findings findings() const = 0;
+
+  virtual std::vector<std::byte> state() const = 0;
+  virtual void restore(std::span<const std::byte> state) = 0;
+};
+
+// variant: "paper" | "robust"; dtype: "float32" | "float64".
+std::unique_ptr<StabilizedLearner> make_stabilized(const std::string& variant,
+                                                   const std::string& dtype, std::uint64_t width,
+                                                   const Params& params);
+
+}  // namespace thresher

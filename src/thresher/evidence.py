@@ -1,0 +1,117 @@
+"""What the stabilized rule knows of each feature: why it stayed, or when and why it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+KEPT = -1  # in place of the stage of a purge
+
+
+class Why(NamedTuple):
+    """A feature's case; numbers that its rule does not keep are None.
+
+    Attributes
+    ----------
+    feature : str or int
+    weight : float
+    selection_probability : float or None
+        Share of paths (of their bursts, in the published variant) that selected the feature, when
+        it was last judged.
+    updates : int or None
+        Steps that changed its weight, over all paths.
+    purged_at : int or None
+        Stage at whose end it was purged.
+    documents : int or None
+        Training rows that have it.
+    """
+
+    feature: str | int
+    weight: float
+    selection_probability: float | None = None
+    updates: int | None = None
+    purged_at: int | None = None
+    documents: int | None = None
+
+    def __str__(self) -> str:
+        facts = [f"weight {self.weight:.4g}"]
+        if self.documents is not None:
+            facts.append(f"in {self.documents:,} training rows")
+        if self.updates is not None:
+            facts.append(f"{self.updates:,} updates")
+        if self.selection_probability is not None:
+            facts.append(f"selected with probability {self.selection_probability:.2f}")
+        if self.purged_at is not None:
+            facts.append(f"purged at stage {self.purged_at}")
+        return f"{self.feature}: {', '.join(facts)}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Of every output, the features it has seen and what is known of them; sparse.
+
+    Attributes
+    ----------
+    indptr : array of shape (outputs + 1,)
+    features : array of uint64, increasing within an output
+    probability : array of float64
+    updates, purged, documents : arrays of int64
+        `purged` is -1 for a feature that was not purged.
+    """
+
+    indptr: NDArray[np.int64]
+    features: NDArray[np.uint64]
+    probability: NDArray[np.float64]
+    updates: NDArray[np.int64]
+    purged: NDArray[np.int64]
+    documents: NDArray[np.int64]
+
+    def of(self, output: int, feature: int) -> dict[str, Any]:
+        """Return what is known of a feature, as arguments of `Why`."""
+        begin, end = self.indptr[output], self.indptr[output + 1]
+        at = int(begin + np.searchsorted(self.features[begin:end], np.uint64(feature)))
+        if at == end or int(self.features[at]) != feature:
+            return {"documents": 0, "updates": 0}
+        gone = int(self.purged[at])
+        return {
+            "selection_probability": float(self.probability[at]),
+            "updates": int(self.updates[at]),
+            "purged_at": None if gone == KEPT else gone,
+            "documents": int(self.documents[at]),
+        }
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by the names they have in a model file."""
+        return {f"evidence_{name}": getattr(self, name) for name in KINDS}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, NDArray[Any]]) -> Evidence:
+        """Make it of the arrays of a model file; raise ValueError where they do not fit."""
+        arrays = {name: tensors[f"evidence_{name}"] for name in KINDS}
+        indptr, count = arrays["indptr"], len(arrays["features"])
+        sizes = {len(array) for name, array in arrays.items() if name != "indptr"}
+        if (
+            sizes != {count}
+            or any(array.dtype != KINDS[name] for name, array in arrays.items())
+            or len(indptr) < 2
+            or indptr[0] != 0
+            or indptr[-1] != count
+            or (np.diff(indptr) < 0).any()
+        ):
+            raise ValueError("its evidence does not fit together")
+        return cls(**arrays)
+
+
+KINDS = {
+    "indptr": np.int64,
+    "features": np.uint64,
+    "probability": np.float64,
+    "updates": np.int64,
+    "purged": np.int64,
+    "documents": np.int64,
+}
+TENSORS = {f"evidence_{name}": kind for name, kind in KINDS.items()}

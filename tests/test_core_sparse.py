@@ -1,0 +1,119 @@
+"""Dual averaging and the margin perceptron in the core equal their oracles (P-08, P-10, P-20)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from oracles.dual_averaging import dual_averaging
+from oracles.margin_perceptron import margin_perceptron
+from streams import LOSSES, dense_weights, learner, streams
+from test_core_exact import DTYPES, STORES, assert_equal, calm
+
+
+@given(
+    data=st.data(),
+    loss=st.sampled_from(LOSSES),
+    l1=st.sampled_from([0.0, 0.0107, 0.103]),
+    boost=st.sampled_from([0.0, 0.0213]),
+    strength=st.sampled_from([1.07, 5.3]),
+    relative=st.booleans(),
+    fading=st.booleans(),
+    fit_intercept=st.booleans(),
+    store=STORES,
+    dtype=DTYPES,
+)
+def test_dual_averaging(
+    data: st.DataObject, loss: str, l1: float, boost: float, strength: float, relative: bool,
+    fading: bool, fit_intercept: bool, store: str, dtype: str,
+) -> None:  # fmt: skip
+    """R-8.1: O(nonzeros) a step from the sum of gradients alone."""
+    stream = data.draw(streams(loss))
+    params = {
+        "loss": loss, "l1": l1, "boost": boost, "strength": strength, "relative": relative,
+        "fading": fading, "fit_intercept": fit_intercept,
+    }  # fmt: skip
+    oracle = dual_averaging(
+        stream.X, stream.y, stream.passes, sample_weight=stream.weight, dtype=np.dtype(dtype),
+        **params,
+    )  # fmt: skip
+    assume(calm(oracle))
+    model = learner("dual_averaging", stream.width, store=store, dtype=dtype, **params)
+    assert_equal(stream.learn(model), stream, oracle, dtype)
+
+
+@given(
+    data=st.data(),
+    margin=st.sampled_from([0.0, 0.0107, 0.53]),
+    eta=st.sampled_from([1.0, 0.271]),
+    l1=st.sampled_from([0.0, 0.0103, 0.117]),
+    shrink=st.sampled_from(["touched", "all"]),
+    fit_intercept=st.booleans(),
+    store=STORES,
+    dtype=DTYPES,
+)
+def test_margin_perceptron(
+    data: st.DataObject, margin: float, eta: float, l1: float, shrink: str, fit_intercept: bool,
+    store: str, dtype: str,
+) -> None:  # fmt: skip
+    """R-9.1, A-33, and what certificates need: updates, culprits, the norm bound (R-9.7, R-9.8)."""
+    stream = data.draw(streams("logistic"))
+    passes = [np.concatenate(stream.passes)]  # the core does not stop by itself after a pass
+    oracle = margin_perceptron(
+        stream.X, stream.y, passes, margin=margin, eta=eta, l1=l1, shrink=shrink,
+        fit_intercept=fit_intercept, sample_weight=stream.weight, dtype=np.dtype(dtype),
+    )  # fmt: skip
+    # A rounding error at the margin would decide about an update.
+    y = stream.y[passes[0][: oracle.steps]]
+    gaps = np.abs(y * np.array(oracle.predictions) - margin)
+    assume(np.all((gaps > 1e-4) | (np.array(oracle.predictions) == 0)))
+    model = learner(
+        "margin_perceptron", stream.width, store=store, dtype=dtype, loss="margin", epsilon=margin,
+        eta0=eta, l1=l1, shrink=shrink, fit_intercept=fit_intercept,
+        sweep_events=data.draw(st.sampled_from([2, 1 << 20])),
+    )  # fmt: skip
+    model.learn(stream.batch(), passes[0])
+    assert_equal(model, stream, oracle, dtype)
+    facts = model.facts()
+    assert facts["updates"] == oracle.updates
+    assert facts["culprits"] == oracle.updated.sum()
+    w, b = dense_weights(model, stream.width), model.intercept()
+    tolerance = 1e-9 if dtype == "float64" else 1e-4
+    if shrink == "touched":
+        assert facts["nonzeros"] == np.count_nonzero(w)
+        assert facts["norm_bound"] == pytest.approx(oracle.bound, rel=tolerance, abs=tolerance)
+        if oracle.updates:
+            assert facts["least_shrinkage"] == pytest.approx(
+                oracle.least_eps, rel=tolerance, abs=tolerance
+            )
+    assert w @ w + b * b <= facts["norm_bound"] + tolerance  # R-9.8
+    radius = np.max(np.sum(stream.X**2, axis=1)) + fit_intercept
+    assert facts["squared_radius"] <= radius * (1 + 1e-6) + 1e-9
+
+
+@given(data=st.data(), l1=st.sampled_from([0.0, 0.0103]), dtype=DTYPES)
+def test_margin_perceptron_pauses(data: st.DataObject, l1: float, dtype: str) -> None:
+    """R-9.3: after the update that reaches a number of weights, overshooting by less than a row."""
+    stream = data.draw(streams("logistic", weighted=False))
+    order = np.concatenate(stream.passes)
+    limit = data.draw(st.integers(1, stream.width))
+    oracle = margin_perceptron(
+        stream.X, stream.y, [order], l1=l1, max_density=limit / stream.width, margin=0.0107,
+        dtype=np.dtype(dtype),
+    )  # fmt: skip
+    gaps = np.abs(stream.y[order[: oracle.steps]] * np.array(oracle.predictions) - 0.0107)
+    assume(np.all((gaps > 1e-4) | (np.array(oracle.predictions) == 0)))
+    model = learner(
+        "margin_perceptron", stream.width, dtype=dtype, loss="margin", epsilon=0.0107, eta0=1.0,
+        l1=l1, shrink="touched", fit_intercept=False,
+    )  # fmt: skip
+    model.pause_at(limit)
+    made = model.learn(stream.batch(), order)
+    assert made == oracle.steps
+    assert model.paused == (oracle.stop == "density")
+    assert_equal(model, stream, oracle, dtype)
+    if model.paused:
+        last = stream.X[order[made - 1]]
+        assert limit <= model.nonzeros() < limit + np.count_nonzero(last)

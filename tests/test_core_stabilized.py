@@ -1,0 +1,188 @@
+"""The stabilized rule as published: the core equals its oracle (P-14 to P-17)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles.stabilized import StabilizedResult, stabilized
+from streams import Stream, streams
+from thresher import _core
+
+SEED = 12345
+
+DEFAULTS: dict[str, Any] = {
+    "loss": "logistic", "eta0": 0.3, "rejection": 0.7, "annealing": -1.0, "keep": 0.5, "burst": 2,
+    "bursts": 3, "min_updates": 0, "burst_growth": 0.0, "count": "x", "shuffle": "once",
+    "gravity_rule": "update-quantile", "paths": 3, "seed": SEED, "epsilon": 0.1, "quantile": 0.5,
+}  # fmt: skip
+
+
+def learner(width: int, dtype: str = "float64", **params: Any) -> _core.StabilizedLearner:
+    """Make a learner of the published variant; what is not given has a plain default."""
+    assert set(params) <= set(DEFAULTS)
+    values = DEFAULTS | params
+    words = {name: value for name, value in values.items() if isinstance(value, str)}
+    numbers = {name: float(value) for name, value in values.items() if name not in words}
+    return _core.make_stabilized("paper", dtype, width, numbers, words)
+
+
+def learned(stream: Stream, passes: int, jobs: int = 1, **params: Any) -> _core.StabilizedLearner:
+    model = learner(stream.width, **params)
+    model.learn(stream.batch(), passes, 0.0, jobs, lambda stage: True)
+    return model
+
+
+def oracle_of(stream: Stream, passes: int, **params: Any) -> StabilizedResult:
+    values = DEFAULTS | params
+    n = len(stream.y)
+    orders = [_core.path_order(SEED, m, 0, n) for m in range(values["paths"])]
+    return stabilized(
+        stream.X, stream.y, orders, loss=values["loss"], eta=values["eta0"],
+        beta0=values["rejection"], gamma=values["annealing"], pi0=values["keep"],
+        K=values["burst"], n_K=values["bursts"], passes=passes, delta_K=values["min_updates"],
+        alpha=values["burst_growth"] or None, count=values["count"],
+        gravity_rule=values["gravity_rule"], sample_weight=stream.weight,
+        dtype=np.dtype(values.get("dtype", "float64")),
+    )  # fmt: skip
+
+
+def mean_weights(model: _core.StabilizedLearner, width: int) -> np.ndarray:
+    w = np.zeros(width)
+    keys, values = model.weights()
+    w[keys.astype(int)] = values
+    return w
+
+
+@st.composite
+def parameters(draw: st.DrawFn) -> dict[str, Any]:
+    return {
+        "loss": draw(st.sampled_from(["logistic", "hinge", "squared_hinge"])),
+        "eta0": draw(st.sampled_from([0.0503, 0.31])),
+        "rejection": draw(st.sampled_from([0.0, 0.3, 0.7, 0.95])),
+        "annealing": draw(st.sampled_from([-5.0, -1.0, 0.0, 3.0])),
+        "keep": draw(st.sampled_from([0.0, 0.5, 0.6, 0.9])),
+        "burst": draw(st.sampled_from([1, 2, 5])),
+        "bursts": draw(st.sampled_from([1, 3, 5])),
+        "min_updates": draw(st.sampled_from([0, 0, 4])),
+        "burst_growth": draw(st.sampled_from([0.0, 0.0, np.exp(-1), 0.5])),
+        "count": draw(st.sampled_from(["x", "gradient"])),
+        "gravity_rule": draw(st.sampled_from(["update-quantile"] * 3 + ["weight-quantile"])),
+        "paths": draw(st.integers(1, 5)),
+    }
+
+
+@given(data=st.data(), params=parameters(), passes=st.integers(1, 4), jobs=st.integers(1, 3))
+def test_core_equals_oracle(
+    data: st.DataObject, params: dict[str, Any], passes: int, jobs: int
+) -> None:
+    """R-13: weights, stable set, probabilities, updates, stages of purge, on any number of jobs."""
+    stream = data.draw(streams(params["loss"]))
+    expected = oracle_of(stream, passes, **params)
+    model = learned(stream, passes, jobs, **params)
+    w = mean_weights(model, stream.width)
+    np.testing.assert_allclose(w, expected.weights, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(w != 0, expected.weights != 0)
+    keys, probability, updates, purged = model.findings()
+    seen = np.any(stream.X != 0, axis=0)
+    np.testing.assert_array_equal(keys, np.flatnonzero(seen))
+    np.testing.assert_array_equal(probability, expected.probability[seen])
+    np.testing.assert_array_equal(updates, expected.updates[seen])
+    np.testing.assert_array_equal(purged, expected.purged[seen])
+    assert np.all(w[~expected.active] == 0)  # support within Omega; purged stays purged
+
+
+@given(data=st.data(), params=parameters())
+def test_stages_are_those_of_the_oracle(data: st.DataObject, params: dict[str, Any]) -> None:
+    """Gravity, rejection, share of stable features and burst size at every stage told of."""
+    stream = data.draw(streams(params["loss"]))
+    expected = oracle_of(stream, 3, **params).trace
+    told: list[_core.Stage] = []
+    model = learner(stream.width, **params)
+    model.learn(stream.batch(), 3, 0.0, 2, lambda stage: told.append(stage) is None)
+    for stage in told:
+        oracle = expected[stage.number - 1]
+        assert (stage.rows, stage.burst) == (oracle.rows, oracle.K)
+        assert stage.gravity == pytest.approx(oracle.gravity, rel=1e-9, abs=1e-12)
+        assert stage.beta == pytest.approx(oracle.beta, rel=1e-12, abs=1e-15)
+        assert stage.d == pytest.approx(oracle.d)
+
+
+@given(data=st.data(), params=parameters(), dtype=st.sampled_from(["float32", "float64"]))
+def test_neither_jobs_nor_saving_matter(
+    data: st.DataObject, params: dict[str, Any], dtype: str
+) -> None:
+    """R-13.16, P-20: bit for bit the same; partial_fit of batches saved and restored in between."""
+    stream = data.draw(streams(params["loss"]))
+    half = max(1, len(stream.y) // 2)
+    parts = [slice(0, half), slice(half, None)] if len(stream.y) > 1 else [slice(None)]
+    parts = [
+        Stream(stream.X[p], stream.y[p], None if stream.weight is None else stream.weight[p], [])
+        for p in parts
+    ]
+    models = []
+    for jobs, saves in ((1, False), (2, True), (7, True)):
+        model = learner(stream.width, dtype, **params)
+        for part in parts:
+            model.learn(part.batch(), 2, 0.0, jobs, lambda stage: True)
+            if saves:
+                state = model.state()
+                model = learner(stream.width, dtype, **params)
+                model.restore(state)
+        models.append(model)
+    for other in models[1:]:
+        assert other.state() == models[0].state()
+        for one, two in zip(other.weights(), models[0].weights(), strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_float32_is_near() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.3)
+    stream = Stream(X, np.where(X[:, 0] + X[:, 1] > 0, 1.0, -1.0), None, [])
+    params = {"rejection": 0.0, "keep": 0.0}
+    single = learner(30, "float32", **params)
+    single.learn(stream.batch(), 3, 0.0, 1, lambda stage: True)
+    expected = oracle_of(stream, 3, **params).weights
+    np.testing.assert_allclose(mean_weights(single, 30), expected, atol=1e-5)
+
+
+def test_ends_when_the_model_stands_still() -> None:
+    """R-13.14: with tol, not before nothing is purged any more; without, never."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 10))
+    stream = Stream(X, np.where(X[:, 0] > 0, 1.0, -1.0), None, [])
+    rows = []
+    for tol in (0.0, 10.0):
+        told: list[_core.Stage] = []
+        model = learner(10, rejection=0.0, keep=0.0)
+        model.learn(stream.batch(), 50, tol, 1, lambda stage, told=told: told.append(stage) is None)
+        rows.append(told[-1].rows)
+    assert rows[1] < rows[0]
+
+
+def test_bad_rows_leave_the_learner_as_it_was() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(40, 10))
+    stream = Stream(X, np.where(X[:, 0] > 0, 1.0, -1.0), None, [])
+    model = learned(stream, 1)
+    before = model.state()
+    bad = Stream(X.copy(), stream.y, None, [])
+    bad.csr.data[57] = np.nan
+    with pytest.raises(_core.DataError, match="row 5: the value of feature 7 is NaN"):
+        model.learn(bad.batch(), 1, 0.0, 2, lambda stage: True)
+
+    def fail(stage: _core.Stage) -> bool:
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        model.learn(stream.batch(), 4, 0.0, 2, fail)
+    assert model.state() == before
+    with pytest.raises(ValueError, match="cut short"):
+        model.restore(before[:-3])
+    with pytest.raises(ValueError, match="another rule"):
+        learner(10, "float32").restore(before)

@@ -1,0 +1,452 @@
+"""Numerical health against dense linear algebra, brute force and the reference (P-11)."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import thresher
+from oracles import losses
+from test_certificates import load_reference
+from thresher import DataError, DivergenceError, ParameterError, Progress, _core
+from thresher.health import (
+    DivergenceWatch,
+    check,
+    dynamic_range,
+    exponents,
+    potential,
+    safe_step,
+    spectral_radius,
+)
+
+
+def _sparse(rows: int, columns: int, density: float, seed: int = 0) -> sp.csr_matrix:
+    rng = np.random.default_rng(seed)
+    return sp.random(rows, columns, density, "csr", rng=rng, data_rvs=rng.standard_normal)
+
+
+# ---- exponents -----------------------------------------------------------------------------------
+
+
+def test_exponents_of_everything_that_has_weights() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 5))
+    clf = thresher.TruncatedGradientClassifier(random_state=0).fit(X, X[:, 0] > 0)
+    spread = exponents(clf)
+    assert spread == exponents(clf.model_) == exponents(clf.coef_)
+    assert spread == exponents(sp.csr_matrix(clf.coef_))
+    assert sum(spread.counts.values()) == clf.model_.nnz
+
+
+def test_exponents_by_brute_force() -> None:
+    w = np.array([3.0, -8.0, 0.0, 2.0**-19, 2.0**-20, 2.0**-48, 2.0**-49, 5e-324, 0.5])
+    spread = exponents(w)
+    e = [math.floor(math.log2(abs(v))) for v in w if v and abs(v) > 1e-300] + [-1074]
+    assert spread.mean == pytest.approx(np.mean(e))
+    assert spread.std == pytest.approx(np.std(e))
+    assert (spread.largest, spread.smallest) == (3, -1074)
+    assert spread.within == 6 / 8  # to 2^-48
+    assert spread.within_single == 4 / 8  # to 2^-19
+    assert spread.counts == dict(sorted((v, e.count(v)) for v in set(e)))
+    assert list(spread.counts) == sorted(spread.counts)
+    assert "single precision loses 50% beside the largest, double 25%" in str(spread)
+
+
+def test_exponents_equal_the_reference() -> None:
+    w = np.random.default_rng(3).normal(size=500) ** 21
+    theirs, ours = load_reference().exponent_stats(w), exponents(w)
+    assert (ours.within, ours.mean, ours.std, ours.largest) == (
+        theirs["within"], theirs["mean"], theirs["std"], theirs["emax"],
+    )  # fmt: skip
+
+
+def test_exponents_of_nothing_and_of_nonsense() -> None:
+    nothing = exponents(np.zeros(4))
+    assert str(nothing) == "no nonzero weights"
+    assert nothing.within is None
+    assert nothing.largest is None
+    assert nothing.counts == {}
+    assert "loses none" in str(exponents([1.0, 1.5]))
+    with pytest.raises(DataError, match="not finite"):
+        exponents([1.0, math.inf])
+    with pytest.raises(ParameterError, match="fitted estimator"):
+        exponents(thresher.TruncatedGradientClassifier())
+
+
+# ---- spectra -------------------------------------------------------------------------------------
+
+
+def _dense_radius(X: Any, eta: float, support: np.ndarray) -> float:
+    X = X.toarray() if sp.issparse(X) else np.asarray(X)
+    D = np.diag(np.isin(np.arange(X.shape[1]), support).astype(float))
+    M = np.eye(X.shape[1]) - eta * X.T @ X
+    return float(np.abs(np.linalg.eigvals(D @ M)).max())
+
+
+@pytest.mark.parametrize("shape", [(30, 20), (20, 30), (25, 25), (1, 7), (7, 1)])
+@pytest.mark.parametrize("eta", [0.001, 0.05, 0.5])
+def test_radius_equals_dense_eigenvalues(shape: tuple[int, int], eta: float) -> None:
+    """P-11, R-10.4: any shape, any support, sparse or dense, mask or indices."""
+    rng = np.random.default_rng(shape[0])
+    X = rng.normal(size=shape) * (rng.random(shape) < 0.7)
+    for size in {1, shape[1] // 2 + 1, shape[1]}:
+        support = rng.permutation(shape[1])[:size]
+        expected = _dense_radius(X, eta, support)
+        mask = np.isin(np.arange(shape[1]), support)
+        for given, J in ((X, support), (sp.csr_matrix(X), mask), (sp.csc_matrix(X), support)):
+            found = spectral_radius(given, eta, J)
+            assert found.radius == pytest.approx(expected, rel=1e-9, abs=1e-12)
+            assert found.converged
+            assert found.interval == (found.radius, found.radius)
+            assert found.diverges == (eta * found.largest_singular**2 > 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "density"), [(900, 450, 0.05), (600, 500, 0.3), (450, 900, 0.05)]
+)
+def test_lanczos_equals_dense(rows: int, columns: int, density: float) -> None:
+    """Beyond 400 rows and columns, smallest singular values included."""
+    X = _sparse(rows, columns, density)
+    s = np.linalg.svd(X.toarray(), compute_uv=False)
+    smallest = s[-1] if rows >= columns else 0.0
+    for eta in (0.3 / s[0] ** 2, 1.0 / s[0] ** 2, 3.0 / s[0] ** 2):
+        found = spectral_radius(X, eta)
+        expected = max(abs(1 - eta * s[0] ** 2), abs(1 - eta * smallest**2))
+        assert found.converged
+        assert found.radius == pytest.approx(expected, abs=1e-6)
+        assert found.largest_singular == pytest.approx(s[0], rel=1e-8)
+        assert found.smallest_singular**2 == pytest.approx(smallest**2, abs=1e-6 * s[0] ** 2)
+        assert found == spectral_radius(X, eta)  # deterministic
+    support = np.arange(columns - 20)
+    part = np.linalg.svd(X[:, support].toarray(), compute_uv=False)
+    found = spectral_radius(X, 1.0 / part[0] ** 2, support)
+    assert found.largest_singular == pytest.approx(part[0], rel=1e-8)
+
+
+def test_lanczos_that_gives_up_says_so() -> None:
+    X = _sparse(900, 450, 0.05)
+    s = np.linalg.svd(X.toarray(), compute_uv=False)
+    eta = 1.0 / s[0] ** 2
+    expected = _dense_radius(X, eta, np.arange(450))
+    found = spectral_radius(X, eta, max_iter=1, tol=1e-14)
+    assert not found.converged
+    low, high = found.interval
+    assert low <= expected <= high == found.radius
+    assert low < high
+    assert not found.diverges
+    assert found.largest_singular >= s[0] * (1 - 1e-9)
+    assert found.smallest_singular >= s[-1] * (1 - 1e-9)
+    assert "between" in str(found)
+
+
+def test_many_columns_few_rows_use_the_gram_matrix() -> None:
+    X = _sparse(150, 30_000, 0.001)
+    s = np.linalg.svd(X.toarray(), compute_uv=False)
+    found = spectral_radius(X, 0.1)
+    assert found.largest_singular == pytest.approx(s[0], rel=1e-9)
+    assert found.smallest_singular == 0.0
+    tall = spectral_radius(X.T, 0.1)
+    assert tall.smallest_singular == pytest.approx(s[-1], abs=1e-6)
+
+
+def test_radius_edge_cases() -> None:
+    assert spectral_radius(np.eye(3), 0.5, []).radius == 0.0
+    assert spectral_radius(np.eye(3), 0.5, np.zeros(3, dtype=bool)).radius == 0.0
+    assert spectral_radius(np.zeros((3, 2)), 0.5).radius == 1.0
+    assert spectral_radius(np.zeros((0, 2)), 0.5).radius == 1.0
+    exactly = spectral_radius(np.ones((1, 2)), 1.0)  # a null space is no divergence (R-10.5)
+    assert exactly.radius == pytest.approx(1.0)
+    assert not exactly.diverges
+    twice = sp.csr_matrix(([1.0, 2.0], ([0, 0], [0, 0])), shape=(1, 1))
+    assert spectral_radius(twice, 1.0).largest_singular == pytest.approx(3.0)
+    huge = spectral_radius([[1e200]], 1.0)
+    assert huge.diverges
+    assert huge.radius == math.inf
+    for bad in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(ParameterError, match="eta must be"):
+            spectral_radius(np.eye(2), bad)
+    for support in ([5], [True, False, True]):
+        with pytest.raises(ParameterError, match="support must be"):
+            spectral_radius(np.eye(2), 0.1, support)
+    with pytest.raises(DataError, match="row 1, column 0: nan"):
+        spectral_radius([[1.0, 2.0], [math.nan, 0.0]], 0.1)
+
+
+def test_radius_equals_the_reference() -> None:
+    X, J = _sparse(60, 40, 0.2), np.arange(0, 40, 3)
+    theirs = load_reference().spectral_radius(X, J, 0.02)
+    assert spectral_radius(X, 0.02, J).radius == pytest.approx(theirs, rel=1e-9)
+
+
+# ---- safe steps ----------------------------------------------------------------------------------
+
+CURVED = ("logistic", "squared", "huber", "square", "squared_hinge", "clipped_square")
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", CURVED)
+def test_safe_batch_step_never_raises_the_loss(loss: str, weighted: bool, intercept: bool) -> None:
+    """R-10.6: on the sum of the losses; and it is 1 / (curvature * largest eigenvalue)."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
+    X[:, 5] += 1.0
+    y = rng.random(40) if loss == "clipped_square" else rng.choice([-1.0, 1.0], 40)
+    weight = rng.random(40) * 3 if weighted else np.ones(40)
+    step = safe_step(sp.csr_matrix(X), loss, weight if weighted else None, intercept)
+    Z = np.array([x * losses.row_scale(loss, x) for x in X])
+    row = np.linalg.norm(Z, axis=1)
+    assert step.largest_row == pytest.approx(row.max())
+    Z = np.column_stack([Z, np.ones(40)]) if intercept else Z
+    curvature = {"logistic": 0.25, "squared": 1.0, "huber": 1.0}.get(loss, 2.0)
+    top = np.linalg.eigvalsh(Z.T @ (weight[:, None] * Z))[-1]
+    assert step.batch == pytest.approx(1 / (curvature * top))
+    assert step.online == pytest.approx(1 / (curvature * (weight * (Z**2).sum(axis=1)).max()))
+
+    def total(w: np.ndarray) -> float:
+        return float(
+            sum(a * losses.value(loss, p, t) for a, p, t in zip(weight, Z @ w, y, strict=True))
+        )
+
+    w = rng.normal(size=Z.shape[1])
+    for _ in range(50):
+        slopes = [losses.derivative(loss, p, t) for p, t in zip(Z @ w, y, strict=True)]
+        after = w - step.batch * Z.T @ (weight * np.array(slopes))
+        assert total(after) <= total(w) + 1e-9
+        w = after
+
+
+def test_safe_step_of_large_data_is_that_of_the_lanczos_iteration() -> None:
+    X = _sparse(900, 450, 0.05)
+    largest = np.linalg.norm(X.toarray(), 2)
+    assert safe_step(X).batch == pytest.approx(1 / largest**2)
+
+
+@pytest.mark.parametrize(
+    "loss", ["hinge", "absolute", "quantile", "epsilon_insensitive", "poisson"]
+)
+def test_no_safe_step_without_curvature(loss: str) -> None:
+    step = safe_step([[3.0, 4.0], [1.0, 0.0]], loss)
+    assert step.batch is None
+    assert step.online is None
+    assert step.largest_row == 5.0
+    assert "not available, because" in str(step)
+    assert loss in step.reason
+
+
+def test_safe_step_edge_cases() -> None:
+    assert safe_step(np.zeros((2, 2))).batch == math.inf
+    with pytest.raises(ParameterError, match="loss must be one of logistic"):
+        safe_step(np.eye(2), "cubic")
+    for weight in ([1.0], [1.0, -1.0], [1.0, math.nan]):
+        with pytest.raises(ParameterError, match="sample_weight"):
+            safe_step(np.eye(2), sample_weight=weight)
+
+
+def test_potential() -> None:
+    X, rng = _sparse(30, 10, 0.4), np.random.default_rng(0)
+    y, w = rng.normal(size=30), rng.normal(size=10)
+    assert potential(X, y, w) == pytest.approx(0.5 * np.sum((y - X @ w) ** 2))
+    eta = safe_step(X).batch
+    for _ in range(20):
+        after = w + eta * X.T @ (y - X @ w)
+        assert potential(X, y, after) <= potential(X, y, w)
+        w = after
+    with pytest.raises(ParameterError, match="do not fit"):
+        potential(X, y[:-1], w)
+
+
+# ---- data ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, sp.csc_matrix, sp.coo_array])
+def test_dynamic_range_names_the_odd_columns(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 2.0, size=(50, 8)) * (rng.random((50, 8)) < 0.9)
+    X[:, 2], X[:, 3], X[:, 4] = X[:, 2] * -1e9, X[:, 3] * 1e-8, 0.0
+    X[:, 5] = -1.0
+    X[:, 6] = np.where(np.arange(50) % 2, 1.0, -1.0)  # as large everywhere, and not constant
+    found = dynamic_range(make(X), names=[f"f{j}" for j in range(8)])
+    assert [(c.column, c.name) for c in found.columns] == [(2, "f2"), (3, "f3")]
+    assert found.columns[0].ratio > 1e6
+    assert found.columns[1].ratio < 1e-6
+    assert "column 2 'f2' is" in str(found)
+    assert "times smaller than the median column: scale it" in str(found)
+    assert found.constant == (5,)
+    assert found.empty == 1
+    values = np.abs(X[X != 0])
+    assert (found.largest, found.smallest) == (values.max(), values.min())
+    assert found.ratio == values.max() / values.min()
+    columns = np.abs(X).max(axis=0)
+    assert found.median == np.median(columns[columns > 0])
+    assert not dynamic_range(make(X), factor=1e12).columns
+
+
+def test_dynamic_range_edge_cases() -> None:
+    assert str(dynamic_range(np.zeros((2, 3)))) == "no values that are not zero"
+    assert dynamic_range(np.zeros((2, 3))).empty == 3
+    assert dynamic_range([[1.0, 1e-40]]).subnormal == 0.5
+    wild = dynamic_range([[1e308, 1e-300, 1e-320]])
+    assert [c.column for c in wild.columns] == [0, 2]
+    assert "column 0 is inf times larger" in str(wild)
+    assert len(check([[1e308, 1e-300, 1e-320]]).warnings) == 3
+    assert "50.00% of the values are too small" in str(dynamic_range([[1.0, 1e-40]]))
+    frame = pd.DataFrame({"age": [40.0, 50.0], "height": [1.8, 1.7], "salary": [9e9, 8e9]})
+    assert [c.name for c in dynamic_range(frame).columns] == ["salary"]
+    wide = dynamic_range(np.r_[np.ones(40), np.full(15, 1e7)][None])
+    assert "5 more columns" in str(wide)
+    with pytest.raises(ParameterError, match="names must be 2"):
+        dynamic_range([[1.0, 2.0]], names=["a"])
+    with pytest.raises(ParameterError, match="factor must be > 1"):
+        dynamic_range([[1.0, 2.0]], factor=1.0)
+    with pytest.raises(DataError, match="row 1, column 2: inf"):
+        dynamic_range(sp.csr_matrix([[1.0, 0, 0], [0, 0, math.inf]]))
+    with pytest.raises(ParameterError, match="rows and columns"):
+        dynamic_range([1.0, 2.0])
+
+
+def test_data_is_left_alone() -> None:
+    X = sp.csr_matrix(([1.0, 2.0, 0.0], [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    before = [part.copy() for part in (X.data, X.indices, X.indptr)]
+    check(X), spectral_radius(X, 0.1), safe_step(X, fit_intercept=True)
+    for now, then in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
+# ---- check ---------------------------------------------------------------------------------------
+
+
+def test_check_of_healthy_data() -> None:
+    X = np.random.default_rng(0).normal(size=(100, 4))
+    y = X[:, 0]
+    reg = thresher.TruncatedGradientRegressor(random_state=0).fit(X, y)
+    report = check(X, y, reg)
+    assert report.warnings == ()
+    assert str(report).endswith("healthy")
+    assert report.exponents == exponents(reg)
+    assert check(X).exponents is None
+
+
+def test_check_warns() -> None:
+    X = np.random.default_rng(0).normal(size=(100, 4))
+    X[:, 3] *= 1e8
+    assert "column 3" in check(X).warnings[0]
+    X[:, 3] = 0.0
+    rate = thresher.TruncatedGradientRegressor(eta0=1.0)
+    assert "eta0 = 1 may diverge" in check(X, estimator=rate).warnings[0]
+    bounded = thresher.TruncatedGradientRegressor(loss="absolute", eta0=1.0)
+    assert check(X, estimator=bounded).warnings == ()
+    averaged = thresher.AveragedSGDRegressor(loss="squared", alpha=1e-4)
+    assert "1/(alpha t)" in check(X, estimator=averaged).warnings[0]
+    assert "nothing to learn" in check(X, np.ones(100)).warnings[0]
+    assert check(X, np.array(["a", "b"] * 50)).warnings == ()
+    with pytest.raises(DataError, match="row 1: the label"):
+        check(X[:2], [1.0, math.nan])
+    with pytest.raises(ParameterError, match="y must have 100"):
+        check(X, [1.0])
+
+
+# ---- divergence ----------------------------------------------------------------------------------
+
+
+def _watched(estimator: Any, X: Any, y: np.ndarray, targets: np.ndarray) -> tuple[int | None, bool]:
+    """Fit; return after how many examples the watch spoke, and whether the fit failed."""
+    zeros, e = np.zeros(len(targets)), estimator
+    values = _core.loss_values(e.loss, e.epsilon, e.quantile, zeros, targets)[0]
+    watch, spoke = DivergenceWatch(float(values.mean())), []
+
+    def see(record: Progress) -> None:
+        if watch.see(record) is not None:
+            spoke.append(record.examples)
+
+    try:
+        estimator.set_params(callback=see).fit(X, y)
+    except DivergenceError:
+        return (spoke[0] if spoke else None), True
+    assert len(spoke) <= 1
+    return (spoke[0] if spoke else None), False
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rule", ["TruncatedGradient", "FTRL", "ForwardBackward", "AveragedSGD"])
+def test_watch_is_silent_on_healthy_streams(rule: str, seed: int) -> None:
+    """Also where noise has no variance, or comes in rare spikes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1000, 20))
+    X[:, 5:] *= rng.random((1000, 15)) < 0.1
+    signal = X[:, 0] - 2 * X[:, 1]
+    spikes = 1000.0 * (rng.random(1000) < 0.003)
+    for noise in (rng.normal(size=1000), rng.standard_cauchy(1000), spikes):
+        y = signal + noise
+        for loss in ("squared", "square", "absolute", "huber", "quantile"):
+            if rule == "AveragedSGD" and loss in ("squared", "square"):
+                continue  # explodes: R-14.10
+            reg = getattr(thresher, f"{rule}Regressor")(loss=loss, passes=3, random_state=seed)
+            assert _watched(reg, X, y, y) == (None, False), loss
+        labels = np.where(y > 0, 1.0, -1.0)
+        for loss in ("logistic", "hinge"):
+            clf = getattr(thresher, f"{rule}Classifier")(loss=loss, passes=3, random_state=seed)
+            assert _watched(clf, X, labels, labels) == (None, False), loss
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("eta0", "latest"), [(0.065, 2048), (0.08, 512), (0.1, 256), (0.15, 256)])
+def test_watch_speaks_before_the_weights_overflow(eta0: float, latest: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20_000, 30))
+    y = X[:, 0] - 2 * X[:, 1] + rng.normal(size=20_000)
+    reg = thresher.TruncatedGradientRegressor(eta0=eta0, passes=2, random_state=seed)
+    spoke, failed = _watched(reg, X, y, y)
+    assert failed
+    assert spoke is not None
+    assert spoke <= latest
+
+
+def _told(watch: DivergenceWatch, records: list[tuple[int, float]]) -> list[int]:
+    """Return the examples of the records at which the watch spoke."""
+    made = [Progress(examples, loss, None, 0.1, 0.0) for examples, loss in records]
+    return [record.examples for record in made if watch.see(record) is not None]
+
+
+def test_watch_rules() -> None:
+    rising = [(128, 20.0), (256, 50.0), (512, 120.0), (1024, 300.0)]
+    assert _told(DivergenceWatch(1.0), rising) == [256]  # once
+    assert _told(DivergenceWatch(1.0, patience=3), rising) == [512]
+    assert _told(DivergenceWatch(1.0, factor=25.0), rising) == [512]
+    assert _told(DivergenceWatch(50.0), rising) == []
+    assert _told(DivergenceWatch(1.0), [(128, 20.0), (256, 15.0), (512, 31.0)]) == []
+    assert _told(DivergenceWatch(1.0), [(128, 20.0), (256, 30.0), (512, 40.0)]) == []
+    assert _told(DivergenceWatch(1.0), [(128, 0.1), (256, math.nan)]) == [256]
+    assert _told(DivergenceWatch(1.0), [(128, 0.1), (130, math.inf)]) == [130]
+    assert _told(DivergenceWatch(1.0), [(128, 2e12)]) == [128]
+    assert _told(DivergenceWatch(1.0), [(128, 2e6), (256, 1e6)]) == []
+    assert _told(DivergenceWatch(), [(128, 1.0), (256, 20.0), (512, 50.0)]) == [512]
+    assert _told(DivergenceWatch(0.0), [(128, 1.0), (256, 20.0), (512, math.nan)]) == [512]
+
+
+def test_watch_joins_short_records() -> None:
+    """Two unlucky rows at the end of a pass are no trend."""
+    assert _told(DivergenceWatch(1.0), [(998, 0.5), (999, 50.0), (1000, 900.0), (1100, 0.5)]) == []
+
+
+def test_watch_takes_the_zero_loss_of_the_rows() -> None:
+    watch = DivergenceWatch(1.0)
+    for examples, loss in ((128, 20.0), (256, 30.0), (512, 40.0)):
+        assert watch.see(Progress(examples, loss, None, 0.1, 0.0), zero_loss=10.0) is None
+    message = watch.see(Progress(1024, math.inf, None, 0.25, 0.0))
+    assert message is not None
+    assert "lower the rate (now 0.25)" in message
+
+
+def test_import_is_light() -> None:
+    code = "import sys, thresher.health; print({'scipy', 'sklearn'} & set(sys.modules))"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "set()"
