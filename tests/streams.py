@@ -47,6 +47,8 @@ DEFAULTS: dict[str, Any] = {
     "center": False,
     "strength": 1.0,
     "boost": 0.0,
+    "p": 2.0,
+    "threshold": "scaled",
 }
 
 

@@ -208,6 +208,8 @@ RULES: list[tuple[str, dict[str, Any]]] = [
     ("dual_averaging", {"l1": 0.02, "strength": 0.5, "relative": True}),
     ("margin_perceptron", {"l1": 0.02, "loss": "margin", "shrink": "touched"}),
     ("margin_perceptron", {"l1": 0.02, "loss": "margin", "shrink": "all"}),
+    ("mirror_descent", {"p": 3.7, "l1": 0.02}),
+    ("mirror_descent", {"p": 3.7, "l1": 0.02, "relative": True, "eta0": 0.5, "schedule": "sqrt"}),
 ]
 
 

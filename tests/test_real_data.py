@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 import thresher
-from thresher import ForwardBackwardClassifier, FTRLClassifier, TruncatedGradientClassifier
+from thresher import (
+    CoordinateDescentClassifier,
+    ForwardBackwardClassifier,
+    FTRLClassifier,
+    HardThresholdRegressor,
+    MirrorDescentClassifier,
+    TruncatedGradientClassifier,
+)
 
 pytestmark = pytest.mark.data
 
@@ -59,3 +66,38 @@ def test_a_sparse_model_of_real_text(data_dir: Path, datasets: ModuleType, tmp_p
     online.model_.save(tmp_path / "news.thresher")
     loaded = thresher.load(tmp_path / "news.thresher")
     np.testing.assert_array_equal(loaded.predict(data.X_test), online.predict(data.X_test))
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "error", "density"),
+    [
+        (CoordinateDescentClassifier, "a9a", 0.155, 1.0),
+        (CoordinateDescentClassifier, "basehock", 0.04, 0.1),
+        (CoordinateDescentClassifier, "pcmac", 0.11, 0.15),
+        (MirrorDescentClassifier, "agaricus", 0.005, 0.8),
+        (MirrorDescentClassifier, "basehock", 0.055, 0.8),
+        (MirrorDescentClassifier, "pcmac", 0.12, 0.9),
+    ],
+)
+def test_defaults_of_the_slower_rules(
+    data_dir: Path, datasets: ModuleType, cls: Any, name: str, error: float, density: float
+) -> None:
+    data = datasets.load(name, data_dir)
+    model = cls(random_state=0).fit(data.X_train, data.y_train)
+    assert 1 - model.score(data.X_test, data.y_test) <= error
+    assert 0 < model.model_.density <= density
+
+
+def test_hard_thresholding_of_text(data_dir: Path, datasets: ModuleType) -> None:
+    """P-11: the published step 1/3 diverges on tf-idf, and says so; the safe one never rises."""
+    data = datasets.load("basehock", data_dir)
+    y = data.y_train.astype(float)
+    wild = HardThresholdRegressor(n_nonzero=2000, step=1 / 3, passes=10, tol=None)
+    with pytest.warns(UserWarning, match=r"step 0.333 is too long.* is safe"):
+        wild.fit(data.X_train, y)
+    assert wild.psi_[-1] > 1e20 * wild.psi_[0]
+    assert np.isfinite(wild.coef_).all()
+    calm = HardThresholdRegressor(n_nonzero=500).fit(data.X_train, y)
+    assert np.all(np.diff(calm.psi_) <= 0)
+    assert calm.model_.nnz == 500
+    assert np.mean(np.sign(calm.predict(data.X_test)) != data.y_test) <= 0.08

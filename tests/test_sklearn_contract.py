@@ -27,6 +27,8 @@ A_SMALL_INTERCEPT = {
 
 def expected_failures(estimator: Any) -> dict[str, str]:
     """Return the checks that the published rules cannot pass, with the reason."""
+    if not hasattr(estimator, "partial_fit"):  # all rows at once: a weight is so many copies
+        return {}
     small = type(estimator).__name__ == "AveragedSGDClassifier"
     return WEIGHTS_ARE_NOT_COPIES | (A_SMALL_INTERCEPT if small else {})
 

@@ -17,6 +17,7 @@ namespace bindings {
 
 namespace nb = nanobind;
 
+void bind_solvers(nb::module_& m);
 void bind_stabilized(nb::module_& m);
 
 using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

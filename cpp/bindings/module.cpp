@@ -301,5 +301,6 @@ NB_MODULE(_core, m) {
       "loss"_a, "epsilon"_a, "quantile"_a, "predictions"_a, "labels"_a,
       "Values and slopes of a loss at raw predictions.");
 
+  bindings::bind_solvers(m);
   bindings::bind_stabilized(m);
 }

@@ -24,6 +24,7 @@
 #include "pack.hpp"
 #include "rows.hpp"
 #include "rules/rule.hpp"
+#include "safe_rate.hpp"
 #include "tally.hpp"
 
 namespace thresher {
@@ -95,7 +96,7 @@ class RuleLearner final : public Learner {
       const std::size_t n = rows.count();
       row_.resize((n + pack_size - 1) / pack_size * pack_size);
       store_.reserve(n, dead);
-      const double scale = row_scale(rows);
+      const double scale = row_scale(loss_, rows);
       const Inner inner = open_row(rows);
       const double p = rule_.prediction(row_, scale * inner.dot);
       if (!std::isfinite(p + inner.squares)) report(batch, rows);
@@ -146,7 +147,7 @@ class RuleLearner final : public Learner {
                           dot += read(cells[i], average) * static_cast<double>(x[k + i]);
                       });
       });
-      const double p = row_scale(rows) * dot + b;
+      const double p = row_scale(loss_, rows) * dot + b;
       if (!std::isfinite(p)) {
         rows.check_values();
         throw DataError(rows.row(), "the prediction overflows");
@@ -315,29 +316,12 @@ class RuleLearner final : public Learner {
     return average ? rule_.average(cell) : rule_.weight(cell);
   }
 
-  // clipped_square looks at x / sqrt(|x|_0).
-  double row_scale(const Rows<Real>& rows) const {
-    if (!loss_.normalises()) return 1.0;
-    const std::size_t nonzeros = rows.nonzeros();
-    return nonzeros ? 1.0 / std::sqrt(static_cast<double>(nonzeros)) : 1.0;
-  }
-
   // A prediction or a weight is not finite: the row's fault, or the rate's.
   [[noreturn]] void report(const Batch& batch, const Rows<Real>& culprit) const {
     culprit.check_values();
-    double largest =
-        0.0;  // weight * (||x||^2 + 1): steps of 1 / (curvature * this) do not overshoot
-    Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, 0);  // whatever the keys of other rows
-    while (rows.next()) {
-      double squares = 0.0;
-      for (std::size_t k = 0; k < rows.count(); ++k)
-        squares += static_cast<double>(rows.values()[k]) * static_cast<double>(rows.values()[k]);
-      const double scale = row_scale(rows);
-      largest = std::max(largest, rows.weight() * (scale * scale * squares + 1.0));
-    }
-    const double safe = 1.0 / (std::max(loss_.curvature(), 0.25) * largest);
     throw Divergence("the weights diverged at step " + std::to_string(tally_.rows() + 1) +
-                     ", row " + std::to_string(culprit.row()) + ": " + rule_.advice(safe));
+                     ", row " + std::to_string(culprit.row()) + ": " +
+                     rule_.advice(safe_rate<Real>(batch, loss_)));
   }
 
   Loss loss_;

@@ -98,6 +98,9 @@ class Loss {
     }
   }
 
+  // curvature() bounds the second derivative everywhere, as solvers that never overshoot need it.
+  bool has_bounded_curvature() const { return curvature() > 0 && kind_ != Kind::poisson; }
+
  private:
   enum class Kind {
     logistic,

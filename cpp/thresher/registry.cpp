@@ -7,6 +7,7 @@
 #include "rules/dual_averaging.hpp"
 #include "rules/ftrl.hpp"
 #include "rules/margin_perceptron.hpp"
+#include "rules/mirror_descent.hpp"
 #include "rules/truncated_gradient.hpp"
 #include "stores/dense.hpp"
 #include "stores/hashed.hpp"
@@ -47,6 +48,10 @@ std::unique_ptr<Learner> with_dtype(const std::string& rule, const std::string& 
 std::unique_ptr<Learner> make_learner(const std::string& rule, const std::string& store,
                                       const std::string& dtype, std::uint64_t width,
                                       const Params& params) {
+  if (rule == "mirror_descent") {  // a learner of its own, dense and in double precision
+    const Loss loss(params.word("loss"), params.number("epsilon"), params.number("quantile"));
+    return std::make_unique<MirrorDescent>(width, loss, params);
+  }
   if (dtype == "float32") return with_dtype<float>(rule, store, width, params);
   if (dtype == "float64") return with_dtype<double>(rule, store, width, params);
   throw std::invalid_argument("unknown dtype '" + dtype + "'");

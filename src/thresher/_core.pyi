@@ -179,6 +179,57 @@ def loss_values(
 ]:
     """Values and slopes of a loss at raw predictions."""
 
+class CoordinateDescent:
+    """Coordinate descent on one output, step by step."""
+
+    def __init__(
+        self,
+        columns: Batch,
+        labels: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        weights: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None,
+        loss: str,
+        epsilon: float,
+        l1: float,
+        step: str,
+    ) -> None:
+        """
+        Columns of X as a batch: the CSC arrays, with the number of rows as its columns.
+        """
+
+    def steps(
+        self,
+        draws: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> float:
+        """
+        One step for each draw, -1 for the intercept; the largest violation met on the way.
+        """
+
+    def refresh(self) -> None:
+        """Compute the predictions anew from the weights."""
+
+    def objective(self) -> float: ...
+    def largest_gradient(self) -> float:
+        """Largest slope of the mean loss along a feature."""
+
+    def violation(self, with_intercept: bool) -> float:
+        """How far the conditions of the optimum are from holding."""
+
+    def steepest(self) -> tuple[int, float]:
+        """The feature of largest mean square, and that."""
+
+    def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def predictions(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """z = X w + b, as the steps have kept it."""
+
+    def intercept(self) -> float: ...
+
 class Stage:
     """Where the stabilized rule stands at the end of a stage."""
 

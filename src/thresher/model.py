@@ -30,12 +30,13 @@ class Progress(NamedTuple):
     examples : int
         Rows learned from so far, over all passes.
     loss : float
-        Mean progressive loss since the record before: each row's loss before it was learned.
+        Mean progressive loss since the record before: each row's loss before it was learned. Rules
+        that see all rows at once give the objective after the pass.
     nonzeros : int or None
         Weights that are not zero, of all classes together; None early in a stream of many
         features, where counting would cost more than learning.
     rate : float
-        Learning rate of the last step.
+        Learning rate of the last step; 0 where each coordinate has its own.
     seconds : float
         Time spent in training so far.
     valid_loss : float or None

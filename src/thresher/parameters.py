@@ -158,6 +158,9 @@ COMMON: dict[str, Parameter] = {
     ),
 }
 
+# Without meaning for rules that see all rows at once.
+ROW_BY_ROW = ("shuffle", "store", "dtype", "patience", "warm_start")
+
 # eta0="auto" on rows of norm 1: 0.75 over the loss's curvature, so that weights and intercept
 # together move a prediction at most 1.5 times as far as its row asks (2 would be the limit). Losses
 # without curvature count as 1.
@@ -172,6 +175,9 @@ AUTO_STRENGTH_ELSE = 0.1
 
 # gravity="auto": a penalty on the sum of the losses rather than on their mean, as FTRL's l1 is.
 AUTO_GRAVITY = 0.02
+
+# l1="auto" of coordinate descent, over the sum of the sample weights.
+AUTO_L1 = 0.1
 
 RATE: dict[str, Parameter] = {
     "eta0": Parameter(

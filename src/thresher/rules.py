@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from thresher.errors import ParameterError
@@ -23,6 +23,7 @@ from thresher.parameters import (
     L2,
     RATE,
     REGRESSOR_LOSSES,
+    ROW_BY_ROW,
     Parameter,
     Task,
     loss_parameter,
@@ -413,10 +414,11 @@ RULES: dict[str, Rule] = {
         own={
             "l1": Parameter(
                 "What each step takes from every coordinate of the dual vector; see threshold.",
-                1e-5,
+                1e-4,
                 low=0.0,
                 high=1e30,
                 symbol="lambda",
+                regressor_default=1e-5,
             ),
             "threshold": Parameter(
                 "'paper': each step takes l1; 'scaled': it takes eta * l1, so that l1 is in units "
@@ -435,6 +437,12 @@ RULES: dict[str, Rule] = {
                 symbol="p",
             ),
             **RATE,
+            "eta0": replace(
+                RATE["eta0"],
+                help="Learning rate of the first step. 'auto' is relative to the rows: for "
+                "logistic 12, else 0.75 over the curvature of the loss, divided by (p - 1) "
+                "||x||_p^2 of the row, or by the mean of these so far where that is larger.",
+            ),
         },
         without=("store", "dtype"),
     ),
@@ -445,8 +453,8 @@ RULES: dict[str, Rule] = {
         losses=("logistic", "squared_hinge", "squared", "square", "huber"),
         own={
             "l1": Parameter(
-                "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.5 "
-                "over the number of rows.",
+                "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.1 "
+                "over the sum of the sample weights: the number of rows, where there are none.",
                 "auto",
                 low=0.0,
                 high=1e30,
@@ -460,8 +468,23 @@ RULES: dict[str, Rule] = {
                 kind="choice",
                 choices=("coordinate", "global"),
             ),
+            "passes": Parameter(
+                "Most scans to make; a scan draws as many coordinates as there are features.",
+                1000,
+                kind="integer",
+                low=1,
+                high=2**31,
+            ),
+            "tol": Parameter(
+                "Stop when the conditions of the optimum are off by at most this share of the "
+                "largest slope where all weights are 0; see violation_. None: make all passes.",
+                1e-3,
+                low=0.0,
+                high=1e100,
+                optional=True,
+            ),
         },
-        without=("quantile", "shuffle", "store", "dtype", "patience", "warm_start"),
+        without=("quantile", "passes", "tol", *ROW_BY_ROW),
     ),
     "hard-threshold": Rule(
         core="hard_threshold",
@@ -487,17 +510,21 @@ RULES: dict[str, Rule] = {
                 choices=("safe",),
                 symbol="1/gamma",
             ),
+            "passes": Parameter(
+                "Most iterations to make.", 1000, kind="integer", low=1, high=2**31
+            ),
+            "tol": Parameter(
+                "Stop when an iteration lowers the sum of squares by at most this share of it. "
+                "None: make all passes.",
+                1e-4,
+                low=0.0,
+                high=1e100,
+                optional=True,
+            ),
         },
         without=(
-            "epsilon",
-            "quantile",
-            "shuffle",
-            "store",
-            "dtype",
-            "patience",
-            "class_weight",
-            "warm_start",
-            "random_state",
+            *("epsilon", "quantile", "passes", "tol", "class_weight", "random_state"),
+            *ROW_BY_ROW,
         ),
     ),
 }
@@ -618,11 +645,12 @@ def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def core_parameters(
-    rule: str, params: Mapping[str, Any], rows: int | None
+    rule: str, params: Mapping[str, Any], rows: int | None, width: int = 1
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Split what the core is told into numbers (flags as 0 and 1) and words, by name.
 
-    `rows` is the number of rows, or None where it is not known beforehand.
+    `rows` is the number of rows, or None where it is not known beforehand; `width` the number of
+    features, which decides the norm of mirror descent.
     """
     spec = RULES[rule]
     values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}
@@ -637,8 +665,11 @@ def core_parameters(
             values["fading"] = values[name] == "auto" and rows is None
             if values[name] == "auto":
                 values[name] = AUTO_GRAVITY / (rows or 1)
+    if isinstance(values.get("p"), str):
+        values["p"] = max(2.0, float(values["p"].removesuffix("ln")) * math.log(width))
+    bold = 4.0 if rule == "mirror-descent" and values["loss"] == "logistic" else 1.0  # record 6
     for name, auto in (
-        ("eta0", AUTO_ETA.get(values["loss"], AUTO_ETA_ELSE)),
+        ("eta0", bold * AUTO_ETA.get(values["loss"], AUTO_ETA_ELSE)),
         ("strength", AUTO_STRENGTH.get(values["loss"], AUTO_STRENGTH_ELSE)),
     ):
         if name in values:

@@ -28,6 +28,7 @@
 #include "../ledger.hpp"
 #include "../pack.hpp"
 #include "../rate.hpp"
+#include "../relative.hpp"
 #include "../shrink.hpp"
 #include "rule.hpp"
 
@@ -111,17 +112,11 @@ class TruncatedGradient {
 
   double prediction(const Row&, double dot) const { return dot + bias_; }
 
-  // With eta0 = "auto" rates are relative to the rows: eta_t = eta0 f(t) / max(m_t, s_t), where s_t is
-  // the squared norm of row t times its weight and m_t the mean of s_1 .. s_t. On rows of norm 1 that is
-  // eta0 f(t) itself; elsewhere no step overshoots its row. The intercept's x is 1.
   void see(double squared_norm, double weight) {
     if (!relative_) return;
-    const double t = static_cast<double>(t_ + 1), s = weight * squared_norm;
-    row_norm_ = s, row_weight_ = weight;  // join the sums when the step is finished
-    const double largest = std::max((norms_ + s) / t, s);
-    const double heaviest = std::max((weights_ + weight) / t, weight);
-    eta_ = rate_(t_ + 1) / (largest > 0 ? largest : 1.0);
-    eta_bias_ = rate_(t_ + 1) / (heaviest > 0 ? heaviest : 1.0);
+    const auto divisors = norms_.see(t_ + 1, squared_norm, weight);
+    eta_ = rate_(t_ + 1) / divisors.weights;
+    eta_bias_ = rate_(t_ + 1) / divisors.intercept;
   }
 
   // A float overflows at 3e38. NaN does not fit either.
@@ -161,7 +156,7 @@ class TruncatedGradient {
   void finish(double g) {
     if (fit_intercept_) bias_ -= eta_bias_ * g;
     bias_sum_ += bias_;
-    norms_ += row_norm_, weights_ += row_weight_;
+    norms_.finish();
     last_eta_ = eta_;
     if (--until_event_ == 0) {
       until_event_ = K_;
@@ -237,7 +232,7 @@ class TruncatedGradient {
   void archive(Archive& io) {
     rate_.archive(io), ledger_.archive(io);
     io(t_), io(until_event_), io(eta_), io(eta_bias_), io(last_eta_), io(bias_), io(bias_sum_);
-    io(norms_), io(weights_);
+    norms_.archive(io);
     if (until_event_ < 1 || until_event_ > K_)
       throw std::invalid_argument("the learner state is damaged");
   }
@@ -386,8 +381,7 @@ class TruncatedGradient {
   std::int64_t until_event_;
   std::int64_t t_ = 0;  // steps done
   double bias_ = 0.0, bias_sum_ = 0.0;
-  double norms_ = 0.0, weights_ = 0.0;  // sums behind relative rates
-  double row_norm_ = 0.0, row_weight_ = 0.0;
+  Relative norms_;  // behind relative rates
   double last_eta_ = 0.0;
 };
 

@@ -20,13 +20,18 @@ coef_ : array of shape (outputs, features)
     Weights; CSR after `sparsify()` or with store="hashed". Built when first asked for.
 intercept_ : array of shape (outputs,)
 history_ : list of thresher.Progress
-    Examples, mean progressive loss, nonzeros, rate and seconds, at every doubling of the number of
-    examples and after every pass.
+{history}
 n_iter_ : int
     Passes made.
 n_features_in_ : int
 feature_names_in_ : array
     Where X has named columns."""
+
+HISTORY = """\
+    Examples, mean progressive loss, nonzeros, rate and seconds, at every doubling of the number of
+    examples and after every pass."""
+HISTORY_OF_SOLVERS = """\
+    Examples (rows times passes), objective, nonzeros, rate and seconds, after every pass."""
 
 
 def documented(cls: E) -> E:
@@ -44,7 +49,8 @@ def documented(cls: E) -> E:
         lines += textwrap.wrap(
             parameter.help + symbol, 92, initial_indent="    ", subsequent_indent="    "
         )
-    attributes = ATTRIBUTES
+    streams = hasattr(cls, "partial_fit")
+    attributes = ATTRIBUTES.replace("{history}", HISTORY if streams else HISTORY_OF_SOLVERS)
     if cls._task == "classifier":
         attributes += "\nclasses_ : array\n    Labels."
     assert cls.__doc__ is not None
@@ -66,7 +72,7 @@ def _type(name: str, parameter: Parameter, losses: tuple[str, ...]) -> str:
     if parameter.kind == "choice":
         return "{" + ", ".join(repr(choice) for choice in parameter.choices) + "}"
     if parameter.kind == "number" and parameter.choices:
-        return "float or 'auto'"
+        return "float or " + " or ".join(repr(choice) for choice in parameter.choices)
     words = {"number": "float", "integer": "int", "flag": "bool", "object": "object"}[
         parameter.kind
     ]

@@ -33,6 +33,7 @@ class LinearEstimator(BaseEstimator, ABC):
 
     _rule: ClassVar[str]
     _task: ClassVar[Task]
+    _layout: ClassVar[str] = "csr"  # of sparse rows to learn from
 
     # what fitting leaves behind
     history_: list[Progress]
@@ -116,7 +117,7 @@ class LinearEstimator(BaseEstimator, ABC):
             X,
             y,
             reset=reset,
-            accept_sparse="csr",
+            accept_sparse=self._layout,
             accept_large_sparse=True,
             dtype=[np.float64, np.float32],
             order="C",
@@ -124,6 +125,17 @@ class LinearEstimator(BaseEstimator, ABC):
             y_numeric=self._task == "regressor",
         )
         return X, y
+
+    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, list[NDArray[np.float64]]] | None:
+        """Return the rows to compute the loss on after each pass, and the labels of each output."""
+        if eval_set is None:
+            return None
+        if isinstance(eval_set, list) and len(eval_set) == 1:
+            eval_set = eval_set[0]
+        if not (isinstance(eval_set, tuple) and len(eval_set) == 2):
+            raise ParameterError(f"{type(self).__name__}: eval_set must be a pair (X, y)")
+        X, y = self._validated(eval_set[0], eval_set[1], reset=False)
+        return X, self._targets(y)
 
     def _generator(self) -> np.random.Generator:
         try:

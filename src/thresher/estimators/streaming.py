@@ -36,7 +36,8 @@ class StreamingEstimator(LinearEstimator):
         params = self._checked_params(going_on=self.warm_start and not self._is_new())
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         targets = self._targets(y)
-        evaluation = self._checked_eval_set(eval_set)
+        held_out = self._checked_eval_set(eval_set)
+        evaluation = None if held_out is None else (as_batch(held_out[0]), held_out[1])
         if self.warm_start and not self._is_new():
             learners, history, passes = self._copied_learners(), self.history_, self.n_iter_
             if len(learners) != len(targets) or self._width != X.shape[1]:
@@ -112,36 +113,19 @@ class StreamingEstimator(LinearEstimator):
         """Tell, after a pass, whether more passes would change nothing."""
         return False
 
-    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, list[NDArray[np.float64]]] | None:
-        if eval_set is None:
-            return None
-        if isinstance(eval_set, list) and len(eval_set) == 1:
-            eval_set = eval_set[0]
-        if not (isinstance(eval_set, tuple) and len(eval_set) == 2):
-            raise ParameterError(f"{type(self).__name__}: eval_set must be a pair (X, y)")
-        X, y = self._validated(eval_set[0], eval_set[1], reset=False)
-        return as_batch(X), self._targets(y)
-
     def _new_learners(self, count: int, width: int) -> list[_core.Learner]:
         params, rows = self._made_of
-        numbers, words = rules.core_parameters(self._rule, params, rows)
+        numbers, words = rules.core_parameters(self._rule, params, rows, width)
         core = rules.RULES[self._rule].core
+        store, dtype = params.get("store", "dense"), params.get("dtype", "float64")
         try:
             return [
-                _core.make_learner(
-                    core,
-                    params.get("store", "dense"),
-                    params.get("dtype", "float64"),
-                    width,
-                    numbers,
-                    words,
-                )
-                for _ in range(count)
+                _core.make_learner(core, store, dtype, width, numbers, words) for _ in range(count)
             ]
         except MemoryError:
             raise MemoryError(
-                f"{type(self).__name__}: no memory for {count} x {width} weights in a dense store; "
-                f"store='hashed' needs memory for the features seen alone"
+                f"{type(self).__name__}: no memory for {count} x {width} weights in a dense store"
+                + "; store='hashed' needs memory for the features seen alone" * ("store" in params)
             ) from None
 
     def _orders(self, rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64] | None]:

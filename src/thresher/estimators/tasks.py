@@ -34,9 +34,11 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         y : array of shape (rows,)
             Labels, of at least two classes.
         sample_weight : array of shape (rows,), optional
-            A row of weight s makes a step s times as long.
+            A row of weight s makes a step s times as long; for rules that see all rows at once it
+            counts s times.
         eval_set : pair (X, y), optional
-            Rows to compute ``valid_loss`` on after each pass, and to stop early by.
+            Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can stop
+            early by it.
 
         Returns
         -------
@@ -209,9 +211,11 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         X : CSR matrix, array or DataFrame of shape (rows, features)
         y : array of shape (rows,)
         sample_weight : array of shape (rows,), optional
-            A row of weight s makes a step s times as long.
+            A row of weight s makes a step s times as long; for rules that see all rows at once it
+            counts s times.
         eval_set : pair (X, y), optional
-            Rows to compute ``valid_loss`` on after each pass, and to stop early by.
+            Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can stop
+            early by it.
 
         Returns
         -------

@@ -1,0 +1,99 @@
+// Solvers: what needs the whole matrix.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../thresher/solvers/coordinate_descent.hpp"
+#include "arrays.hpp"
+
+namespace bindings {
+namespace {
+
+using namespace nb::literals;
+
+// A solver together with the columns it borrows. Threads take turns; who waits does not hold the GIL.
+class BorrowedDescent {
+ public:
+  BorrowedDescent(const BorrowedBatch& columns, const Doubles& labels,
+                  const std::optional<Doubles>& weights, const std::string& loss, double epsilon,
+                  double l1, const std::string& step)
+      : columns_(columns),
+        solver_(columns.batch, {labels.data(), labels.shape(0)},
+                weights ? std::span(weights->data(), weights->shape(0)) : std::span<const double>(),
+                thresher::Loss(loss, epsilon, 0.5), l1, step) {}
+
+  template <class F>
+  auto use(F&& f) {
+    nb::gil_scoped_release release;
+    std::lock_guard lock(mutex_);
+    return f(solver_);
+  }
+
+ private:
+  BorrowedBatch columns_;
+  std::mutex mutex_;
+  thresher::CoordinateDescent solver_;
+};
+
+}  // namespace
+
+void bind_solvers(nb::module_& m) {
+  nb::class_<BorrowedDescent>(m, "CoordinateDescent",
+                              "Coordinate descent on one output, step by step.")
+      .def(nb::init<const BorrowedBatch&, const Doubles&, const std::optional<Doubles>&,
+                    const std::string&, double, double, const std::string&>(),
+           "columns"_a, "labels"_a, "weights"_a.none(), "loss"_a, "epsilon"_a, "l1"_a, "step"_a,
+           "Columns of X as a batch: the CSC arrays, with the number of rows as its columns.")
+      .def(
+          "steps",
+          [](BorrowedDescent& self, Longs draws) {
+            return self.use(
+                [&](auto& solver) { return solver.steps({draws.data(), draws.shape(0)}); });
+          },
+          "draws"_a,
+          "One step for each draw, -1 for the intercept; the largest violation met on the way.")
+      .def(
+          "refresh", [](BorrowedDescent& self) { self.use([](auto& s) { s.refresh(); }); },
+          "Compute the predictions anew from the weights.")
+      .def("objective",
+           [](BorrowedDescent& self) { return self.use([](auto& s) { return s.objective(); }); })
+      .def(
+          "largest_gradient",
+          [](BorrowedDescent& self) {
+            return self.use([](auto& s) { return s.largest_gradient(); });
+          },
+          "Largest slope of the mean loss along a feature.")
+      .def(
+          "violation",
+          [](BorrowedDescent& self, bool with_intercept) {
+            return self.use([&](auto& s) { return s.violation(with_intercept); });
+          },
+          "with_intercept"_a, "How far the conditions of the optimum are from holding.")
+      .def(
+          "steepest",
+          [](BorrowedDescent& self) { return self.use([](auto& s) { return s.steepest(); }); },
+          "The feature of largest mean square, and that.")
+      .def("weights",
+           [](BorrowedDescent& self) {
+             return owned_array(self.use([](auto& s) { return std::vector<double>(s.weights()); }));
+           })
+      .def(
+          "predictions",
+          [](BorrowedDescent& self) {
+            return owned_array(
+                self.use([](auto& s) { return std::vector<double>(s.predictions()); }));
+          },
+          "z = X w + b, as the steps have kept it.")
+      .def("intercept",
+           [](BorrowedDescent& self) { return self.use([](auto& s) { return s.intercept(); }); });
+}
+
+}  // namespace bindings

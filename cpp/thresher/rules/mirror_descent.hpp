@@ -1,0 +1,292 @@
+// Stochastic mirror descent made sparse, SMIDAS: S. Shalev-Shwartz, A. Tewari, "Stochastic Methods for
+// l1 Regularized Loss Minimization", ICML 2009; as in J. Chen et al., "Efficient and Numerically Stable
+// Sparse Learning", ECML 2010, eq 8 to 10 (REQUIREMENTS R-11).
+//
+//   w_j = sgn(theta_j) |theta_j|^(p-1) / ||theta||_p^(p-2)            w = 0 where theta = 0
+//   theta <- S(theta - eta L'(w . x, y) x, a)                          on every coordinate, at every step
+//
+//   theta  dual vector; p = 2 gives w = theta, truncated gradient with K = 1
+//   a      l1 ("paper", eq 9), or eta * l1 ("scaled", the source)       (A-12)
+//   b      the intercept: outside the norm, never thresholded
+//
+// Powers are taken of |theta_j| / m, m = max |theta|, so that none overflows (R-11.3):
+//
+//   w_j = sgn(theta_j) m (|theta_j|/m)^(p-1) / (sum_i (|theta_i|/m)^p)^((p-2)/p)
+//
+// A step costs the nonzeros of theta besides those of x, for every coordinate is thresholded and the norm
+// is of all (R-11.4): this is no RuleLearner. The coordinates that are not zero are kept in a list, and
+// those too small to change the sum are not raised to a power.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../archive.hpp"
+#include "../learner.hpp"
+#include "../power.hpp"
+#include "../rate.hpp"
+#include "../relative.hpp"
+#include "../safe_rate.hpp"
+#include "../shrink.hpp"
+
+namespace thresher {
+
+class MirrorDescent final : public Learner {
+ public:
+  MirrorDescent(std::uint64_t width, const Loss& loss, const Params& params)
+      : loss_(loss),
+        rate_(params.word("schedule"), params.number("eta0"), params.number("power"),
+              params.number("decay")),
+        p_(params.number("p")),
+        l1_(params.number("l1")),
+        scaled_(scaled_of(params.word("threshold"))),
+        relative_(params.flag("relative")),
+        fit_intercept_(params.flag("fit_intercept")),
+        theta_(width, 0.0) {
+    if (width == 0) throw std::invalid_argument("mirror descent needs the number of features");
+    if (!(p_ >= 2 && std::isfinite(p_))) throw std::invalid_argument("p must be at least 2");
+  }
+
+  std::int64_t learn(const Batch& batch, const Visit& visit) override {
+    Rows<double> rows(batch, visit, theta_.size());
+    while (rows.next()) {
+      const double scale = row_scale(loss_, rows);
+      const Inner inner = inner_with(rows);
+      const double q = scale * inner.dot + bias_;
+      if (!std::isfinite(q + inner.squares)) report(batch, rows);
+      const double y = rows.label(), weight = rows.weight();
+      if (!std::isfinite(y))
+        throw DataError(rows.row(), "the label is NaN or inf; labels must be finite");
+      if (!(weight >= 0 && std::isfinite(weight)))
+        throw DataError(rows.row(), "the sample weight must be a finite number >= 0");
+      const Outcome outcome = loss_(q, y);
+      const double g = weight * outcome.slope;
+
+      double eta = rate_(t_ + 1), eta_bias = eta;
+      if (relative_) {
+        const double steep = weight * outcome.steepness;
+        const double norm = scale * scale * relative_norm(rows, inner.squares);
+        const auto divisors = norms_.see(t_ + 1, norm, steep);
+        eta /= divisors.weights, eta_bias /= divisors.intercept;
+      }
+      const double farthest =
+          std::fabs(g) * std::max(eta * scale * std::sqrt(inner.squares), eta_bias);
+      if (!(farthest + m_ < 1e305 && farthest + std::fabs(bias_) < 1e305)) report(batch, rows);
+
+      if (g != 0.0) move(rows, eta * g * scale);
+      threshold(scaled_ ? eta * l1_ : l1_);
+      measure();
+      if (fit_intercept_) bias_ -= eta_bias * g;
+      if (relative_) norms_.finish();
+      last_eta_ = eta;
+      ++t_;
+      tally_.add(outcome, weight);
+    }
+    return visit.last - visit.first;
+  }
+
+  void next_pass() override { rate_.next_pass(); }
+
+  void predict(const Batch& batch, bool, double* out) const override {
+    Rows<double> rows(batch, Visit{nullptr, 0, batch.rows}, theta_.size());
+    while (rows.next()) {
+      const double q = row_scale(loss_, rows) * inner_with(rows).dot + bias_;
+      if (!std::isfinite(q)) {
+        rows.check_values();
+        throw DataError(rows.row(), "the prediction overflows");
+      }
+      out[rows.row()] = q;
+    }
+  }
+
+  SparseWeights weights(bool) const override {
+    std::vector<std::uint64_t> keys(live_);
+    std::sort(keys.begin(), keys.end());
+    SparseWeights result;
+    for (const std::uint64_t key : keys) {
+      const double w = weight(theta_[key]);
+      if (w != 0.0) result.keys.push_back(key), result.values.push_back(w);
+    }
+    return result;
+  }
+
+  // A weight may be too small for a number where its theta is not.
+  std::int64_t nonzeros(bool) const override {
+    return std::count_if(live_.begin(), live_.end(),
+                         [this](std::uint64_t key) { return weight(theta_[key]) != 0.0; });
+  }
+
+  double intercept(bool) const override { return bias_; }
+  const Tally& tally() const override { return tally_; }
+  double rate() const override { return last_eta_; }
+  std::size_t bytes() const override {
+    return theta_.capacity() * sizeof(double) + live_.capacity() * sizeof(std::uint64_t);
+  }
+
+  std::map<std::string, double> facts() const override { return {}; }
+
+  // The coordinates are saved in the order of the list, which is that of the sum.
+  std::vector<std::byte> state() const override {
+    Saver save;
+    save(signature);
+    auto& self = const_cast<MirrorDescent&>(*this);  // saving reads
+    self.clock(save);
+    save(live_);
+    for (const std::uint64_t key : live_) save(theta_[key]);
+    return save.take();
+  }
+
+  void restore(std::span<const std::byte> state) override {
+    Restorer restore(state);
+    std::uint64_t saved = 0;
+    restore(saved);
+    if (saved != signature)
+      throw std::invalid_argument("the state is of a learner of another rule or number type");
+    MirrorDescent other(*this, std::vector<double>(theta_.size(), 0.0));
+    other.clock(restore);
+    restore(other.live_);
+    for (const std::uint64_t key : other.live_) {
+      double theta = 0.0;
+      restore(theta);
+      if (key >= theta_.size() || other.theta_[key] != 0.0 || theta == 0.0 || !std::isfinite(theta))
+        throw std::invalid_argument("the learner state is damaged");
+      other.theta_[key] = theta;
+    }
+    if (!restore.finished()) throw std::invalid_argument("the learner state has bytes left over");
+    rate_ = other.rate_, norms_ = other.norms_, tally_ = other.tally_;  // all or nothing
+    t_ = other.t_, bias_ = other.bias_, last_eta_ = other.last_eta_;
+    theta_ = std::move(other.theta_), live_ = std::move(other.live_);
+    threshold(0.0), measure();
+  }
+
+  void plant(std::span<const std::uint64_t>, std::span<const double>, double) override {
+    cannot("start from given weights");
+  }
+  void center(std::span<const std::uint64_t>, std::span<const double>) override {
+    cannot("centre");
+  }
+  void pause_at(std::int64_t) override { cannot("pause"); }
+  bool paused() const override { return false; }
+
+ private:
+  static constexpr std::uint64_t signature = 0x534D494441533031u;  // "SMIDAS01"
+
+  MirrorDescent(const MirrorDescent& like, std::vector<double> theta)
+      : loss_(like.loss_),
+        rate_(like.rate_),
+        p_(like.p_),
+        l1_(like.l1_),
+        scaled_(like.scaled_),
+        relative_(like.relative_),
+        fit_intercept_(like.fit_intercept_),
+        theta_(std::move(theta)) {}
+
+  static bool scaled_of(const std::string& name) {
+    if (name == "paper") return false;
+    if (name == "scaled") return true;
+    throw std::invalid_argument("unknown threshold '" + name + "'");
+  }
+
+  template <class Archive>
+  void clock(Archive& io) {
+    rate_.archive(io), norms_.archive(io), tally_.archive(io);
+    io(t_), io(bias_), io(last_eta_);
+  }
+
+  struct Inner {
+    double dot;      // w . x
+    double squares;  // ||x||^2
+  };
+
+  Inner inner_with(const Rows<double>& rows) const {
+    Inner inner{0.0, 0.0};
+    rows.with_keys([&](const auto* keys) {
+      for (std::size_t k = 0; k < rows.count(); ++k) {
+        const double x = rows.values()[k], theta = theta_[static_cast<std::size_t>(keys[k])];
+        if (theta != 0.0) inner.dot += weight(theta) * x;
+        inner.squares += x * x;
+      }
+    });
+    return inner;
+  }
+
+  // (p - 1) ||x||_p^2: what bounds, in the geometry of the p-norm, how far a step moves the prediction of
+  // its row. It takes the place of ||x||^2 in relative rates.
+  double relative_norm(const Rows<double>& rows, double squares) {
+    if (p_ == 2.0 || squares == 0.0) return squares;
+    size_.resize(rows.count());
+    double m = 0.0;
+    for (std::size_t k = 0; k < rows.count(); ++k)
+      m = std::max(m, size_[k] = std::fabs(rows.values()[k]));
+    const double sum = sum_of_powers(size_.data(), size_.size(), m, p_, least_share() * m);
+    return (p_ - 1.0) * m * m * std::pow(sum, 2.0 / p_);
+  }
+
+  void move(const Rows<double>& rows, double step) {
+    rows.with_keys([&](const auto* keys) {
+      for (std::size_t k = 0; k < rows.count(); ++k) {
+        const auto key = static_cast<std::size_t>(keys[k]);
+        const double before = theta_[key];
+        theta_[key] = before - step * rows.values()[k];
+        if (before == 0.0 && theta_[key] != 0.0) live_.push_back(key);
+      }
+    });
+  }
+
+  // Every coordinate is shrunk; those that reach zero leave the list, and m is the largest of the rest.
+  void threshold(double a) {
+    std::size_t kept = 0;
+    m_ = 0.0, size_.resize(live_.size());
+    for (const std::uint64_t key : live_) {
+      const double theta = theta_[key] = soft(theta_[key], a);
+      m_ = std::max(m_, std::fabs(theta));
+      live_[kept] = key, size_[kept] = std::fabs(theta);
+      kept += theta != 0.0;
+    }
+    live_.resize(kept), size_.resize(kept);
+  }
+
+  // (|theta|/m)^p below 1e-24: a million million of them do not change a sum of at least 1.
+  double least_share() const { return std::exp(-55.0 / p_); }
+
+  // ||theta||_p, as m and the factor of the weights.
+  void measure() {
+    factor_ = 1.0;
+    if (p_ == 2.0 || live_.empty()) return;
+    // (|theta|/m)^p below 1e-24: a million million of them do not change a sum of at least 1.
+    const double sum = sum_of_powers(size_.data(), size_.size(), m_, p_, m_ * std::exp(-55.0 / p_));
+    factor_ = m_ * std::pow(sum, -(p_ - 2.0) / p_);
+  }
+
+  double weight(double theta) const {
+    if (p_ == 2.0) return theta;
+    return std::copysign(factor_ * std::pow(std::fabs(theta) / m_, p_ - 1.0), theta);
+  }
+
+  [[noreturn]] void report(const Batch& batch, const Rows<double>& culprit) const {
+    culprit.check_values();
+    throw Divergence("the weights diverged at step " + std::to_string(t_ + 1) + ", row " +
+                     std::to_string(culprit.row()) + ": lower eta0; for these rows " +
+                     shown(safe_rate<double>(batch, loss_) / (p_ - 1.0)) + " is safe");
+  }
+
+  Loss loss_;
+  Rate rate_;
+  double p_, l1_;
+  bool scaled_, relative_, fit_intercept_;
+  Relative norms_;
+  Tally tally_;
+  std::int64_t t_ = 0;  // steps done
+  double bias_ = 0.0, last_eta_ = 0.0;
+  std::vector<double> theta_;
+  std::vector<std::uint64_t> live_;  // where theta is not zero, each once
+  std::vector<double> size_;         // staging: |theta| of the list, |x| of a row
+  double m_ = 0.0, factor_ = 1.0;    // max |theta|, and m / ||theta / m||_p^(p-2)
+};
+
+}  // namespace thresher

@@ -1,0 +1,227 @@
+"""Gradient descent with hard thresholding.
+
+Two sparse products and a partition an iteration: SciPy and NumPy do them at the speed of the
+memory, so that there is nothing for the core to add.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.exceptions import ConvergenceWarning
+
+from thresher.errors import DataError, DivergenceError, ParameterError
+from thresher.estimators.documentation import documented
+from thresher.estimators.solvers import MatrixEstimator, Record, output
+from thresher.estimators.tasks import LinearRegressor
+from thresher.model import Progress
+
+Vector = NDArray[np.float64]
+
+_MARGIN = 1.01  # Lanczos finds the largest eigenvalue from below, to 1e-4 of it
+
+
+@documented
+class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
+    """Regression by gradient descent with hard thresholding: exactly as many weights as asked for.
+
+    An iteration makes a gradient step on Psi = ||y - Xw||^2 / 2 and keeps the `n_nonzero` weights
+    of largest magnitude, of equal ones those of lower index. With the safe step Psi never rises;
+    with a longer one it may: then there is a warning that names the safe step, and an error where
+    numbers overflow. The intercept is always kept, and does not count. All rows at once; no
+    partial_fit.
+
+    {parameters}
+
+    {attributes}
+    psi_ : array of shape (n_iter_ + 1,)
+        Psi where all weights are 0, and after each iteration. `history_` has Psi over the sum of
+        the sample weights: the mean loss.
+    step_ : float
+        The step that was used.
+
+    References
+    ----------
+    {paper}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import HardThresholdRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 100))
+    >>> y = 3.0 * X[:, 3] - 2.0 * X[:, 7] + rng.normal(size=500)
+    >>> reg = HardThresholdRegressor(n_nonzero=2).fit(X, y)
+    >>> reg.model_.indices.tolist(), reg.model_.weights.round(1).tolist()
+    ([3, 7], [3.0, -2.0])
+    """
+
+    _rule: ClassVar[str] = "hard-threshold"
+
+    psi_: Vector
+    step_: float
+
+    def __init__(
+        self,
+        *,
+        n_nonzero: int | None = None,
+        step: float | str = "safe",
+        passes: int = 1000,
+        tol: float | None = 1e-4,
+        fit_intercept: bool = True,
+        callback: Callable[[Progress], Any] | None = None,
+    ) -> None:
+        self.n_nonzero = n_nonzero
+        self.step = step
+        self.passes = passes
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.callback = callback
+
+    def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
+        params = self._checked_params()
+        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        kept = self._kept(X.shape[1])
+        evaluation = self._checked_eval_set(eval_set)
+        problem = LeastSquares(X, self._targets(y)[0], weights, bool(self.fit_intercept))
+        largest = problem.largest_eigenvalue() if self.step == "safe" else 0.0
+        step = float(self.step) if self.step != "safe" else 1.0 / largest if largest > 0 else 1.0
+        record = Record(self, X.shape[0], evaluation)
+
+        w, b = np.zeros(X.shape[1]), 0.0
+        residual = problem.residual(w, b)
+        with np.errstate(over="ignore"):
+            psi = [0.5 * float(residual @ residual)]
+        if not np.isfinite(psi[0]):
+            raise ValueError("y is too large: the sum of its squares overflows")
+        for _ in range(self.passes):
+            with np.errstate(over="ignore", invalid="ignore"):
+                slope, slope_b = problem.slopes(residual)
+                w, b = keep_largest(w + step * slope, kept), b + step * slope_b
+                residual = problem.residual(w, b)
+                psi.append(0.5 * float(residual @ residual))
+            if not (np.isfinite(psi[-1]) and np.isfinite(w).all()):
+                raise DivergenceError(f"{type(self).__name__}: {_advice(problem, step, psi)}")
+            record.add(psi[-1] / problem.total, step, [w], [b])
+            if record.stopped or (
+                self.tol is not None and 0 <= psi[-2] - psi[-1] <= self.tol * psi[-2]
+            ):
+                break
+        if _first_rise(psi) is not None:
+            warnings.warn(
+                f"{type(self).__name__}: {_advice(problem, step, psi)}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.psi_, self.step_ = np.array(psi), step
+        return self._keep(params, X.shape, [output(w, float(b))], record)
+
+    def _kept(self, width: int) -> int:
+        if self.n_nonzero is None:
+            return max(1, width // 10)
+        if self.n_nonzero > width:
+            raise ParameterError(
+                f"{type(self).__name__}: n_nonzero must be at most the number of features, "
+                f"{width}; got {self.n_nonzero!r}"
+            )
+        return int(self.n_nonzero)
+
+
+class LeastSquares:
+    """The rows of A = diag(sqrt(s)) [X 1], never formed; s the sample weights."""
+
+    def __init__(self, X: Any, y: Vector, weights: Vector | None, fit_intercept: bool) -> None:
+        _check_values(X)
+        self.X = X.astype(np.float64, copy=False)
+        self.root = np.ones(X.shape[0]) if weights is None else np.sqrt(weights)
+        self.total = float(self.root @ self.root)  # S, the sum of the sample weights
+        if self.total == 0:
+            raise ValueError("the sample weights must have a sum above 0")
+        self.target = self.root * y
+        self.fit_intercept = fit_intercept
+
+    def residual(self, w: Vector, b: float) -> Vector:
+        """Return A (w, b) subtracted from the target."""
+        return np.asarray(self.target - self.root * (self.X @ w + b))
+
+    def slopes(self, residual: Vector) -> tuple[Vector, float]:
+        """Return A' residual: of the weights, and of the intercept."""
+        weighted = self.root * residual
+        return self.X.T @ weighted, float(weighted.sum()) if self.fit_intercept else 0.0
+
+    def largest_eigenvalue(self) -> float:
+        """Return an upper bound of the largest eigenvalue of A'A, 1% above it."""
+        width = self.X.shape[1] + self.fit_intercept
+
+        def product(v: Vector) -> Vector:
+            v = v.ravel()
+            w, b = (v[:-1], v[-1]) if self.fit_intercept else (v, 0.0)
+            slope, slope_b = self.slopes(self.root * (self.X @ w + b))
+            return np.append(slope, slope_b) if self.fit_intercept else slope
+
+        start = np.random.default_rng(0).normal(size=width)
+        with np.errstate(over="ignore", invalid="ignore"):
+            image = product(start)
+        if not (np.abs(image) < 1e300).all():
+            raise ValueError("X is too large: sums of its squares overflow")
+        if width <= 16:
+            gram = np.column_stack([product(column) for column in np.eye(width)])
+            return _MARGIN * float(np.linalg.eigvalsh(gram)[-1])
+        if not image.any():
+            return 0.0
+        gram = LinearOperator((width, width), matvec=product, dtype=np.float64)
+        found = eigsh(gram, k=1, which="LA", v0=start, tol=1e-4, return_eigenvectors=False)
+        return _MARGIN * float(found[0])
+
+
+def keep_largest(v: Vector, s: int) -> Vector:
+    """Return H(v, s): all but the s entries of largest magnitude are 0; ties to the lower index."""
+    if s >= len(v):
+        return v
+    size = np.abs(v)
+    least = np.partition(size, len(v) - s)[len(v) - s]
+    keep = size > least
+    keep[np.flatnonzero(size == least)[: s - np.count_nonzero(keep)]] = True
+    return np.where(keep, v, 0.0)
+
+
+def _first_rise(psi: list[float]) -> int | None:
+    """Return the first iteration that raised Psi by more than a rounding error."""
+    for k in range(1, len(psi)):
+        if not psi[k] <= psi[k - 1] * (1 + 1e-9) + 1e-12 * psi[0]:
+            return k
+    return None
+
+
+def _advice(problem: LeastSquares, step: float, psi: list[float]) -> str:
+    at = _first_rise(psi) or len(psi) - 1
+    largest = problem.largest_eigenvalue()
+    safe = "any step is" if largest == 0 else f"a step of {1 / largest:.3g} is"
+    return (
+        f"the sum of squares rose in iteration {at}, from {psi[at - 1]:.3g} to {psi[at]:.3g}: the "
+        f"step {step:.3g} is too long; for these rows {safe} safe (step='safe')"
+    )
+
+
+def _check_values(X: Any) -> None:
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore"):
+        fine = np.isfinite(values * values)
+    if fine.all():
+        return
+    at = np.flatnonzero(~fine.ravel())[0]
+    if sp.issparse(X):
+        row, column = int(np.searchsorted(X.indptr, at, "right")) - 1, X.indices[at]
+    else:
+        row, column = divmod(int(at), X.shape[1])
+    value = "NaN" if np.isnan(values.ravel()[at]) else f"{values.ravel()[at]:.3g}"
+    raise DataError(
+        f"row {row}: the value of feature {column} is {value}; values must be finite, with finite "
+        f"squares in the dtype"
+    )
