@@ -597,6 +597,11 @@ def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
                 f"{owner}: paths must be even with variant='robust', whose paths go in pairs "
                 f"through the two halves of the rows; got {paths}"
             )
+        if params["rejection"] != "auto" and params["rejection"] < 0.01:
+            raise ParameterError(
+                f"{owner}: rejection must be at least 0.01 with variant='robust', which would purge "
+                f"feature after feature; got {params['rejection']!r}"
+            )
         return
     if params["target_nnz"] is not None:
         raise ParameterError(

@@ -313,7 +313,8 @@ class Robust {
       score[i] = std::fabs(feature.W * feature.Z) * rms;
       if (feature.probability >= keep_) ranked.push_back(i);
     }
-    const auto share = static_cast<std::size_t>(static_cast<double>(m) * (1.0 - rejection_));
+    const auto share = std::min(
+        m - (m > 0), static_cast<std::size_t>(static_cast<double>(m) * (1.0 - rejection_)));
     const std::size_t size = std::min(ranked.size(), m > target ? std::max(target, share) : m);
     std::stable_sort(ranked.begin(), ranked.end(),
                      [&](std::size_t a, std::size_t b) { return score[a] > score[b]; });
