@@ -196,8 +196,9 @@ def test_the_ends_of_the_allowed_ranges(name: str) -> None:
                 estimator.set_params(schedule="power")
             if "eta0" in table(name) and key != "eta0":
                 estimator.set_params(eta0=0.01)
-            if name == "StabilizedClassifier" and key in ("rejection", "burst", "bursts"):
-                estimator.set_params(variant="paper", paths=2)
+            if name == "StabilizedClassifier" and key in ("rejection", "paths", "bursts"):
+                estimator.set_params(variant="paper", keep=0.0)
+                estimator.set_params(**({"paths": 1} if key == "bursts" else {}))
             if name == "AveragedSGDRegressor" and key != "alpha":
                 estimator.set_params(alpha=2.0)
             try:

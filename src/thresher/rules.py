@@ -198,7 +198,7 @@ RULES: dict[str, Rule] = {
             ),
             "target_nnz": Parameter(
                 "robust: keep at most so many weights. None: a quarter of the root of rows times "
-                "features seen.",
+                "features seen, and at least 10.",
                 None,
                 kind="integer",
                 low=1,
@@ -253,7 +253,7 @@ RULES: dict[str, Rule] = {
                 5,
                 kind="integer",
                 low=1,
-                high=2**31,
+                high=10**6,
                 symbol="K",
             ),
             "bursts": Parameter(
@@ -261,7 +261,7 @@ RULES: dict[str, Rule] = {
                 5,
                 kind="integer",
                 low=1,
-                high=2**16,
+                high=2**16 - 1,
                 symbol="n_K",
             ),
             "burst_growth": Parameter(

@@ -47,6 +47,8 @@ class Robust {
         keep_(params.number("keep")),
         least_rows_(params.number("min_updates")),
         target_(params.number("target", 0.0)),
+        stage_steps_(static_cast<std::int64_t>(params.number("stage_steps", 1000))),
+        refit_steps_(static_cast<std::int64_t>(params.number("refit_steps", 5000))),
         features_(width) {
     if (width == 0) throw std::invalid_argument("the stabilized rule needs a width");
   }
@@ -87,16 +89,14 @@ class Robust {
 
   template <class Archive>
   void archive(Archive& io) {
-    io(features_), io(bias_), io(stage_), io(rows_), io(seen_), io(norms_), io(taken_);
+    io(features_), io(bias_), io(stage_), io(rows_), io(seen_), io(norms_), io(weights_),
+        io(taken_);
     io(loss_sum_), io(weight_sum_);
     if (features_.size() != width_) throw std::invalid_argument("the learner state is damaged");
   }
 
  private:
   static constexpr std::int64_t kept = -1;
-  // Enough steps for weights to say something on small sets; on large ones a pass or two has more.
-  static constexpr std::int64_t stage_steps = 1000, refit_steps = 5000;
-
   struct Feature {
     double Z = 0.0, W = 0.0;     // means over the paths, added up over the stages
     double squares = 0.0;        // sum of x_j^2 over the rows
@@ -175,7 +175,7 @@ class Robust {
       });
       rows.labels.push_back(label), rows.weights.push_back(weight);
       rows.norms.push_back(weight * norm);
-      norms_ += weight * norm;
+      norms_ += weight * norm, weights_ += weight;
     }
     rows_ += batch.rows;
     std::vector<std::uint32_t> place(width_, Rows::none);
@@ -198,12 +198,12 @@ class Robust {
     return rows;
   }
 
-  // As many as asked for, or a quarter of the root of rows times features: more rows can tell more
-  // features from noise, and of more features more are of use.
+  // As many as asked for, or a quarter of the root of rows times features, but ten at least: more rows
+  // can tell more features from noise, and of more features more are of use.
   std::size_t target_size() const {
     if (target_ > 0) return static_cast<std::size_t>(target_);
     const double n = static_cast<double>(rows_), p = static_cast<double>(seen_);
-    return static_cast<std::size_t>(std::max(1.0, std::sqrt(n * p) / 4.0));
+    return static_cast<std::size_t>(std::max(10.0, std::sqrt(n * p) / 4.0));
   }
 
   // ---- a path --------------------------------------------------------------------------------
@@ -212,6 +212,7 @@ class Robust {
   void walk(const Rows& rows, const std::vector<std::int64_t>& order, std::size_t first,
             std::size_t start, Path& path) const {
     const double mean_norm = norms_ / static_cast<double>(rows_);
+    const double mean_weight = weights_ / static_cast<double>(rows_);
     const double window = static_cast<double>(order.size() - start);
     for (std::size_t t = 0; t < order.size(); ++t) {
       if (t == first) set_z(path);
@@ -228,6 +229,7 @@ class Robust {
       if (g == 0.0) continue;  // no gradient, no evidence
       const double norm = std::max(mean_norm, rows.norms[r]);
       const double step = -eta_ * g / (norm > 0 ? norm : 1.0);
+      const double step_bias = -eta_ * g / std::max(mean_weight, rows.weights[r]);  // its x is 1
       const double share = t > start ? static_cast<double>(t - start) / window : 0.0;
       const Real a = static_cast<Real>(step), b = static_cast<Real>(share);
       for (std::size_t k = begin; k < end; ++k) {
@@ -236,7 +238,7 @@ class Robust {
         cell.w += u, cell.late += b * u, cell.squares += u * u;
         ++cell.updates;
       }
-      path.bias += step, path.late_bias += share * step;
+      path.bias += step_bias, path.late_bias += share * step_bias;
     }
     if (first == order.size()) set_z(path);
   }
@@ -276,7 +278,7 @@ class Robust {
   void one_stage(Team& team, const Rows& rows, std::size_t target) {
     ++stage_;
     const auto n = static_cast<std::int64_t>(rows.count()), half = std::max<std::int64_t>(1, n / 2);
-    const std::int64_t passes = std::max<std::int64_t>(2, (stage_steps + half - 1) / half);
+    const std::int64_t passes = std::max<std::int64_t>(2, (stage_steps_ + half - 1) / half);
     const std::size_t m = rows.ids.size();
     std::vector<double> z(m), w(m);
     std::vector<std::uint32_t> plus(m), minus(m);
@@ -331,7 +333,7 @@ class Robust {
   // The weights of what is left: the mean over the second half of the steps, and over the paths.
   void refit(Team& team, const Rows& rows, std::int64_t passes) {
     const auto n = static_cast<std::int64_t>(rows.count());
-    passes = std::max(passes, (refit_steps + n - 1) / n);
+    passes = std::max(passes, (refit_steps_ + n - 1) / n);
     const std::size_t m = rows.ids.size();
     std::vector<double> w(m);
     double bias = 0.0;
@@ -371,10 +373,12 @@ class Robust {
   std::size_t paths_;
   std::uint64_t seed_;
   double eta_, rejection_, keep_, least_rows_, target_;
+  // Enough steps for weights to say something on small sets; on large ones a pass or two has more.
+  std::int64_t stage_steps_, refit_steps_;
   std::vector<Feature> features_;
   double bias_ = 0.0;
   std::int64_t stage_ = 0, rows_ = 0, seen_ = 0, stable_ = 0, taken_ = 0;
-  double norms_ = 0.0;
+  double norms_ = 0.0, weights_ = 0.0;
   double loss_sum_ = 0.0, weight_sum_ = 0.0;
 };
 

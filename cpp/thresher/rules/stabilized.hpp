@@ -67,7 +67,6 @@ class Stabilized {
     team.together([&](std::size_t w) { workers[w].begin(evidence_, team.size()); });
     std::vector<Walk<Real>> walks;
     for (std::size_t m = 0; m < paths_.count(); ++m) walks.emplace_back(batch, paths_, m);
-    limit_ = passes * batch.rows;
     std::vector<double> before;
     std::int64_t purged_before = -1;
     for (std::int64_t taken = 0, pass = 1; taken < passes * batch.rows;) {
@@ -178,7 +177,7 @@ class Stabilized {
   // ---- a stage -------------------------------------------------------------------------------
 
   void one_stage(Team& team, std::vector<Worker>& workers, std::vector<Walk<Real>>& walks) {
-    K_used_ = std::min(K_, limit_);  // no burst is longer than all that is to come
+    K_used_ = K_;
     team.together([&](std::size_t w) {
       for (std::size_t m = w; m < paths_.count(); m += workers.size())
         for (std::int64_t b = 0; b < n_K_; ++b) burst(walks[m], paths_.weights(m), workers[w]);
@@ -413,7 +412,7 @@ class Stabilized {
   std::vector<Evidence> evidence_;
   std::int64_t stage_ = 0, taken_ = 0;
   double g0_ = 0.0, beta_ = 0.0, d_ = 1.0;
-  std::int64_t K_ = 1, K_used_ = 1, limit_ = 1;
+  std::int64_t K_ = 1, K_used_ = 1;
   std::int64_t seen_ = 0, stable_ = 0, purged_ = 0;
 };
 

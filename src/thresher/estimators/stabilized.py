@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -129,7 +130,7 @@ class StabilizedClassifier(PartialClassifier):
                 for raw, target in zip(self.model_.raw(rows).T, targets, strict=True)
             ]
             self.history_[-1] = self.history_[-1]._replace(valid_loss=float(np.mean(losses)))
-            self._forget_answers()
+            self._model = replace(self.model_, history=tuple(self.history_))
         return self
 
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
@@ -180,6 +181,7 @@ class StabilizedClassifier(PartialClassifier):
         self.history_ = [*self.history_, *stages.records]
         self.n_iter_ += passes
         self._forget_answers()
+        self._model = self.model_  # made at once: predicting changes nothing
         return self
 
     def _jobs(self) -> int:

@@ -1,0 +1,170 @@
+"""The robust variant of the stabilized rule: SGD on halves, evidence against noise, refit.
+
+y is -1 or +1. With s_i the weight of row i, m = mean of s_i ||x_i||^2, rms_j = sqrt(mean of x_j^2):
+
+    Omega   the columns that at least ``min_updates`` rows have;  Z = W = 0
+    h = n // 2,   P = max(2, ceil(stage_steps / h)) passes
+
+A stage, at first and then while Omega is larger than the target: for each of M/2 random splits of
+the rows into the first h and the rest, one path on each part, P passes in orders of its own, from
+w = 0:
+
+    p = b + sum over Omega of w_j x_j,   g = s_i loss'(p, y)       (g = 0: nothing happens)
+    u_j = -(eta / max(m, s_i ||x_i||^2)) g x_j;   w_j += u_j;   b likewise with x = 1,
+                                                                its norm s_i, and the mean of s
+    z_j = sum of u_j / sqrt(sum of u_j^2) over the first pass, 0 without updates
+    wbar = mean of the iterates after steps T//2 + 1 .. T
+
+    Z += mean of z over the paths,   W += mean of wbar
+    Pi_j = the larger of the shares of paths with wbar_j > 0 and wbar_j < 0
+    Omega <- of those with Pi_j >= keep the highest |W_j Z_j| rms_j: as many as max(target,
+    floor(|Omega| (1 - rejection))), but fewer than |Omega|; all, where Omega is within the target
+
+Refit: M paths through all rows, max(passes, ceil(refit_steps / n)) passes from w = 0, no z; the
+weights are the mean over the paths of wbar, and so is b. The norms ||x_i||^2 are those of whole
+rows. Ties: the lower column stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import losses
+from .result import Matrix, Vector
+
+Order = Callable[[int, int, int], Vector]
+"""(path, number, rows) -> a permutation; number is stage * 2^20 + pass, stages count from 1."""
+
+
+@dataclass(frozen=True)
+class RobustResult:
+    """The model, and for each column what is known of it."""
+
+    weights: Vector
+    intercept: float
+    probability: Vector
+    """Pi_j of the last stage the column took part in; 0 if in none."""
+    updates: Vector
+    purged: Vector
+    """The stage at whose end it was purged; -1 if it was not."""
+    sizes: list[int]
+    """Size of Omega after each stage."""
+
+
+def robust(
+    X: Matrix,
+    y: Vector,
+    order: Order,
+    *,
+    loss: str = "logistic",
+    eta: float = 2.0,
+    paths: int = 4,
+    rejection: float = 0.5,
+    keep: float = 0.5,
+    min_updates: int = 1,
+    target: int | None = None,
+    passes: int = 10,
+    stage_steps: int = 1000,
+    refit_steps: int = 5000,
+    sample_weight: Vector | None = None,
+) -> RobustResult:
+    """Learn from the rows of X."""
+    n, width = X.shape
+    s = np.ones(n) if sample_weight is None else sample_weight
+    norms = s * np.sum(X * X, axis=1)
+    largest = np.maximum(norms.mean(), norms)
+    largest[largest == 0] = 1.0
+    heaviest = np.maximum(s.mean(), s)
+    heaviest[heaviest == 0] = 1.0
+    rms = np.sqrt(np.sum(X * X, axis=0) / n)
+    documents = np.count_nonzero(X, axis=0)
+    seen = int(np.count_nonzero(documents))
+    size = target or int(max(10.0, math.sqrt(n * seen) / 4.0))
+    omega = np.flatnonzero((documents >= min_updates) & (documents > 0))
+    Z, W = np.zeros(width), np.zeros(width)
+    probability, updates = np.zeros(width), np.zeros(width)
+    purged = np.full(width, -1)
+    sizes: list[int] = []
+
+    stage = 0
+    while True:
+        stage += 1
+        h = max(1, n // 2)
+        P = max(2, math.ceil(stage_steps / h))
+        zs, ws = np.zeros(len(omega)), np.zeros(len(omega))
+        plus, minus = np.zeros(len(omega)), np.zeros(len(omega))
+        for number in range(paths):
+            split = order(paths + number // 2, stage << 20, n)
+            mine = split[:h] if number % 2 == 0 else split[h:] if n > 1 else split
+            rows = np.concatenate(
+                [mine[order(number, (stage << 20) + k, len(mine))] for k in range(P)]
+            )
+            w, _, z, count = descend(
+                X[:, omega], y, s, eta, largest, heaviest, rows, len(mine), loss
+            )
+            updates[omega] += count
+            zs, ws = zs + z, ws + w
+            plus, minus = plus + (w > 0), minus + (w < 0)
+        Z[omega] += zs / paths
+        W[omega] += ws / paths
+        probability[omega] = np.maximum(plus, minus) / paths
+        score = np.abs(W[omega] * Z[omega]) * rms[omega]
+        ranked = [i for i in np.argsort(-score, kind="stable") if probability[omega[i]] >= keep]
+        left = len(omega)
+        if left > size:
+            left = max(size, min(len(omega) - 1, int(len(omega) * (1.0 - rejection))))
+        stay = np.sort(omega[ranked[:left]])
+        purged[np.setdiff1d(omega, stay)] = stage
+        omega = stay
+        sizes.append(len(omega))
+        if len(omega) <= size:
+            break
+
+    stage += 1
+    weights, intercept = np.zeros(width), 0.0
+    for number in range(paths):
+        R = max(passes, math.ceil(refit_steps / n))
+        rows = np.concatenate([order(number, (stage << 20) + k, n) for k in range(R)])
+        w, b, _, count = descend(X[:, omega], y, s, eta, largest, heaviest, rows, 0, loss)
+        updates[omega] += count
+        weights[omega] += w / paths
+        intercept += b / paths
+    return RobustResult(weights, intercept, probability, updates, purged, sizes)
+
+
+def descend(
+    X: Matrix,
+    y: Vector,
+    s: Vector,
+    eta: float,
+    largest: Vector,
+    heaviest: Vector,
+    rows: Vector,
+    first: int,
+    loss: str,
+) -> tuple[Vector, float, Vector, Vector]:
+    """Walk one path; return the averaged weights and bias, z of the first steps, and updates."""
+    w, b = np.zeros(X.shape[1]), 0.0
+    squares, z, count = np.zeros(len(w)), np.zeros(len(w)), np.zeros(len(w))
+    sum_w, sum_b = np.zeros(len(w)), 0.0
+    start = len(rows) // 2
+    for t, i in enumerate(rows):
+        # In the order of the row: with hinge loss margins are met exactly, and rounding decides.
+        p = sum((w[j] * X[i, j] for j in np.flatnonzero(X[i])), start=0.0) + b
+        g = s[i] * losses.derivative(loss, float(p), float(y[i]), 0.0, 0.5)
+        if g != 0:
+            u = (-eta * g / largest[i]) * X[i]
+            w = w + u
+            b = b + -eta * g / heaviest[i]
+            squares = squares + u * u
+            count = count + (X[i] != 0)
+        if t + 1 == first:
+            z = np.divide(w, np.sqrt(squares), out=np.zeros(len(w)), where=squares > 0)
+        if t >= start:
+            sum_w, sum_b = sum_w + w, sum_b + b
+    window = len(rows) - start
+    return sum_w / window, sum_b / window, z, count

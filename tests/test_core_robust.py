@@ -1,0 +1,156 @@
+"""The robust variant of the stabilized rule: the core equals its oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles.robust import RobustResult, robust
+from streams import Stream, streams
+from thresher import StabilizedClassifier, _core
+
+SEED = 77
+DEFAULTS: dict[str, Any] = {
+    "loss": "logistic", "eta0": 2.0, "rejection": 0.5, "keep": 0.5, "min_updates": 1, "paths": 4,
+    "seed": SEED, "target": 3, "epsilon": 0.0, "quantile": 0.5, "stage_steps": 60,
+    "refit_steps": 80,
+}  # fmt: skip
+
+
+def learner(width: int, dtype: str = "float64", **params: Any) -> _core.StabilizedLearner:
+    values = DEFAULTS | params
+    words = {name: value for name, value in values.items() if isinstance(value, str)}
+    numbers = {name: float(value) for name, value in values.items() if name not in words}
+    return _core.make_stabilized("robust", dtype, width, numbers, words)
+
+
+def learned(
+    stream: Stream, dtype: str = "float64", jobs: int = 1, **params: Any
+) -> _core.StabilizedLearner:
+    model = learner(stream.width, dtype, **params)
+    model.learn(stream.batch(), 3, 0.0, jobs, lambda stage: True)
+    return model
+
+
+def oracle_of(stream: Stream, **params: Any) -> RobustResult:
+    values = DEFAULTS | params
+    return robust(
+        stream.X, stream.y, lambda path, number, rows: _core.path_order(SEED, path, number, rows),
+        loss=values["loss"], eta=values["eta0"], paths=values["paths"], keep=values["keep"],
+        rejection=values["rejection"], min_updates=values["min_updates"],
+        target=values["target"] or None, passes=3, stage_steps=60, refit_steps=80,
+        sample_weight=stream.weight,
+    )  # fmt: skip
+
+
+def mean_weights(model: _core.StabilizedLearner, width: int) -> np.ndarray:
+    w = np.zeros(width)
+    keys, values = model.weights()
+    w[keys.astype(int)] = values
+    return w
+
+
+@given(
+    data=st.data(),
+    loss=st.sampled_from(["logistic", "hinge", "squared_hinge"]),
+    rejection=st.sampled_from([0.3, 0.5, 0.9]),
+    keep=st.sampled_from([0.0, 0.5, 0.8]),
+    min_updates=st.sampled_from([0, 1, 4]),
+    paths=st.sampled_from([2, 4]),
+    target=st.sampled_from([0, 1, 4]),
+    jobs=st.integers(1, 3),
+)
+def test_core_equals_oracle(
+    data: st.DataObject, loss: str, rejection: float, keep: float, min_updates: int, paths: int,
+    target: int, jobs: int,
+) -> None:  # fmt: skip
+    """Weights, intercept, probabilities, updates and stages of purge."""
+    stream = data.draw(streams("logistic"))
+    params = {
+        "loss": loss, "eta0": 0.25 if loss == "squared_hinge" else 1.0, "rejection": rejection,
+        "keep": keep, "min_updates": min_updates, "paths": paths, "target": target,
+    }  # fmt: skip
+    expected = oracle_of(stream, **params)
+    model = learned(stream, jobs=jobs, **params)
+    np.testing.assert_allclose(
+        mean_weights(model, stream.width), expected.weights, rtol=0, atol=1e-8
+    )
+    assert model.intercept() == pytest.approx(expected.intercept, abs=1e-8)
+    keys, probability, updates, purged = model.findings()
+    seen = np.any(stream.X != 0, axis=0)
+    np.testing.assert_array_equal(keys, np.flatnonzero(seen))
+    np.testing.assert_array_equal(probability, expected.probability[seen])
+    np.testing.assert_array_equal(updates, expected.updates[seen])
+    np.testing.assert_array_equal(purged, expected.purged[seen])
+
+
+@given(data=st.data(), dtype=st.sampled_from(["float32", "float64"]))
+def test_neither_jobs_nor_saving_matter(data: st.DataObject, dtype: str) -> None:
+    """R-13.16, P-20: bit for bit the same, over two batches saved and restored in between."""
+    stream = data.draw(streams("logistic"))
+    half = max(1, len(stream.y) // 2)
+    parts = [slice(0, half), slice(half, None)] if len(stream.y) > 1 else [slice(None)]
+    states = []
+    for jobs, saves in ((1, False), (3, True)):
+        model = learner(stream.width, dtype)
+        for part in parts:
+            weight = None if stream.weight is None else stream.weight[part]
+            model.learn(
+                Stream(stream.X[part], stream.y[part], weight, []).batch(), 1, 0.0, jobs,
+                lambda stage: True,
+            )  # fmt: skip
+            if saves:
+                state = model.state()
+                model = learner(stream.width, dtype)
+                model.restore(state)
+        states.append(model.state())
+    assert states[0] == states[1]
+
+
+def problem(rows: int = 400, width: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(rows, width)) * (rng.random((rows, width)) < 0.2)
+    return X, np.where(X[:, :5].sum(axis=1) + 0.05 * rng.normal(size=rows) > 0, 1.0, -1.0)
+
+
+def test_single_precision_is_near() -> None:
+    X, y = problem()
+    stream = Stream(X.astype(np.float32).astype(float), y, None, [])
+    single, double = (learned(stream, dtype, target=5) for dtype in ("float32", "float64"))
+    np.testing.assert_allclose(mean_weights(single, 300), mean_weights(double, 300), atol=1e-3)
+    np.testing.assert_array_equal(single.weights()[0], np.arange(5))
+
+
+def test_a_batch_after_another_keeps_what_was_found() -> None:
+    """Purged stays purged; features judged by all evidence so far; rows are counted together."""
+    X, y = problem(800)
+    clf = StabilizedClassifier(target_nnz=5, random_state=0)
+    clf.partial_fit(X[:400], y[:400], classes=[-1, 1])
+    first = clf.model_.evidence
+    clf.partial_fit(X[400:], y[400:])
+    second = clf.model_.evidence
+    assert first is not None
+    assert second is not None
+    gone = first.features[first.purged >= 0]
+    assert set(gone) <= set(second.features[second.purged >= 0])
+    np.testing.assert_array_equal(clf.model_.indices, np.arange(5))
+    assert clf.model_.why(0).documents == np.count_nonzero(X[:, 0])
+    assert clf.score(X, y) > 0.8  # a third of the rows have none of the five
+
+
+def test_rare_features_wait() -> None:
+    """A feature below min_updates is not purged: a later batch may bring enough rows."""
+    X, y = problem(400, 20)
+    X[:, 19] = 0.0
+    X[:3, 19] = y[:3]
+    clf = StabilizedClassifier(target_nnz=6, min_updates=5, random_state=0)
+    clf.partial_fit(X, y, classes=[-1, 1])
+    why = clf.model_.why(19)
+    assert (why.weight, why.purged_at, why.documents, why.updates) == (0.0, None, 3, 0)
+    X[:, 19] = y
+    clf.partial_fit(X, y)
+    assert clf.model_.why(19).weight > 0
