@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import pickle
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,9 @@ import scipy.sparse as sp
 import thresher
 from oracles import losses
 from test_certificates import load_reference
-from thresher import DataError, DivergenceError, ParameterError, Progress, _core
+from thresher import DataError, DivergenceError, ParameterError, Progress
 from thresher.health import (
+    DivergenceWarning,
     DivergenceWatch,
     check,
     dynamic_range,
@@ -355,22 +358,24 @@ def test_check_warns() -> None:
 # ---- divergence ----------------------------------------------------------------------------------
 
 
-def _watched(estimator: Any, X: Any, y: np.ndarray, targets: np.ndarray) -> tuple[int | None, bool]:
-    """Fit; return after how many examples the watch spoke, and whether the fit failed."""
-    zeros, e = np.zeros(len(targets)), estimator
-    values = _core.loss_values(e.loss, e.epsilon, e.quantile, zeros, targets)[0]
-    watch, spoke = DivergenceWatch(float(values.mean())), []
+def _watched(estimator: Any, X: Any, y: np.ndarray) -> tuple[int | None, bool]:
+    """Fit; return after how many examples it warned of divergence, and whether it failed."""
+    spoke: list[int] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
 
-    def see(record: Progress) -> None:
-        if watch.see(record) is not None:
-            spoke.append(record.examples)
+        def see(record: Progress) -> None:
+            if caught and not spoke:
+                spoke.append(record.examples)
 
-    try:
-        estimator.set_params(callback=see).fit(X, y)
-    except DivergenceError:
-        return (spoke[0] if spoke else None), True
-    assert len(spoke) <= 1
-    return (spoke[0] if spoke else None), False
+        try:
+            estimator.set_params(callback=see).fit(X, y)
+            failed = False
+        except DivergenceError:
+            failed = True
+    assert len(caught) <= 1
+    assert all(warning.category is DivergenceWarning for warning in caught)
+    return (spoke[0] if spoke else None), failed
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -388,11 +393,11 @@ def test_watch_is_silent_on_healthy_streams(rule: str, seed: int) -> None:
             if rule == "AveragedSGD" and loss in ("squared", "square"):
                 continue  # explodes: R-14.10
             reg = getattr(thresher, f"{rule}Regressor")(loss=loss, passes=3, random_state=seed)
-            assert _watched(reg, X, y, y) == (None, False), loss
+            assert _watched(reg, X, y) == (None, False), loss
         labels = np.where(y > 0, 1.0, -1.0)
         for loss in ("logistic", "hinge"):
             clf = getattr(thresher, f"{rule}Classifier")(loss=loss, passes=3, random_state=seed)
-            assert _watched(clf, X, labels, labels) == (None, False), loss
+            assert _watched(clf, X, labels) == (None, False), loss
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -402,10 +407,56 @@ def test_watch_speaks_before_the_weights_overflow(eta0: float, latest: int, seed
     X = rng.normal(size=(20_000, 30))
     y = X[:, 0] - 2 * X[:, 1] + rng.normal(size=20_000)
     reg = thresher.TruncatedGradientRegressor(eta0=eta0, passes=2, random_state=seed)
-    spoke, failed = _watched(reg, X, y, y)
+    spoke, failed = _watched(reg, X, y)
     assert failed
     assert spoke is not None
     assert spoke <= latest
+
+
+@pytest.mark.parametrize("size", [1, 100, 1000])
+def test_partial_fit_warns_once_before_the_weights_overflow(size: int) -> None:
+    """Whatever the size of the batches; an estimator that was pickled meanwhile remembers."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4096, 30))
+    y = X[:, 0] - 2 * X[:, 1] + rng.normal(size=4096)
+    reg = thresher.TruncatedGradientRegressor(eta0=0.08)
+    heard, failed = 4096, False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for begin in range(0, 4096, size):
+            try:
+                reg.partial_fit(X[begin : begin + size], y[begin : begin + size])
+            except DivergenceError:
+                failed = True
+                break
+            reg = pickle.loads(pickle.dumps(reg)) if begin < 200 else reg
+            heard = min(heard, begin) if caught else heard
+    assert failed
+    assert [warning.category for warning in caught] == [DivergenceWarning]
+    assert heard <= 1000
+
+
+def test_several_outputs_and_a_warm_start_are_watched() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 30))
+    labels = rng.integers(0, 3, 1000)
+    hot = thresher.TruncatedGradientClassifier(loss="squared", eta0=0.075, passes=1, random_state=0)
+    with pytest.warns(DivergenceWarning, match="predicting zero 0.5;") as caught:
+        hot.fit(X, labels)
+    assert len(caught) == 1
+    warm = thresher.FTRLClassifier(passes=2, random_state=0, warm_start=True).fit(X, labels)
+    assert _watched(warm, X, labels) == (None, False)
+
+
+def test_watch_learns_what_to_expect_as_rows_come() -> None:
+    watch = DivergenceWatch()
+    watch.expect(1.0, 300.0)
+    watch.expect(math.inf, 10.0)
+    watch.expect(5.0, 100.0)
+    watch.expect(9.0, 0.0)
+    assert watch.zero_loss == pytest.approx(2.0)
+    later = DivergenceWatch(1.0, examples=10_000)
+    assert _told(later, [(10_050, 50.0), (10_128, 0.5), (10_256, 0.5)]) == []
 
 
 def _told(watch: DivergenceWatch, records: list[tuple[int, float]]) -> list[int]:
