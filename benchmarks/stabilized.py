@@ -2,11 +2,12 @@
 
 `python benchmarks/stabilized.py [--rows 20000] [--repeats 5]`, interleaved, best of several.
 
-Every column is 16 paths, one pass each, in orders of their own, on two threads. Plain SGD is the core's
-truncated gradient without gravity: 16 learners, shared out over two threads, each through the rows in
-a permutation of its own. The stabilized rule (variant "paper") does the same steps and counts,
-truncates, selects and purges besides; with keep = 0 it purges nothing, so that it has as many
-weights to move as SGD. Its stages are of 25 rows (the paper's K = n_K = 5), and of 1,000 rows and more.
+Every column is 16 paths, one pass each, in orders of their own, on two threads. Plain SGD is the
+core's truncated gradient without gravity: 16 learners, shared out over two threads, each through
+the rows in a permutation of its own. The stabilized rule (variant "paper") does the same steps and
+counts, truncates, selects and purges besides; with keep = 0 it purges nothing, so that it has as
+many weights to move as SGD. Its stages are of 25 rows (the paper's K = n_K = 5), and of 1,000 rows
+and more.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ DEFAULTS: dict[str, Any] = {
     "shrink": "truncate",
     "l2": 0.0,
     "average": False,
+    "certify": False,
     "alpha": 0.1,
     "beta": 1.0,
     "l1": 0.0,

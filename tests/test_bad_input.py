@@ -140,6 +140,7 @@ def test_weights_must_be_finite_and_not_negative(estimator: Any, value: float) -
 @every_estimator
 @pytest.mark.parametrize("value", [1e18, 1e30, 1e38, 1e200, 1e-300])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.filterwarnings("ignore::thresher.health.DivergenceWarning")
 def test_extreme_values_never_make_weights_that_are_not_finite(
     estimator: Any, value: float, dtype: str
 ) -> None:

@@ -33,7 +33,7 @@ ESTIMATORS = {
     "round": TruncatedGradientClassifier(eta0=0.1, shrink="round", ceiling=0.013),
     "subgradient": TruncatedGradientClassifier(eta0=0.1, shrink="subgradient", gravity=0.0),
     "clipped": TruncatedGradientClassifier(eta0=0.1, gravity=1e-3, loss="clipped_square"),
-    "regressor": TruncatedGradientRegressor(eta0=0.02, gravity=1e-3),
+    "regressor": TruncatedGradientRegressor(eta0=0.002, gravity=1e-3),
     "forward-backward": ForwardBackwardClassifier(eta0=0.1, l1=1e-3),
     "averaged": AveragedSGDClassifier(alpha=0.1),
     "last": AveragedSGDClassifier(alpha=0.1, average=False),

@@ -198,6 +198,7 @@ def test_averaged_sgd(
 
 RULES: list[tuple[str, dict[str, Any]]] = [
     ("truncated_gradient", {"gravity": 0.05, "period": 3, "schedule": "sqrt"}),
+    ("truncated_gradient", {"gravity": 0.05, "period": 3, "certify": True}),
     ("truncated_gradient", {"gravity": 0.05, "period": 3, "average": True, "l2": 0.1}),
     ("truncated_gradient", {"gravity": 0.05, "relative": True, "eta0": 0.5, "fading": True}),
     ("truncated_gradient", {"shrink": "round", "ceiling": 0.05, "period": 4}),
@@ -235,7 +236,7 @@ def test_neither_batches_nor_looking_nor_stores_matter(
     pieces = fresh("hashed")
     for first, last in zip([0, *cuts], [*cuts, len(order)], strict=True):
         pieces.learn(batch, order, first, last)
-        pieces.nonzeros(), pieces.weights(True), pieces.predict(batch)
+        pieces.nonzeros(), pieces.weights(True), pieces.predict(batch), pieces.facts()
         state = pieces.state()
         pieces = learner(rule, stream.width, store="hashed", dtype=dtype, sweep_events=5, **params)
         pieces.restore(state)
@@ -246,6 +247,7 @@ def test_neither_batches_nor_looking_nor_stores_matter(
         np.testing.assert_array_equal(whole.predict(batch, average), pieces.predict(batch, average))
     assert whole.loss_sum == pieces.loss_sum
     assert whole.rate == pieces.rate
+    assert whole.facts() == pieces.facts()
 
 
 @given(data=st.data(), params=truncation())

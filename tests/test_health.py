@@ -15,9 +15,8 @@ import scipy.sparse as sp
 import thresher
 from oracles import losses
 from test_certificates import load_reference
-from thresher import DataError, DivergenceError, ParameterError, Progress, _core
+from thresher import DataError, ParameterError
 from thresher.health import (
-    DivergenceWatch,
     check,
     dynamic_range,
     exponents,
@@ -350,98 +349,6 @@ def test_check_warns() -> None:
         check(X[:2], [1.0, math.nan])
     with pytest.raises(ParameterError, match="y must have 100"):
         check(X, [1.0])
-
-
-# ---- divergence ----------------------------------------------------------------------------------
-
-
-def _watched(estimator: Any, X: Any, y: np.ndarray, targets: np.ndarray) -> tuple[int | None, bool]:
-    """Fit; return after how many examples the watch spoke, and whether the fit failed."""
-    zeros, e = np.zeros(len(targets)), estimator
-    values = _core.loss_values(e.loss, e.epsilon, e.quantile, zeros, targets)[0]
-    watch, spoke = DivergenceWatch(float(values.mean())), []
-
-    def see(record: Progress) -> None:
-        if watch.see(record) is not None:
-            spoke.append(record.examples)
-
-    try:
-        estimator.set_params(callback=see).fit(X, y)
-    except DivergenceError:
-        return (spoke[0] if spoke else None), True
-    assert len(spoke) <= 1
-    return (spoke[0] if spoke else None), False
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("rule", ["TruncatedGradient", "FTRL", "ForwardBackward", "AveragedSGD"])
-def test_watch_is_silent_on_healthy_streams(rule: str, seed: int) -> None:
-    """Also where noise has no variance, or comes in rare spikes."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(1000, 20))
-    X[:, 5:] *= rng.random((1000, 15)) < 0.1
-    signal = X[:, 0] - 2 * X[:, 1]
-    spikes = 1000.0 * (rng.random(1000) < 0.003)
-    for noise in (rng.normal(size=1000), rng.standard_cauchy(1000), spikes):
-        y = signal + noise
-        for loss in ("squared", "square", "absolute", "huber", "quantile"):
-            if rule == "AveragedSGD" and loss in ("squared", "square"):
-                continue  # explodes: R-14.10
-            reg = getattr(thresher, f"{rule}Regressor")(loss=loss, passes=3, random_state=seed)
-            assert _watched(reg, X, y, y) == (None, False), loss
-        labels = np.where(y > 0, 1.0, -1.0)
-        for loss in ("logistic", "hinge"):
-            clf = getattr(thresher, f"{rule}Classifier")(loss=loss, passes=3, random_state=seed)
-            assert _watched(clf, X, labels, labels) == (None, False), loss
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("eta0", "latest"), [(0.065, 2048), (0.08, 512), (0.1, 256), (0.15, 256)])
-def test_watch_speaks_before_the_weights_overflow(eta0: float, latest: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(20_000, 30))
-    y = X[:, 0] - 2 * X[:, 1] + rng.normal(size=20_000)
-    reg = thresher.TruncatedGradientRegressor(eta0=eta0, passes=2, random_state=seed)
-    spoke, failed = _watched(reg, X, y, y)
-    assert failed
-    assert spoke is not None
-    assert spoke <= latest
-
-
-def _told(watch: DivergenceWatch, records: list[tuple[int, float]]) -> list[int]:
-    """Return the examples of the records at which the watch spoke."""
-    made = [Progress(examples, loss, None, 0.1, 0.0) for examples, loss in records]
-    return [record.examples for record in made if watch.see(record) is not None]
-
-
-def test_watch_rules() -> None:
-    rising = [(128, 20.0), (256, 50.0), (512, 120.0), (1024, 300.0)]
-    assert _told(DivergenceWatch(1.0), rising) == [256]  # once
-    assert _told(DivergenceWatch(1.0, patience=3), rising) == [512]
-    assert _told(DivergenceWatch(1.0, factor=25.0), rising) == [512]
-    assert _told(DivergenceWatch(50.0), rising) == []
-    assert _told(DivergenceWatch(1.0), [(128, 20.0), (256, 15.0), (512, 31.0)]) == []
-    assert _told(DivergenceWatch(1.0), [(128, 20.0), (256, 30.0), (512, 40.0)]) == []
-    assert _told(DivergenceWatch(1.0), [(128, 0.1), (256, math.nan)]) == [256]
-    assert _told(DivergenceWatch(1.0), [(128, 0.1), (130, math.inf)]) == [130]
-    assert _told(DivergenceWatch(1.0), [(128, 2e12)]) == [128]
-    assert _told(DivergenceWatch(1.0), [(128, 2e6), (256, 1e6)]) == []
-    assert _told(DivergenceWatch(), [(128, 1.0), (256, 20.0), (512, 50.0)]) == [512]
-    assert _told(DivergenceWatch(0.0), [(128, 1.0), (256, 20.0), (512, math.nan)]) == [512]
-
-
-def test_watch_joins_short_records() -> None:
-    """Two unlucky rows at the end of a pass are no trend."""
-    assert _told(DivergenceWatch(1.0), [(998, 0.5), (999, 50.0), (1000, 900.0), (1100, 0.5)]) == []
-
-
-def test_watch_takes_the_zero_loss_of_the_rows() -> None:
-    watch = DivergenceWatch(1.0)
-    for examples, loss in ((128, 20.0), (256, 30.0), (512, 40.0)):
-        assert watch.see(Progress(examples, loss, None, 0.1, 0.0), zero_loss=10.0) is None
-    message = watch.see(Progress(1024, math.inf, None, 0.25, 0.0))
-    assert message is not None
-    assert "lower the rate (now 0.25)" in message
 
 
 def test_import_is_light() -> None:

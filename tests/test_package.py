@@ -24,3 +24,17 @@ def test_stub_of_the_core_is_current(tmp_path):
         committed.read_text().splitlines(), fresh.read_text().splitlines(), lineterm=""
     )
     assert not list(difference), "src/thresher/_core.pyi is out of date: run `make stub`"
+
+
+def test_import_is_light_and_names_come_when_asked_for():
+    code = """if True:
+        import sys, thresher
+        print({"scipy", "sklearn"} & set(sys.modules))
+        print(all(getattr(thresher, name) is not None for name in thresher.__all__))
+        print(set(thresher.__all__) <= set(dir(thresher)))
+        print(thresher.stability.stability_score is thresher.stability_score)
+    """
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.split() == ["set()", "True", "True", "True"]

@@ -95,6 +95,7 @@ class RuleLearner final : public Learner {
     while (rows.next()) {
       const std::size_t n = rows.count();
       row_.resize((n + pack_size - 1) / pack_size * pack_size);
+      if constexpr (requires { row_.count; }) row_.count = n;
       store_.reserve(n, dead);
       const double scale = row_scale(loss_, rows);
       const Inner inner = open_row(rows);
@@ -118,6 +119,7 @@ class RuleLearner final : public Learner {
       rule_.finish(g);
       tally_.add(outcome, weight);
       if (rule_.sweep_due()) {
+        if constexpr (requires { rule_.charge(0.0); }) rule_.charge(owed());
         store_.sweep([this](const Cell& cell) { return rule_.settled(cell); });
         rule_.begin_again();
         store_.drop(dead);
@@ -184,6 +186,7 @@ class RuleLearner final : public Learner {
   std::size_t bytes() const override { return store_.bytes(); }
   std::map<std::string, double> facts() const override {
     if constexpr (requires { rule_.facts(); }) return rule_.facts();
+    else if constexpr (requires { rule_.facts(0.0); }) return rule_.facts(owed());
     else return {};
   }
 
@@ -310,6 +313,20 @@ class RuleLearner final : public Learner {
   [[gnu::always_inline]] static Pack<Real> values_at(const Real* values, std::size_t k,
                                                      std::size_t n) {
     return k + pack_size <= n ? Pack<Real>::load(values + k) : Pack<Real>::load(values + k, n - k);
+  }
+
+  // What all cells have not been charged with, for certificates; in the order of keys, so that the sum
+  // does not depend on the store.
+  double owed() const {
+    if (!rule_.certifies()) return 0.0;
+    std::vector<std::pair<std::uint64_t, double>> found;
+    store_.each([&](std::uint64_t key, const Cell& cell) {
+      if (const double pulls = rule_.pulls(cell)) found.emplace_back(key, pulls);
+    });
+    std::sort(found.begin(), found.end());
+    double sum = 0.0;
+    for (const auto& [key, pulls] : found) sum += pulls;
+    return sum;
   }
 
   double read(const Cell& cell, bool average) const {

@@ -16,6 +16,7 @@ from thresher.errors import DataError, DivergenceError, ModelFileError, Paramete
 from thresher.model import Feature, Model, Progress, Why, load
 
 if TYPE_CHECKING:
+    from thresher import certificates, health, preprocessing, stability
     from thresher.estimators import (
         AveragedSGDClassifier,
         AveragedSGDRegressor,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
         TruncatedGradientClassifier,
         TruncatedGradientRegressor,
     )
+    from thresher.preprocessing import UnitVarianceScaler
+    from thresher.stability import StabilitySelection, stability_score
 
 __all__ = [
     "AveragedSGDClassifier",
@@ -58,19 +61,36 @@ __all__ = [
     "ModelFileError",
     "ParameterError",
     "Progress",
+    "StabilitySelection",
     "StabilizedClassifier",
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",
+    "UnitVarianceScaler",
     "Why",
     "__version__",
+    "certificates",
+    "health",
     "load",
+    "preprocessing",
+    "stability",
+    "stability_score",
 ]
+
+_MODULES = ("certificates", "health", "preprocessing", "stability")
+_HOMES = {
+    "StabilitySelection": "stability",
+    "UnitVarianceScaler": "preprocessing",
+    "stability_score": "stability",
+}  # all others: estimators
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimators when one is asked for: scikit-learn takes most of a second."""
+    """Import what is asked for, and not before: scikit-learn takes most of a second."""
+    if name in _MODULES:
+        return importlib.import_module(f"thresher.{name}")
     if name in __all__:
-        return getattr(importlib.import_module("thresher.estimators"), name)
+        home = importlib.import_module(f"thresher.{_HOMES.get(name, 'estimators')}")
+        return getattr(home, name)
     raise AttributeError(f"module 'thresher' has no attribute {name!r}")
 
 

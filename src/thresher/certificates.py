@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from thresher.data import is_sparse
-from thresher.errors import DataError, ParameterError
+from thresher.data import checked, summed
+from thresher.errors import ParameterError
 
 __all__ = [
     "Assumption", "Certificate", "generalisation_certificate", "loss_constants",
@@ -28,6 +28,7 @@ CURVATURE = {  # largest second derivative of the losses in p
     "logistic": 0.25, "squared": 1.0, "huber": 1.0,
     "square": 2.0, "squared_hinge": 2.0, "clipped_square": 2.0,
 }  # fmt: skip
+DELTA = 0.05  # how often a generalisation certificate may be wrong
 FLAT = ("hinge", "absolute", "epsilon_insensitive", "quantile")  # slopes of at most 1, and kinks
 _ROUNDING = 1e-6  # relative; what float32 weights may do to a sum that a theorem bounds
 
@@ -171,7 +172,7 @@ def regret_certificate(
         Assumption("the ceiling is infinite", math.isinf(ceiling)),
         Assumption("there is no l2 penalty", l2 == 0),
         Assumption("the first weights are zero", starts_at_zero),
-        Assumption("all rows have weight 1", unit_weights),
+        _weights(unit_weights),
     )
     right = eta * B * T / 2 + comparator_norm2 / (2 * eta)
     right += comparator_loss_sum + comparator_l1 * gravity_sum
@@ -189,6 +190,7 @@ def regret_certificate(
 def norm_certificate(
     updates: int, bound_sum: float, *, eta: float, margin: float, radius: float,
     weights_norm2: float, least_eps: float | None = None, unit: float = 2.0**-53,
+    unit_weights: bool | None = True,
 ) -> Certificate:  # fmt: skip
     """Certify that the weights of the margin perceptron stay small (R-9.8, R-9.9).
 
@@ -209,6 +211,8 @@ def norm_certificate(
         The smallest eps_t: decides about Lemma 2, and for how long rounding cannot break it.
     unit : float
         Rounding error of a weight: 2^-53 for float64, 2^-24 for float32.
+    unit_weights : bool or None
+        Whether all rows have weight 1.
 
     Examples
     --------
@@ -227,7 +231,8 @@ def norm_certificate(
         statement += f", despite rounding errors for the first {max(last, 0.0):.3g}"
     within = weights_norm2 <= value + _ROUNDING * most
     broken = f"||w||^2 = {weights_norm2:.6g} is above its bound {value:.6g}: not of this rule, or "
-    return _certificate("norm", value, statement, (), "" if within else broken + "rounding errors")
+    broken = "" if within else broken + "rounding errors"
+    return _certificate("norm", value, statement, [_weights(unit_weights)], broken)
 
 
 def mistake_certificate(
@@ -272,20 +277,30 @@ def mistake_certificate(
     radius2 = float(summed(rows, values, len(labels), power=2).max()) + (intercept is not None)
     _number("eta", eta, 0.0, strict=True)
     gap = float((eta * labels * (X @ w + b) - _number("l1", l1, 0.0) * pulls).min())
+    return mistakes_at(gap, radius2, len(labels), eta, margin, updates)
+
+
+def mistakes_at(
+    gap: float, radius2: float, rows: int, eta: float, margin: float,
+    updates: int | None = None, unit_weights: bool | None = True,
+) -> Certificate:  # fmt: skip
+    """Give the certificate of `mistake_certificate` for geff = gap and R^2 = radius2."""
     bound = (eta**2 * radius2 + 2 * eta * _number("margin", margin, 0.0)) / gap**2 if gap else 0.0
     most = math.floor(bound) if math.isfinite(bound) else 0
     assumptions = [Assumption(f"u separates the rows with this shrinkage (by {gap:.3g})", gap > 0)]
     if updates is not None and gap > 0:
         happened = _count("updates", updates, 0) <= bound * (1 + _ROUNDING)
         assumptions.append(Assumption(f"the {updates:,} updates are those of this rule", happened))
-    statement = f"at most {most:,} updates can ever happen on these {len(labels):,} rows"
+    assumptions.append(_weights(unit_weights))
+    statement = f"at most {most:,} updates can ever happen on these {rows:,} rows"
     statement += "" if updates is None else f"; there were {updates:,}"
     return _certificate("mistakes", bound, statement, assumptions)
 
 
 def generalisation_certificate(
-    m: int, k: int, delta: float = 0.05, *, consistent: bool | None, same_order: bool | None
-) -> Certificate:
+    m: int, k: int, delta: float = DELTA, *, consistent: bool | None, same_order: bool | None,
+    complete: bool | None = True, unit_weights: bool | None = True,
+) -> Certificate:  # fmt: skip
     """Certify the error on new rows of a perceptron that m rows taught by k of them (R-9.12).
 
     Its value bounds the error, with probability 1 - delta over the draw of the rows:
@@ -303,6 +318,10 @@ def generalisation_certificate(
         The final weights classify all m rows correctly, at margin 0.
     same_order : bool or None
         The rows came in the same order in every pass.
+    complete : bool or None
+        The rule or the number of passes ended learning, and nothing that looks at other rows.
+    unit_weights : bool or None
+        All rows have weight 1.
 
     Examples
     --------
@@ -316,12 +335,18 @@ def generalisation_certificate(
         Assumption("the model classifies every training row correctly", consistent),
         Assumption("the rows came in the same order in every pass", same_order),
         Assumption(f"some of the {m:,} rows caused no update", k < m),
+        Assumption("neither tol nor a callback ended learning", complete),
+        _weights(unit_weights),
     )
     choices = math.lgamma(m + 1) - math.lgamma(k + 1) - math.lgamma(m - k + 1) if k < m else 0.0
     value = (choices + math.log(m) - math.log(delta)) / max(m - k, 1)
     statement = f"error on new rows at most {value:.3f}, with probability {1 - delta:g}"
     statement += ", which says nothing" if value >= 1 else ""
     return _certificate("generalisation", value, statement, assumptions)
+
+
+def _weights(unit: bool | None) -> Assumption:
+    return Assumption("all rows have weight 1", unit)
 
 
 def _certificate(
@@ -336,35 +361,6 @@ def _certificate(
     return Certificate(
         name, None if reason else float(value), "" if reason else statement, assumptions, reason
     )
-
-
-def checked(X: Any) -> tuple[Any, NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Return X as CSR or array, and rows, columns and values of its nonzeros, all finite."""
-    if is_sparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        keep = X.data != 0
-        rows, at = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[keep], X.indices[keep]
-        values = X.data[keep].astype(np.float64)
-    else:
-        X = np.asarray(X, dtype=np.float64)
-        if X.ndim != 2:
-            raise ParameterError(f"X must have rows and columns; its shape is {X.shape}")
-        rows, at = np.nonzero(X)
-        values = X[rows, at]
-    for i in np.flatnonzero(~np.isfinite(values))[:1]:
-        raise DataError(f"row {rows[i]}, column {at[i]}: {values[i]} is not a finite number")
-    return X, rows, at, values
-
-
-def summed(
-    at: NDArray[np.intp], values: NDArray[np.float64], size: int, power: int = 1
-) -> NDArray[np.float64]:
-    """Return the sums of powers of the values at each of `size` places; too large ones are inf."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.bincount(at, values**power, size), dtype=np.float64)
 
 
 def _number(name: str, value: Any, low: float, strict: bool = False) -> float:

@@ -19,7 +19,7 @@ _BLOCK = 1 << 22  # values of an array taken at a time
 _UNSEEN = -(1 << 14)  # exponent of a column without values: below that of every float
 
 
-class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Divide columns by their root mean square about zero; zeros stay zeros.
 
     Column j of n training rows is divided by ::

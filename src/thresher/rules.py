@@ -121,6 +121,13 @@ RULES: dict[str, Rule] = {
             ),
             "l2": L2,
             **RATE,
+            "certify": Parameter(
+                "Keep the sums of the regret certificate; costs speed. It is given for "
+                "shrink='truncate' without ceiling, l2 and average, with a number eta0, "
+                "schedule='constant' and decay=1.",
+                False,
+                kind="flag",
+            ),
         },
     ),
     "averaged-sgd": Rule(

@@ -15,7 +15,8 @@
 //
 // Some rules do more: `facts()` are numbers for certificates, `blame(row)` is told of each row that made
 // an update, `pausing()` asks the learner to return after this row, and `planted` and `centred_at` make
-// cells to begin with.
+// cells to begin with. A rule that `certifies()` is charged with the `pulls` of a cell when it is written:
+// it charges itself in with_closer, and the learner does at a sweep; facts(owed) adds those still owed.
 //
 // `weight` and `average` read a cell as it stands now, with everything paid, and write nothing: who
 // looks never changes what is seen (DESIGN 2, R-6.15).

@@ -15,11 +15,17 @@
 //
 // The trick that makes a step cost the nonzeros of x alone: events are written in the ledger and paid
 // when a weight is next used, before it is used.
+//
+// With `certify` the rule keeps what the regret certificate needs: the sum over events of
+// g_i ||w_{i+1}||_1, and the largest ||x||^2. An untouched weight v adds (|v| - a) + (|v| - 2a) + ... until
+// it dies, a = eta K g: in closed form, charged when its cell is next written. That needs truncation
+// without ceiling, l2 and averages, at a constant rate; else nothing is kept.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +37,7 @@
 #include "../relative.hpp"
 #include "../shrink.hpp"
 #include "rule.hpp"
+#include "settlement.hpp"
 
 namespace thresher {
 
@@ -53,6 +60,8 @@ class TruncatedGradient {
   struct Row {
     std::vector<Real> w;
     std::vector<double> sum;
+    std::size_t count = 0;  // of the coordinates; behind them the last is repeated
+    double pulls = 0.0;     // what their cells have not been charged with
     void resize(std::size_t n) {
       if (w.size() >= n) return;
       if (Averaged) sum.resize(n);
@@ -75,6 +84,7 @@ class TruncatedGradient {
         shrinks_(shrink_ == Shrink::round || g_ > 0 || l2_ > 0),
         plain_l1_(!Averaged && shrink_ == Shrink::truncate && l2_ == 0 && std::isinf(theta_)),
         relative_(params.flag("relative")),
+        certifies_(params.number("certify", 0.0) != 0.0 && plain_l1_ && is_even()),
         eta_(rate_(1)),
         eta_bias_(eta_),
         until_event_(K_) {
@@ -85,6 +95,17 @@ class TruncatedGradient {
 
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
+    if (certifies_) {
+      row.pulls = 0.0;
+      use([this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
+        for (std::size_t i = 0; i < pack_size; ++i) {
+          row.w[k + i] = static_cast<Real>(weight(cells[i]));
+          if (k + i < row.count) row.pulls += pulls(cells[i]);
+        }
+        return Pack<Real>::load(row.w.data() + k) * x;
+      });
+      return;
+    }
     if (plain_l1_) {  // soft threshold by the difference of two sums: all in registers
       if constexpr (!Averaged)
         use([w_row = row.w.data(), Q = ledger_.Qs(), Q_now = ledger_.Q()](
@@ -102,7 +123,7 @@ class TruncatedGradient {
     use([this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
       for (std::size_t i = 0; i < pack_size; ++i) {
         const auto [w, e] = opened(cells[i]);
-        const Settled now = settle(w, e);
+        const auto now = settle(w, e);
         row.w[k + i] = static_cast<Real>(now.weight);
         if constexpr (Averaged) row.sum[k + i] = cells[i].sum + now.account;
       }
@@ -113,6 +134,7 @@ class TruncatedGradient {
   double prediction(const Row&, double dot) const { return dot + bias_; }
 
   void see(double squared_norm, double weight) {
+    if (certifies_) radius_ = std::max(radius_, squared_norm);
     if (!relative_) return;
     const auto divisors = norms_.see(t_ + 1, squared_norm, weight);
     eta_ = rate_(t_ + 1) / divisors.weights;
@@ -125,7 +147,8 @@ class TruncatedGradient {
   }
 
   template <class Use>
-  void with_closer(const Row& row, double g, Use&& use) const {
+  void with_closer(const Row& row, double g, Use&& use) {
+    if (certifies_) charge(row.pulls);
     const auto step = Pack<Real>::all(static_cast<Real>(-eta_ * g));
     if (!Averaged && !shrinks_before_step()) {
       if constexpr (!Averaged)
@@ -203,8 +226,32 @@ class TruncatedGradient {
 
   bool dead(const Cell& cell) const {
     if (weight(cell) != 0.0) return false;
+    if (certifies_ && pulls(cell) != 0.0) return false;
     if constexpr (Averaged) return average(cell) == 0.0;
     return true;
+  }
+
+  // ---- certificates --------------------------------------------------------------------------
+
+  bool certifies() const { return certifies_; }
+
+  // The sum of g_i |w_{i+1}| over the events that the cell has not paid.
+  double pulls(const Cell& cell) const {
+    const auto [w, e] = opened(cell);
+    const double v = std::fabs(w), a = amount();
+    if (v == 0.0 || a == 0.0) return 0.0;
+    const double alive = std::ceil(v / a) - 1.0;  // events that leave something of it
+    const double n = std::min(static_cast<double>(ledger_.now() - e), alive);
+    return static_cast<double>(K_) * g_ * n * (v - 0.5 * (n + 1.0) * a);
+  }
+  void charge(double pulls) { pulls_ += pulls; }
+
+  std::map<std::string, double> facts(double owed) const {
+    if (!certifies_) return {};
+    const double events = static_cast<double>(t_ / K_);
+    return {{"pull_sum", pulls_ + owed},
+            {"gravity_sum", events * static_cast<double>(K_) * g_},
+            {"squared_radius", radius_}};
   }
 
   // ---- sweeps --------------------------------------------------------------------------------
@@ -233,23 +280,15 @@ class TruncatedGradient {
     rate_.archive(io), ledger_.archive(io);
     io(t_), io(until_event_), io(eta_), io(eta_bias_), io(last_eta_), io(bias_), io(bias_sum_);
     norms_.archive(io);
+    io(pulls_), io(radius_);
     if (until_event_ < 1 || until_event_ > K_)
       throw std::invalid_argument("the learner state is damaged");
   }
 
  private:
-  enum class Shrink { truncate, round, subgradient };
-
   // l2 lets B fall. Sweep long before 1 / B overflows; with averages, before what a step adds to the sum
   // of B is lost in it to the precision of a cell.
   static constexpr double least_B = !Averaged ? 1e-100 : sizeof(Real) == 4 ? 1e-8 : 1e-4;
-
-  static Shrink shrink_of(const std::string& name) {
-    if (name == "truncate") return Shrink::truncate;
-    if (name == "round") return Shrink::round;
-    if (name == "subgradient") return Shrink::subgradient;
-    throw std::invalid_argument("unknown shrink '" + name + "'");
-  }
 
   // The event of the current step: |v| -> (|v| - amount) * factor.
   double amount() const {
@@ -274,96 +313,16 @@ class TruncatedGradient {
     return cell.sum + settle(cell.weight.first(), cell.weight.second()).account;
   }
 
-  struct Settled {
-    double weight;   // now
-    double account;  // its part of the sum of iterates, up to now; see account()
-  };
-
-  // The sum of iterates of an untouched weight v, taken from the beginning of the ledger: what it adds
-  // between two moments is the difference of its accounts then. A cell is charged with the account at
-  // the moment it is closed and credited with the account at the moment it is opened.
-  double account(double v, double B) const {
-    const double z = std::fabs(v) / B;
-    const bool shrinks = shrink_ == Shrink::truncate && std::fabs(v) <= theta_;
-    // Written as settle_truncate writes it, so that a weight that dies at once leaves exactly nothing.
-    const double sum = shrinks ? (z + ledger_.Q()) * ledger_.F() - ledger_.G() : z * ledger_.F();
-    return std::copysign(v != 0 ? sum : 0.0, v);
+  Settlement<Averaged> settlement() const {
+    return {ledger_, shrink_, theta_, l2_, is_even() ? amount() : -1.0};
+  }
+  double account(double v, double B) const { return settlement().account(v, B); }
+  [[gnu::noinline]] auto settle(double v, std::uint64_t e) const {
+    return settlement().settle(v, e);
   }
 
-  // All events after e at once.
-  [[gnu::noinline]] Settled settle(double v, std::uint64_t e) const {
-    if (v == 0.0) return {0.0, 0.0};
-    if (e == ledger_.now()) return {v, account(v, ledger_.B())};
-    switch (shrink_) {
-      case Shrink::truncate: return settle_truncate(v, e);
-      case Shrink::round: return settle_round(v, e);
-      case Shrink::subgradient: return settle_subgradient(v, e);
-    }
-    return {v, 0.0};
-  }
-
-  Settled settle_truncate(double v, std::uint64_t e) const {
-    double z = std::fabs(v) / ledger_.B(e), sum = 0.0;
-    if (std::fabs(v) >
-        theta_) {  // only l2 brings it down, until an event finds it at theta or below
-      const auto& L = ledger_;
-      const std::uint64_t first =
-          l2_ > 0 ? L.first_event(e, [&](std::uint64_t i) { return z * L.B(i - 1) <= theta_; })
-                  : std::uint64_t{L.now()} + 1;
-      if (first > L.now()) return {std::copysign(z * L.B(), v), std::copysign(z * L.F(), v)};
-      if constexpr (Averaged) sum = L.G_before(first) - L.Q(first - 1) * L.F_before(first);
-      e = first - 1;
-    }
-    z += ledger_.Q(e);
-    const double left = z - ledger_.Q();
-    if constexpr (Averaged) {
-      if (left > 0.0) {
-        sum += z * ledger_.F() - ledger_.G();
-      } else {
-        const auto death =
-            ledger_.first_event(e, [&](std::uint64_t i) { return ledger_.Q(i) >= z; });
-        sum += z * ledger_.F_before(death) - ledger_.G_before(death);
-      }
-    }
-    return {std::copysign(std::max(left, 0.0) * ledger_.B(), v), std::copysign(sum, v)};
-  }
-
-  // T0 is idempotent, and l2 only lets |v| fall: the last rounding decides.
-  Settled settle_round(double v, std::uint64_t e) const {
-    const double z = std::fabs(v) / ledger_.B(e);
-    const auto dies = [&](std::uint64_t i) { return z * ledger_.B(i - 1) < theta_; };
-    const std::uint64_t now = ledger_.now();
-    if (e == now || !dies(now))
-      return {std::copysign(z * ledger_.B(), v), std::copysign(z * ledger_.F(), v)};
-    if constexpr (Averaged)
-      return {0.0, std::copysign(z * ledger_.F_before(ledger_.first_event(e, dies)), v)};
-    return {0.0, 0.0};
-  }
-
-  // Weights do not stop at zero but swing around it.
-  Settled settle_subgradient(double v, std::uint64_t e) const {
-    const std::uint64_t now = ledger_.now();
-    if (!Averaged && l2_ == 0 && rate_.is_constant() && !relative_ &&
-        !fading_) {  // in closed form
-      const double a = amount(), n = static_cast<double>(now - e);
-      if (a == 0.0) return {v, 0.0};
-      const double m = std::floor(std::fabs(v) / a);
-      if (n <= m) return {std::copysign(std::fabs(v) - n * a, v), 0.0};
-      const double r = std::fabs(v) - m * a;
-      if (r == 0.0) return {0.0, 0.0};
-      return {std::copysign(1.0, v) * (std::fmod(n - m, 2.0) == 0.0 ? r : r - a), 0.0};
-    }
-    double sum = 0.0;
-    for (std::uint64_t i = e + 1; i <= now; ++i) {
-      if constexpr (Averaged)
-        sum += v * (ledger_.F_before(i) - (i > e + 1 ? ledger_.F_before(i - 1) : 0.0)) /
-               ledger_.B(i - 1);
-      v = (v - (v != 0 ? std::copysign(ledger_.amount(i), v) : 0.0)) * ledger_.factor(i);
-    }
-    if constexpr (Averaged)
-      sum += v * (ledger_.F() - (now > e ? ledger_.F_before(now) : 0.0)) / ledger_.B();
-    return {v, sum};
-  }
+  // All events take the same amount.
+  bool is_even() const { return rate_.is_constant() && !relative_ && !fading_; }
 
   Rate rate_;
   Shrink shrink_;
@@ -377,11 +336,13 @@ class TruncatedGradient {
   bool shrinks_;           // there are events at all
   bool plain_l1_;          // the fast path: soft threshold by a difference of two sums
   bool relative_;          // rates are relative to the norms of rows
+  bool certifies_;         // keeps the sums of the regret certificate
   double eta_, eta_bias_;  // of the current step
   std::int64_t until_event_;
   std::int64_t t_ = 0;  // steps done
   double bias_ = 0.0, bias_sum_ = 0.0;
   Relative norms_;  // behind relative rates
+  double pulls_ = 0.0, radius_ = 0.0;  // of the certificate
   double last_eta_ = 0.0;
 };
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.errors import DataError, ParameterError
 
 _VALUES = (np.float32, np.float64)
 
@@ -49,3 +50,32 @@ def as_batch(
 def nonzeros(X: Any) -> int:
     """Count the stored values; of a dense array, all."""
     return int(X.indptr[-1]) if is_sparse(X) else int(X.shape[0] * X.shape[1])
+
+
+def checked(X: Any) -> tuple[Any, NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Return X as CSR or array, and rows, columns and values of its nonzeros, all finite."""
+    if is_sparse(X):
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        keep = X.data != 0
+        rows, at = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[keep], X.indices[keep]
+        values = X.data[keep].astype(np.float64)
+    else:
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2:
+            raise ParameterError(f"X must have rows and columns; its shape is {X.shape}")
+        rows, at = np.nonzero(X)
+        values = X[rows, at]
+    for i in np.flatnonzero(~np.isfinite(values))[:1]:
+        raise DataError(f"row {rows[i]}, column {at[i]}: {values[i]} is not a finite number")
+    return X, rows, at, values
+
+
+def summed(
+    at: NDArray[np.intp], values: NDArray[np.float64], size: int, power: int = 1
+) -> NDArray[np.float64]:
+    """Return the sums of powers of the values at each of `size` places; too large ones are inf."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.bincount(at, values**power, size), dtype=np.float64)

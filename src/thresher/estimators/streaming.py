@@ -16,6 +16,7 @@ from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator, Output
 from thresher.estimators.tasks import LinearRegressor, PartialClassifier
 from thresher.estimators.training import Run
+from thresher.health.watch import DivergenceWatch
 
 _BLOCK = 2000  # rows of a block of shuffle="blocks"
 
@@ -29,16 +30,18 @@ class StreamingEstimator(LinearEstimator):
 
     _learners: list[_core.Learner]
     _recorded: tuple[float, float]  # sums of losses and weights at the last record
+    _watch: DivergenceWatch  # of the last fit, and of the calls of partial_fit since
 
     # ---- fitting -------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
-        params = self._checked_params(going_on=self.warm_start and not self._is_new())
+        going_on = self.warm_start and not self._is_new()
+        params = self._checked_params(going_on)
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         targets = self._targets(y)
         held_out = self._checked_eval_set(eval_set)
         evaluation = None if held_out is None else (as_batch(held_out[0]), held_out[1])
-        if self.warm_start and not self._is_new():
+        if going_on:
             learners, history, passes = self._copied_learners(), self.history_, self.n_iter_
             if len(learners) != len(targets) or self._width != X.shape[1]:
                 raise ParameterError(
@@ -51,9 +54,11 @@ class StreamingEstimator(LinearEstimator):
             self._made_of, self._recorded = (params, X.shape[0]), (0.0, 0.0)
             learners, history, passes = self._new_learners(len(targets), X.shape[1]), [], 0
             self._prepare(learners, X)
-        run = Run(self, learners, X, targets, weights, history, self._recorded)
+        self._watch = DivergenceWatch(examples=max(learner.steps for learner in learners))
+        run = Run(self, learners, X, targets, weights, history, self._recorded, self._watch)
         rng = self._generator()
         best, best_pass, best_states, stale = np.inf, 0, None, 0
+        best_visits, complete = run.visits, True
         for number, order in enumerate(self._orders(X.shape[0], rng)):
             if number:
                 for learner in learners:
@@ -61,6 +66,7 @@ class StreamingEstimator(LinearEstimator):
             loss = run.one_pass(order, evaluation)
             passes += 1
             if run.stopped or self._converged(learners):
+                complete = not run.stopped or len(run.full) == len(learners)
                 break
             if self.tol is not None:
                 stale = 0 if loss < best - self.tol else stale + 1
@@ -68,15 +74,19 @@ class StreamingEstimator(LinearEstimator):
                     best, best_pass = loss, passes
                     if evaluation is not None:
                         best_states = [learner.state() for learner in learners]
+                        best_visits = None if run.visits is None else run.visits.copy()
                 if stale >= self.patience:
+                    complete = False
                     break
         if best_states is not None and best_pass != passes:
+            run.visits, complete = best_visits, False
             for learner, state in zip(learners, best_states, strict=True):
                 learner.restore(state)
         self._learners, self.history_, self.n_iter_ = learners, run.history, passes
         self._recorded = run.recorded
         self._width, self._sparse_coef = X.shape[1], params.get("store") == "hashed"
         self._forget_answers()
+        self._conclude(run, first=not going_on, complete=complete)
         return self
 
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
@@ -89,17 +99,27 @@ class StreamingEstimator(LinearEstimator):
             self._prepare(learners, X, **prepare)
             self._learners, self.history_, self.n_iter_ = learners, [], 0
             self._width, self._sparse_coef = X.shape[1], params.get("store") == "hashed"
+            self._watch = DivergenceWatch()
         self._forget_answers()
-        run = Run(self, self._learners, X, targets, weights, self.history_, self._recorded)
+        so_far = self.history_, self._recorded, self._watch
+        run = Run(self, self._learners, X, targets, weights, *so_far)
         try:
             run.one_pass(None, None, record_end=False)
         finally:
             self.history_, self._recorded = run.history, run.recorded
+            self._conclude(run, first=False, complete=False)
         self.n_iter_ = max(self.n_iter_, 1)
         return self
 
     def _prepare(self, learners: Sequence[_core.Learner], X: Any) -> None:
         """Give learners what they need before the first row."""
+
+    def _conclude(self, run: Run, first: bool, complete: bool) -> None:
+        """Take from the rows of a fit, or of a call of partial_fit, what certificates need.
+
+        `first`: all rows ever learned from are those of this run. `complete`: the rule itself ended
+        the fit, or the number of passes did; neither `tol` nor a callback.
+        """
 
     def _paused(self, output: int, learner: _core.Learner) -> bool:
         """Decide, when the rule of an output has paused, whether that output stops learning."""

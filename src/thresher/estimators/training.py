@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from thresher import _core, rules
 from thresher.data import as_batch, nonzeros
+from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Progress
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class Run:
         weights: NDArray[np.float64] | None,
         history: Sequence[Progress],
         recorded: tuple[float, float],
+        watch: DivergenceWatch,
     ) -> None:
         self.estimator, self.learners, self.X = estimator, learners, X
         self.targets, self.weights, self.history = targets, weights, list(history)
@@ -40,6 +43,10 @@ class Run:
         self.stopped = False
         self.began = time.perf_counter() - (self.history[-1].seconds if self.history else 0.0)
         self.recorded = recorded  # the tally at the last record
+        self.watch, self.zero_loss = watch, self._zero_loss()
+        watch.expect(self.zero_loss, X.shape[0] if weights is None else float(weights.sum()))
+        # How often each row was learned from, where a certificate asks.
+        self.visits = np.zeros(X.shape[0], np.int64) if getattr(estimator, "certify", 0) else None
 
     def one_pass(
         self,
@@ -87,6 +94,9 @@ class Run:
             self._count_steps()
             raise
         self._count_steps()
+        if self.visits is not None:
+            rows = np.arange(first, last) if order is None else order[first:last]
+            np.add.at(self.visits, rows, 1)
         if len(self.full) == len(self.learners):
             self.stopped = True
 
@@ -131,18 +141,39 @@ class Run:
         loss, weight = self._tally()
         return (loss - before[0]) / (weight - before[1]) if weight > before[1] else 0.0
 
-    def _loss_on(self, batch: _core.Batch, targets: Sequence[NDArray[np.float64]]) -> float:
+    def losses(
+        self, predictions: NDArray[np.float64], labels: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the losses at raw predictions."""
         e = self.estimator
         numbers, words = rules.core_parameters(e._rule, e._made_of[0], e._made_of[1])
         loss = words["loss"], numbers["epsilon"], numbers["quantile"]
+        return _core.loss_values(*loss, predictions, labels)[0]
+
+    def _loss_on(self, batch: _core.Batch, targets: Sequence[NDArray[np.float64]]) -> float:
         return float(
             np.mean(
                 [
-                    _core.loss_values(*loss, learner.predict(batch, e._average), target)[0].mean()
+                    self.losses(learner.predict(batch, self.estimator._average), target).mean()
                     for learner, target in zip(self.learners, targets, strict=True)
                 ]
             )
         )
+
+    def _zero_loss(self) -> float:
+        """Return the mean loss of predicting zero, over rows by weight and over outputs."""
+        if self.weights is not None and not self.weights.any():
+            return 0.0
+        return float(
+            np.mean([np.average(self._zero_losses(t), weights=self.weights) for t in self.targets])
+        )
+
+    def _zero_losses(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.estimator._task == "regressor":
+            return self.losses(np.zeros(len(target)), target)
+        ends = np.array([target.min(), target.max()])  # a classifier has two labels
+        low, high = self.losses(np.zeros(2), ends)
+        return np.asarray(np.where(target == ends[1], high, low))
 
     def _nonzeros(self) -> int:
         return sum(m.nonzeros(self.estimator._average) for m in self.learners)
@@ -160,5 +191,8 @@ class Run:
         )
         self.recorded = self._tally()
         self.history.append(record)
+        message = self.watch.see(record, self.zero_loss)
+        if message is not None:
+            warnings.warn(message, DivergenceWarning, stacklevel=5)
         if self.estimator.callback is not None and self.estimator.callback(record):
             self.stopped = True

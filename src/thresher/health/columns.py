@@ -1,0 +1,102 @@
+"""How far apart the magnitudes of columns lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.data import checked, summed
+from thresher.errors import ParameterError
+
+
+class OddColumn(NamedTuple):
+    """A column whose largest absolute value is `ratio` times that of the median column."""
+
+    column: int
+    name: str | None
+    ratio: float
+
+    def __str__(self) -> str:
+        name = "" if self.name is None else f" {self.name!r}"
+        than = "larger" if self.ratio > 1 else "smaller"
+        times = self.ratio if self.ratio > 1 else 1 / self.ratio if self.ratio else math.inf
+        scale = "scale it (thresher.preprocessing.UnitVarianceScaler)"
+        text = f"column {self.column}{name} is {times:.2g} times {than} than the median column"
+        return f"{text}: {scale}"
+
+
+@dataclass(frozen=True)
+class DynamicRange:
+    """How far apart the magnitudes of values lie; of no values, the numbers are None."""
+
+    columns: tuple[OddColumn, ...]  # the odd ones, farthest from the median first
+    median: float | None  # over columns, of their largest absolute value
+    largest: float | None  # absolute value
+    smallest: float | None  # that is not zero
+    ratio: float | None  # of the two
+    subnormal: float  # share of the values below 2^-126, which single precision blurs
+    constant: tuple[int, ...]  # columns of one value, not zero, in all rows
+    empty: int  # columns without values
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong, a line each."""
+        lines = [str(column) for column in self.columns[:10]]
+        if len(self.columns) > 10:
+            lines.append(f"{len(self.columns) - 10:,} more columns are far from the median")
+        if self.subnormal:
+            lines.append(f"{self.subnormal:.2%} of the values are too small for single precision")
+        return lines
+
+    def __str__(self) -> str:
+        if self.median is None:
+            return "no values that are not zero"
+        text = f"values from {self.smallest:.4g} to {self.largest:.4g}, {len(self.constant):,} "
+        return "\n".join([f"{text}constant and {self.empty:,} empty columns", *self.warnings])
+
+
+def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e6) -> DynamicRange:
+    """Find the columns that dwarf the others, or are dwarfed by them.
+
+    Parameters
+    ----------
+    X : CSR matrix, array or DataFrame of shape (rows, features)
+    names : sequence of str, optional
+        Names of all columns; those of a DataFrame are known.
+    factor : float
+        How many times larger or smaller than the median column is odd.
+
+    Examples
+    --------
+    >>> print(dynamic_range([[1.0, 2.0, 3e7]], names=["a", "b", "salary"]).columns[0])
+    column 2 'salary' is 1.5e+07 times larger than the median column: scale it ...
+    """
+    names = getattr(X, "columns", None) if names is None else names
+    X, _, at, values = checked(X)
+    n, width = X.shape
+    if names is not None and len(names) != width:
+        raise ParameterError(f"names must be {width}, one for each column; got {len(names)}")
+    if not factor > 1:
+        raise ParameterError(f"factor must be > 1; got {factor!r}")
+    if not len(values):
+        return DynamicRange((), None, None, None, None, 0.0, (), width)
+    counts, high, low = np.bincount(at, minlength=width), np.zeros(width), np.full(width, np.inf)
+    size = np.abs(values)
+    np.maximum.at(high, at, size)
+    np.minimum.at(low, at, size)
+    signs = np.abs(summed(at, np.sign(values), width))
+    median = float(np.median(high[counts > 0]))
+    with np.errstate(over="ignore", divide="ignore"):
+        ratio = np.divide(high, median, out=np.ones(width), where=counts > 0)
+        far = np.maximum(ratio, 1 / ratio)
+    odd = [int(j) for j in np.argsort(-far, kind="stable") if far[j] >= factor]
+    return DynamicRange(
+        tuple(OddColumn(j, None if names is None else str(names[j]), float(ratio[j])) for j in odd),
+        median, float(size.max()), float(size.min()), float(size.max()) / float(size.min()),
+        float(np.mean(size < 2.0**-126)),
+        tuple(np.flatnonzero((signs == n) & (high == low)).tolist()), int(np.sum(counts == 0)),
+    )  # fmt: skip

@@ -1,0 +1,78 @@
+"""All that can be said of data, and of the estimator that learns from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thresher.errors import DataError, ParameterError
+from thresher.health.columns import DynamicRange, dynamic_range
+from thresher.health.steps import LOSSES, SafeStep, safe_step
+from thresher.health.weights import ExponentSpread, exponents
+
+
+@dataclass(frozen=True)
+class HealthReport:
+    """What `check` found."""
+
+    range: DynamicRange
+    step: SafeStep
+    exponents: ExponentSpread | None  # of a fitted estimator
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        first = str(self.range).split("\n")[0]
+        lines = [first, str(self.step), *([str(self.exponents)] if self.exponents else [])]
+        return "\n".join(lines + ([f"warning: {w}" for w in self.warnings] or ["healthy"]))
+
+
+def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
+    """Examine data, and the estimator that learns or has learned from it.
+
+    Parameters
+    ----------
+    X : CSR matrix, array or DataFrame of shape (rows, features)
+    y : array of shape (rows,), optional
+    estimator : estimator, optional
+        Its loss, rate and weights are examined too.
+
+    Examples
+    --------
+    >>> from thresher import TruncatedGradientRegressor
+    >>> print(check([[3.0], [4.0]], estimator=TruncatedGradientRegressor(eta0=0.5)))
+    values from 3 to 4, 0 constant and 0 empty columns
+    safe step: 0.05882 a row, 0.03709 for all rows at once
+    warning: eta0 = 0.5 may diverge: it is above 0.118, twice the safe step
+    """
+    extent, loss = dynamic_range(X), getattr(estimator, "loss", "squared")
+    loss = loss if loss in LOSSES else "squared"
+    step = safe_step(X, loss, fit_intercept=bool(getattr(estimator, "fit_intercept", False)))
+    found = extent.warnings
+    steep = loss in ("squared", "square", "squared_hinge")  # no others can explode
+    for name, safe in (("eta0", step.online), ("step", step.batch)):
+        rate = getattr(estimator, name, None)
+        if steep and isinstance(rate, (int, float)) and safe is not None and rate > 2 * safe:
+            found.append(
+                f"{name} = {rate:g} may diverge: it is above {2 * safe:.3g}, twice the safe step"
+            )
+    if steep and getattr(estimator, "_rule", "") == "averaged-sgd":
+        ratio = step.largest_row**2 / estimator.alpha
+        if ratio > 50:  # R-14.10
+            found.append(f"steps of 1/(alpha t) explode: largest row^2 / alpha is {ratio:.3g} > 50")
+    spread = None
+    if hasattr(estimator, "model_") or hasattr(estimator, "coef_"):
+        spread = exponents(estimator)
+        if spread.within_single not in (None, 1.0) and getattr(estimator, "dtype", "") == "float32":
+            found.append(f"{spread}; dtype='float64' keeps more")
+    labels = np.zeros(0) if y is None else np.asarray(y)
+    if y is not None and len(labels) != np.shape(X)[0]:
+        raise ParameterError(
+            f"y must have {np.shape(X)[0]} labels, as X has rows; got {len(labels)}"
+        )
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise DataError(f"row {np.flatnonzero(~np.isfinite(labels))[0]}: the label is not finite")
+    if len(labels) > 1 and (labels == labels[0]).all():
+        found.append("all labels are equal: there is nothing to learn")
+    return HealthReport(extent, step, spread, tuple(found))

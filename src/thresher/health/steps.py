@@ -1,0 +1,158 @@
+"""Steps of gradient descent that converge, and those that cannot (R-10.2 to R-10.6)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thresher.certificates import CURVATURE, FLAT
+from thresher.data import checked, is_sparse, summed
+from thresher.errors import ParameterError
+from thresher.health.spectra import extremes
+
+LOSSES = (*CURVATURE, *FLAT, "poisson")
+
+
+@dataclass(frozen=True)
+class SpectralRadius:
+    """Spectral radius of gradient descent restricted to a support (R-10.3)."""
+
+    radius: float  # worst growth of the error an iteration; 1 is normal with dependent columns
+    largest_singular: float  # of the columns; where not converged, these are upper bounds
+    smallest_singular: float
+    diverges: bool  # for certain: eta * largest_singular^2 > 2 (R-10.5)
+    converged: bool  # both singular values were found
+    interval: tuple[float, float]  # where the radius lies; `radius` is the upper end
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        text = f"{high:.6g}" if self.converged else f"between {low:.6g} and {high:.6g}"
+        verdict = "diverges" if self.diverges else "converges" if high < 1 else "may not converge"
+        return f"spectral radius {text}: gradient descent {verdict} at this step"
+
+
+def spectral_radius(
+    X: Any, eta: float, support: Any = None, tol: float = 1e-7, max_iter: int = 300
+) -> SpectralRadius:
+    """Find the spectral radius of D_J (I - eta X'X), with D_J the projection on a support J.
+
+    It is the largest |1 - eta s^2| of the singular values s of X[:, J] (R-10.4), found without a
+    copy of X: densely where the rows or J are at most 400, else by Lanczos iteration.
+
+    Parameters
+    ----------
+    X : CSR matrix or array of shape (rows, features)
+    eta : float
+        Step of w <- w + eta X'(y - Xw).
+    support : boolean mask or indices, optional
+        J; None is all columns.
+    tol : float
+        Accuracy of the squared singular values that Lanczos finds, relative to the largest.
+    max_iter : int
+        Restarts of the Lanczos iteration.
+
+    Examples
+    --------
+    >>> print(spectral_radius(np.diag([2.0, 1.0, 9.0]), eta=0.25, support=[0, 1]))
+    spectral radius 0.75: gradient descent converges at this step
+    """
+    X, _, at, values = checked(X)
+    if not 0 < eta < math.inf:
+        raise ParameterError(f"eta must be a finite number > 0; got {eta!r}")
+    mask = np.full(X.shape[1], support is None)
+    try:
+        mask[[] if support is None else support] = True
+    except IndexError as error:
+        raise ParameterError(f"support must be columns of X, or a mask: {error}") from None
+    if not mask.any():
+        return SpectralRadius(0.0, 0.0, 0.0, False, True, (0.0, 0.0))
+    squares = summed(at, values, X.shape[1], power=2)
+    bounds = extremes(X, squares[mask], None if mask.all() else mask, tol, max_iter)
+    growth = [[abs(1 - eta * s) for s in ends] for ends in bounds]
+    inside = [eta * low < 1 < eta * high for low, high in bounds]
+    least = max(0.0 if zero else min(g) for zero, g in zip(inside, growth, strict=True))
+    most, (high, low) = max(map(max, growth)), bounds
+    found = high[0] == high[1] and low[0] == low[1]
+    roots = math.sqrt(high[1]), math.sqrt(low[1])
+    return SpectralRadius(most, *roots, eta * high[0] > 2 * (1 + tol), found, (least, most))
+
+
+@dataclass(frozen=True)
+class SafeStep:
+    """Rates that cannot diverge; None where there are none, and the reason."""
+
+    batch: float | None  # for the gradient of the sum over all rows: the loss falls (R-10.6)
+    online: float | None  # for the gradient of a row: no step overshoots; twice this may diverge
+    largest_row: float  # largest norm of a row; clipped_square divides rows by sqrt(nonzeros)
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.batch is None or self.online is None:
+            return f"safe step: not available, because {self.reason}"
+        return f"safe step: {self.online:.4g} a row, {self.batch:.4g} for all rows at once"
+
+
+def safe_step(
+    X: Any, loss: str = "squared", sample_weight: ArrayLike | None = None,
+    fit_intercept: bool = False,
+) -> SafeStep:  # fmt: skip
+    """Find rates that are certain not to diverge: 1 / (curvature of the loss * largest square).
+
+    Parameters
+    ----------
+    X : CSR matrix or array of shape (rows, features)
+    loss : str
+    sample_weight : array of shape (rows,), optional
+    fit_intercept : bool
+        An intercept is learned too, at the same rate.
+
+    Examples
+    --------
+    >>> print(safe_step([[3.0, 0.0], [0.0, 1.0]], loss="squared"))
+    safe step: 0.1111 a row, 0.1111 for all rows at once
+    """
+    X, rows, at, values = checked(X)
+    if loss not in LOSSES:
+        raise ParameterError(f"loss must be one of {', '.join(LOSSES)}; got {loss!r}")
+    n, width = X.shape
+    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ParameterError("sample_weight must be a finite number >= 0 for each row")
+    if loss == "clipped_square":
+        values = values / np.sqrt(np.bincount(rows, minlength=n))[rows]
+    squares = summed(rows, values, n, power=2)
+    largest_row = math.sqrt(squares.max(initial=0.0))
+    if loss not in CURVATURE:
+        reason = f"{loss} has a bounded slope and no curvature: no rate diverges, none is safe"
+        poisson = "the curvature of poisson, exp(p), has no bound"
+        return SafeStep(None, None, largest_row, poisson if loss == "poisson" else reason)
+    if fit_intercept or sample_weight is not None or loss == "clipped_square":
+        from scipy.sparse import csr_array
+
+        if fit_intercept:
+            rows, at = np.append(rows, np.arange(n)), np.append(at, np.full(n, width))
+            values, squares, width = np.append(values, np.ones(n)), squares + 1.0, width + 1
+        values = values * np.sqrt(weights)[rows]
+        X = csr_array((values, (rows, at)), shape=(n, width))
+    largest = extremes(X, summed(at, values, width, power=2), smallest=False)[0][1]
+    pair = largest, float((weights * squares).max(initial=0.0))
+    batch, online = (1 / (CURVATURE[loss] * s) if s > 0 else math.inf for s in pair)
+    return SafeStep(batch, online, largest_row)
+
+
+def potential(X: Any, y: ArrayLike, w: ArrayLike) -> float:
+    """Return ||y - Xw||^2 / 2, which a safe step of gradient descent never raises (R-10.2).
+
+    Examples
+    --------
+    >>> potential(np.eye(2), [3.0, 4.0], [0.0, 0.0])
+    12.5
+    """
+    X, target, weights = X if is_sparse(X) else np.asarray(X), np.asarray(y), np.asarray(w)
+    if X.shape != (*target.shape, *weights.shape):
+        raise ParameterError(f"X {X.shape}, y {target.shape} and w {weights.shape} do not fit")
+    return 0.5 * float(np.sum(np.square(target - X @ weights, dtype=np.float64)))

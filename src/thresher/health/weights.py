@@ -1,0 +1,63 @@
+"""How far apart the magnitudes of weights lie (R-11.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thresher.data import is_sparse
+from thresher.errors import DataError, ParameterError
+
+
+@dataclass(frozen=True)
+class ExponentSpread:
+    """How far apart the magnitudes of weights lie; of no weights, all is None (R-11.5)."""
+
+    within: float | None  # share that double precision can add to the largest: to 2^51 below it
+    within_single: float | None  # the same of single precision: to 2^22 below it
+    mean: float | None  # of the exponents floor(log2 |w|)
+    std: float | None
+    largest: int | None
+    smallest: int | None
+    counts: Mapping[int, int]  # number of weights by exponent, increasing
+
+    def __str__(self) -> str:
+        if self.within is None or self.within_single is None:
+            return "no nonzero weights"
+        text = f"{sum(self.counts.values()):,} weights from 2^{self.smallest} to 2^{self.largest}: "
+        if self.within_single == 1.0:
+            return text + "single precision loses none"
+        single, double = (f"{100 - 100 * w:.3g}%" for w in (self.within_single, self.within))
+        return text + f"single precision loses {single} beside the largest, double {double}"
+
+
+def exponents(source: Any) -> ExponentSpread:
+    """Measure the spread of the exponents of weights.
+
+    Parameters
+    ----------
+    source : Model, fitted estimator, array or sparse matrix
+
+    Examples
+    --------
+    >>> print(exponents([4.0, 0.0, -1.0, 1e-9]))
+    3 weights from 2^-30 to 2^2: single precision loses 33.3% beside the largest, double 0%
+    """
+    source = getattr(source, "model_", source)
+    source = getattr(source, "weights", getattr(source, "coef_", source))
+    try:
+        weights = np.asarray(source.tocsr().data if is_sparse(source) else source, np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("source must be a model, a fitted estimator or weights") from None
+    if not np.isfinite(weights).all():
+        raise DataError("a weight is not finite: training diverged")
+    e = np.frexp(weights[weights != 0])[1] - 1
+    if not e.size:
+        return ExponentSpread(None, None, None, None, None, None, {})
+    values, counts = (part.tolist() for part in np.unique(e, return_counts=True))
+    double, single = (float(np.mean(e >= values[-1] - bits)) for bits in (51, 22))
+    moments, table = (float(e.mean()), float(e.std())), dict(zip(values, counts, strict=True))
+    return ExponentSpread(double, single, *moments, values[-1], values[0], table)

@@ -1,0 +1,22 @@
+"""How stable a selection of features is, and selection of features that are stable.
+
+Supports are sets of features: collections of their numbers, or boolean masks. Nothing here makes a
+dense matrix, and index input is never turned into masks.
+"""
+
+from thresher.stability.bounds import Bound, false_selections_bound
+from thresher.stability.density import DensityBins, selected_by_density
+from thresher.stability.selection import FeatureProbability, PairsDone, StabilitySelection
+from thresher.stability.supports import kappa, stability_score
+
+__all__ = [
+    "Bound",
+    "DensityBins",
+    "FeatureProbability",
+    "PairsDone",
+    "StabilitySelection",
+    "false_selections_bound",
+    "kappa",
+    "selected_by_density",
+    "stability_score",
+]

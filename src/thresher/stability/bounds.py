@@ -1,0 +1,159 @@
+"""Bounds on the number of features that stability selection selects falsely."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+from thresher.errors import ParameterError
+from thresher.stability.supports import checked_n_features, is_whole
+
+_NOTHING = (
+    "none, for features selected with a probability of at most q/p by a fit on half of the rows "
+    "(Shah and Samworth 2013, Theorem 1); for all noise features, that these are exchangeable and "
+    "that selection is no worse than guessing (Meinshausen and Buehlmann 2010, Theorem 1); q is "
+    "the mean number of features selected, estimated from the same fits"
+)
+_UNIMODAL = (
+    "for features selected with a probability of at most q/p by a fit on half of the rows, that "
+    "the share of pairs that select them in both halves has a unimodal distribution (Shah and "
+    "Samworth 2013, Theorem 2); q is the mean number of features selected, estimated from the "
+    "same fits"
+)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound on the expected number of features selected falsely.
+
+    Attributes
+    ----------
+    number : float or None
+        The bound; None where there is none.
+    assumptions : str
+        What it rests on.
+    reason : str or None
+        Why there is no bound.
+
+    Examples
+    --------
+    >>> from thresher.stability import Bound
+    >>> print(Bound(2.5, "none"))
+    at most 2.5 false selections are expected; assumptions: none
+    """
+
+    number: float | None
+    assumptions: str
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        if self.number is None:
+            return f"not available, because {self.reason}"
+        return (
+            f"at most {self.number:.3g} false selections are expected; "
+            f"assumptions: {self.assumptions}"
+        )
+
+
+def false_selections_bound(
+    n_selected: float,
+    n_features: int,
+    *,
+    threshold: float = 0.6,
+    pairs: int = 50,
+    unimodal: bool = False,
+) -> Bound:
+    """Bound the expected number of features that stability selection selects falsely.
+
+    With q features selected by a fit on half of the rows on average, p features in all, B
+    complementary pairs, and features selected in a share of at least tau > 1/2 of the 2 B fits,
+    the bound is C q^2 / p, where ::
+
+        C = 1 / (2 tau - 1)                         in general
+        C = 1 / (2 (2 tau - 1 - 1/(2B)))            if unimodal and tau <= 3/4
+        C = 4 (1 - tau + 1/(2B)) / (1 + 1/B)        if unimodal and tau > 3/4
+
+    The unimodal bound needs q/p <= 1/sqrt(3), tau >= 1/2 + 1/B and tau > 1/2 +
+    min((q/p)^2, 1/(2B) + 3/4 (q/p)^2).
+
+    Parameters
+    ----------
+    n_selected : float
+        Mean number of features selected by a fit, q; with a grid of parameters, by the fits of
+        all its values together.
+    n_features : int
+        Number of features that could be selected, p; leave out columns that are always zero.
+    threshold : float, default=0.6
+        Share of fits that must select a feature. Shares are multiples of 1/(2B), so tau is the
+        smallest such multiple that is not below the threshold.
+    pairs : int, default=50
+        Number of complementary pairs, B.
+    unimodal : bool, default=False
+        Assume that the share of pairs that select a feature in both halves has a unimodal
+        distribution.
+
+    References
+    ----------
+    Meinshausen and Buehlmann, Stability selection, JRSS B 72, 2010.
+    Shah and Samworth, Variable selection with error control: another look at stability selection,
+    JRSS B 75, 2013.
+
+    Examples
+    --------
+    >>> from thresher.stability import false_selections_bound
+    >>> round(false_selections_bound(20, 1000, threshold=0.6).number, 3)
+    2.0
+    >>> round(false_selections_bound(20, 1000, threshold=0.9, unimodal=True).number, 3)
+    0.173
+    >>> false_selections_bound(20, 1000, threshold=0.5).reason
+    'the threshold must be above 1/2'
+    """
+    p = checked_n_features(n_features)
+    check_threshold(threshold, "threshold")
+    check_pairs(pairs, "pairs")
+    if not 0 <= n_selected <= p:
+        raise ParameterError(f"n_selected must be in 0..n_features = {p}; got {n_selected!r}")
+    q, theta = float(n_selected), n_selected / p
+    needed = fits_needed(threshold, pairs)  # tau = needed / 2B
+    assumptions = _UNIMODAL if unimodal else _NOTHING
+    if needed <= pairs:
+        return Bound(None, assumptions, "the threshold must be above 1/2")
+    if not unimodal:
+        return Bound(q * theta * pairs / (needed - pairs), assumptions)
+    if theta > 1 / math.sqrt(3):
+        return Bound(
+            None, assumptions, f"q/p = {theta:.3g} is above 1/sqrt(3): fits select too many"
+        )
+    tau = needed / (2 * pairs)
+    least = 0.5 + min(theta**2, 1 / (2 * pairs) + 0.75 * theta**2)
+    if needed < pairs + 2 or (tau <= 0.75 and tau <= least):
+        reason = (
+            f"with {pairs} pairs and q/p = {theta:.3g} the threshold must be at least "
+            f"{0.5 + 1 / pairs:.4g} and above {least:.4g}; it is {tau:.4g}"
+        )
+        return Bound(None, assumptions, reason)
+    if tau <= 0.75:
+        return Bound(q * theta * pairs / (2 * (needed - pairs) - 1), assumptions)
+    return Bound(q * theta * 2 * (2 * pairs - needed + 1) / (pairs + 1), assumptions)
+
+
+def fits_needed(threshold: float, pairs: int) -> int:
+    """Return the fewest fits, of 2 a pair, whose share is at least the threshold."""
+    fits = round(threshold * 2 * pairs)
+    return fits + 1 if fits / (2 * pairs) < threshold else fits
+
+
+def check_threshold(threshold: Any, name: str) -> None:
+    """Check a share of fits."""
+    real = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+    if not real or not 0 < threshold <= 1:
+        raise ParameterError(f"{name} must be a number in (0, 1]; got {threshold!r}")
+
+
+def check_pairs(pairs: Any, name: str) -> None:
+    """Check a number of pairs."""
+    if not is_whole(pairs) or pairs < 1:
+        raise ParameterError(f"{name} must be a whole number >= 1; got {pairs!r}")

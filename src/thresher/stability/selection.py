@@ -1,0 +1,392 @@
+"""Stability selection by complementary pairs of halves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from thresher.errors import ParameterError
+from thresher.stability.bounds import (
+    Bound,
+    check_pairs,
+    check_threshold,
+    false_selections_bound,
+    fits_needed,
+)
+from thresher.stability.density import column_counts
+from thresher.stability.halves import Tally, columns_of, fit_pair, seeded
+from thresher.stability.refitted import Refitted
+from thresher.stability.supports import is_whole
+
+
+class PairsDone(NamedTuple):
+    """How far stability selection is; what `StabilitySelection.callback` is given.
+
+    Attributes
+    ----------
+    done : int
+        Pairs fitted so far.
+    pairs : int
+        Pairs to fit.
+    n_selected_mean : float
+        Mean number of features selected by the fits so far.
+    """
+
+    done: int
+    pairs: int
+    n_selected_mean: float
+
+
+class FeatureProbability(NamedTuple):
+    """A feature and the share of fits that select it."""
+
+    name: str | int
+    probability: float
+
+
+class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+    """Select the features that an estimator selects again and again, on random halves of the rows.
+
+    The rows are split into two random halves `pairs` times, and the estimator is fitted on both.
+    The share of these fits that give a feature a weight other than zero is its selection
+    probability; features that reach `threshold` are selected. How many of them can be expected to
+    be false is bounded whatever the estimator does (complementary pairs; Shah and Samworth 2013).
+
+    With `param_name`, every half is fitted with each of `param_values`; a feature's probability is
+    the largest over the values (Meinshausen and Buehlmann 2010).
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any with a `coef_` that can be exactly zero, or a Pipeline that ends in one and keeps the
+        columns; of others, `support_of` tells the support. It is cloned, never fitted itself. Where
+        its random_state is None, it gets seeds that follow from `random_state`.
+    param_name : str, optional
+        Name of the parameter of the estimator to vary, such as "l1" or "ftrlclassifier__l1".
+    param_values : sequence, optional
+        Its values.
+    pairs : int, default=50
+        Number of complementary pairs of halves, B; there are 2 B fits for each value.
+    threshold : float, default=0.6
+        Share of fits that must select a feature, in (0, 1]. There are bounds above 1/2.
+    support_of : callable, optional
+        Takes a fitted estimator, returns its support: feature numbers or a boolean mask.
+    stratify : bool, default=True
+        Give both halves the same number of rows of each class, to within one row, where the
+        estimator is a classifier.
+    refit : bool, default=True
+        Fit the estimator, with its own parameters, on all rows and the selected columns; needed by
+        `predict` and `score`.
+    n_jobs : int, optional
+        Pairs to fit at a time, in threads; -1 is one a processor. Results do not depend on it.
+    random_state : int, RandomState or None, default=None
+    callback : callable, optional
+        Called with a `PairsDone` after each pair, in order; a true answer ends the selection, with
+        the pairs done so far.
+
+    Attributes
+    ----------
+    selection_probabilities_ : CSR matrix of shape (values, features)
+        Share of the fits that select a feature, for each value of the parameter; one row if none is
+        varied. Features that no fit selects take no memory.
+    selected_ : array of int
+        Features selected, increasing; `get_support()` is the mask.
+    n_selected_mean_ : float
+        Mean number of features a fit selects, q; with several values, all of a half together.
+    n_candidates_ : int
+        Features that can be selected, p: columns that are not zero in all rows. Columns that never
+        occur, of hashed features say, would make the bounds look better than they are.
+    false_selections_bound_ : Bound
+        Bound on the expected number of false selections, q^2 / ((2 threshold - 1) p).
+    unimodal_bound_ : Bound
+        A sharper bound under one more assumption; see `false_selections_bound`.
+    n_pairs_ : int
+        Pairs fitted.
+    estimator_ : estimator
+        Fitted on the selected columns, where `refit` is true and any are selected.
+    classes_ : array
+        Labels, of a classifier.
+    n_features_in_ : int
+    feature_names_in_ : array
+        Where X has named columns.
+
+    References
+    ----------
+    Meinshausen and Buehlmann, Stability selection, JRSS B 72, 2010.
+    Shah and Samworth, Variable selection with error control: another look at stability selection,
+    JRSS B 75, 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import FTRLClassifier
+    >>> from thresher.stability import StabilitySelection
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 100))
+    >>> y = X[:, 3] - X[:, 7] + rng.normal(size=500) > 0
+    >>> estimator = FTRLClassifier(l1=100.0, passes=5)
+    >>> selector = StabilitySelection(estimator, pairs=10, random_state=0).fit(X, y)
+    >>> selector.selected_.tolist()
+    [3, 7]
+    >>> round(selector.false_selections_bound_.number, 2)
+    0.23
+    >>> selector.transform(X).shape
+    (500, 2)
+    >>> selector.top(1)[0].probability
+    1.0
+    """
+
+    # what fit leaves behind
+    selection_probabilities_: Any
+    selected_: NDArray[np.int64]
+    n_selected_mean_: float
+    n_candidates_: int
+    false_selections_bound_: Bound
+    unimodal_bound_: Bound
+    n_pairs_: int
+    estimator_: Any
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        param_name: str | None = None,
+        param_values: Sequence[Any] | None = None,
+        pairs: int = 50,
+        threshold: float = 0.6,
+        support_of: Callable[[Any], Any] | None = None,
+        stratify: bool = True,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callback: Callable[[PairsDone], Any] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_name = param_name
+        self.param_values = param_values
+        self.pairs = pairs
+        self.threshold = threshold
+        self.support_of = support_of
+        self.stratify = stratify
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+
+    # ---- fitting -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the estimator on all halves and select.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        y : array of shape (rows,)
+
+        Returns
+        -------
+        self
+        """
+        settings = self._checked_settings()
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            ensure_min_samples=2,
+            ensure_all_finite=not get_tags(self).input_tags.allow_nan,
+        )
+        strata = np.zeros(len(y), np.int64)
+        if is_classifier(self.estimator):
+            strata = self._checked_classes(y)
+        seeds = self._seeds()
+        tallies = [Tally() for _ in settings]
+        sizes: list[int] = []  # features selected in each half, by any value
+        for halves in self._supports(X, y, strata, settings, seeds[:-1]):
+            for supports in halves:
+                for tally, support in zip(tallies, supports, strict=True):
+                    tally.add(support)
+                sizes.append(len(np.unique(np.concatenate(supports))))
+            done = PairsDone(len(sizes) // 2, self.pairs, float(np.mean(sizes)))
+            if self.callback is not None and self.callback(done):
+                break
+        self.n_pairs_ = len(sizes) // 2
+        self.n_selected_mean_ = float(np.mean(sizes))
+        self._select(tallies, column_counts(X)[0])
+        if hasattr(self, "estimator_"):
+            del self.estimator_
+        if self.refit and len(self.selected_):
+            self.estimator_ = seeded(clone(self.estimator), seeds[-1])
+            self.estimator_.fit(columns_of(X, self.selected_), y)
+        return self
+
+    def _select(self, tallies: Sequence[Tally], seen: NDArray[np.int64]) -> None:
+        """Turn the counts of the fits into probabilities, a selection and bounds."""
+        fits = 2 * self.n_pairs_
+        starts = np.cumsum([0] + [len(tally.features) for tally in tallies])
+        features = np.concatenate([tally.features for tally in tallies])
+        counts = np.concatenate([tally.counts for tally in tallies])
+        self.selection_probabilities_ = sp.csr_matrix(
+            (counts / fits, features, starts), shape=(len(tallies), self.n_features_in_)
+        )
+        needed = fits_needed(self.threshold, self.n_pairs_)
+        self.selected_ = np.unique(features[counts >= needed])
+        self.n_candidates_ = len(np.union1d(seen, features))
+        self.false_selections_bound_, self.unimodal_bound_ = (
+            false_selections_bound(
+                self.n_selected_mean_,
+                self.n_candidates_,
+                threshold=self.threshold,
+                pairs=self.n_pairs_,
+                unimodal=unimodal,
+            )
+            for unimodal in (False, True)
+        )
+
+    def _supports(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        strata: NDArray[np.int64],
+        settings: Sequence[dict[str, Any]],
+        seeds: Sequence[int],
+    ) -> Iterable[list[list[NDArray[np.int64]]]]:
+        """Yield the supports of each pair, by half and by value, in the order of the pairs."""
+        jobs = max(1, effective_n_jobs(self.n_jobs))
+        with Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
+            for start in range(0, len(seeds), jobs):
+                yield from parallel(
+                    delayed(fit_pair)(self.estimator, X, y, strata, settings, self.support_of, seed)
+                    for seed in seeds[start : start + jobs]
+                )
+
+    def _checked_settings(self) -> list[dict[str, Any]]:
+        """Check all parameters; return what to set in the estimator for each value."""
+        check_pairs(self.pairs, "StabilitySelection: pairs")
+        check_threshold(self.threshold, "StabilitySelection: threshold")
+        if (self.param_name is None) != (self.param_values is None):
+            raise ParameterError(
+                "StabilitySelection: param_name and param_values must be given together"
+            )
+        if self.support_of is not None and not callable(self.support_of):
+            raise ParameterError(
+                f"StabilitySelection: support_of must be callable or None; got {self.support_of!r}"
+            )
+        if self.param_name is None or self.param_values is None:
+            return [{}]
+        names = sorted(self.estimator.get_params(deep=True))
+        if self.param_name not in names:
+            raise ParameterError(
+                f"StabilitySelection: param_name must be a parameter of the estimator, one of "
+                f"{', '.join(names)}; got {self.param_name!r}"
+            )
+        settings = [{self.param_name: value} for value in self.param_values]
+        if not settings:
+            raise ParameterError("StabilitySelection: param_values must hold at least one value")
+        return settings
+
+    def _checked_classes(self, y: NDArray[Any]) -> NDArray[np.int64]:
+        """Keep the labels; return the number of each row's class, or 0 if it does not matter."""
+        if y.dtype.kind not in "iubUS":  # whole numbers and words are labels
+            check_classification_targets(y)
+        self.classes_, numbers_of, counts = np.unique(y, return_inverse=True, return_counts=True)
+        if len(counts) < 2:
+            raise ValueError(
+                f"StabilitySelection needs rows of at least 2 classes; y has one class, "
+                f"{self.classes_.tolist()[0]!r}"
+            )
+        if not self.stratify:
+            return np.zeros(len(y), np.int64)
+        if counts.min() < 2:
+            label = self.classes_[counts.argmin()].item()
+            raise ValueError(
+                f"StabilitySelection needs at least 2 rows of each class, one for each half; class "
+                f"{label!r} has 1"
+            )
+        return np.asarray(numbers_of)
+
+    def _seeds(self) -> list[int]:
+        """Return a seed for each pair, and one for the refit."""
+        try:
+            random = check_random_state(self.random_state)
+        except ValueError as error:
+            raise ParameterError(f"StabilitySelection: random_state: {error}") from error
+        return [int(seed) for seed in random.randint(2**31 - 1, size=self.pairs + 1)]
+
+    # ---- answers -------------------------------------------------------------------------------
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Return the features selected.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Their numbers, instead of a mask of all features.
+        """
+        check_is_fitted(self, "selected_")
+        return self.selected_.copy() if indices else self._get_support_mask()
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "selected_")
+        mask = np.zeros(self.n_features_in_, bool)
+        mask[self.selected_] = True
+        return mask
+
+    def _transform(self, X: Any) -> Any:
+        if sp.issparse(X) and len(self.selected_):
+            return columns_of(X, self.selected_)
+        return super()._transform(X)
+
+    def top(self, n: int = 20) -> list[FeatureProbability]:
+        """Return the n features most often selected, by any value of the parameter.
+
+        Parameters
+        ----------
+        n : int, default=20
+
+        Returns
+        -------
+        list of FeatureProbability
+            The most probable first; with equal probabilities, the lower feature number.
+        """
+        check_is_fitted(self, "selected_")
+        if not is_whole(n) or n < 0:
+            raise ParameterError(f"n must be a whole number >= 0; got {n!r}")
+        best = self.selection_probabilities_.tocoo()
+        order = np.lexsort((best.col, -best.data))
+        _, first = np.unique(best.col[order], return_index=True)
+        names = getattr(self, "feature_names_in_", None)
+        return [
+            FeatureProbability(
+                int(best.col[i]) if names is None else str(names[best.col[i]]),
+                float(best.data[i]),
+            )
+            for i in order[np.sort(first)[:n]]
+        ]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.target_tags.required = True
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        if self.refit:
+            tags.estimator_type = inner.estimator_type
+            tags.classifier_tags = deepcopy(inner.classifier_tags)
+            tags.regressor_tags = deepcopy(inner.regressor_tags)
+        return tags
