@@ -606,7 +606,7 @@ def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
             )
         if params["rejection"] != "auto" and params["rejection"] < 0.01:
             raise ParameterError(
-                f"{owner}: rejection must be at least 0.01 with variant='robust', which would purge "
+                f"{owner}: rejection must be at least 0.01 with variant='robust', which else purges "
                 f"feature after feature; got {params['rejection']!r}"
             )
         return
