@@ -98,6 +98,12 @@ struct Pack {
     return make([&](std::size_t i) { return a.part[i] / b.part[i]; });
   }
 
+  friend Pack operator<<(const Pack& a, int bits)
+    requires std::is_integral_v<Real>
+  {
+    return make([&](std::size_t i) { return a.part[i] << bits; });
+  }
+
   // sgn(v) (|v| - a)_+ , as soft() in shrink.hpp.
   friend Pack soft(const Pack& v, const Pack& a) {
     return make([&](std::size_t i) {

@@ -17,9 +17,18 @@ class VariantLearner final : public StabilizedLearner {
 
   void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs,
              const std::function<bool(const Stage&)>& go_on) override {
-    // Whole or not at all. All the weights of all paths are a lot to copy, and a rule that has learned
-    // nothing is made anew more cheaply.
-    Rule rule = rule_.fresh() ? Rule(width_, loss_of(params_), params_) : rule_;
+    // Whole or not at all. The weights of all paths are a lot to copy: a rule that has learned nothing
+    // is put back by making another.
+    if (rule_.fresh()) {
+      try {
+        rule_.learn(batch, passes, tol, jobs, go_on);
+      } catch (...) {
+        rule_ = Rule(width_, loss_of(params_), params_);
+        throw;
+      }
+      return;
+    }
+    Rule rule = rule_;
     rule.learn(batch, passes, tol, jobs, go_on);
     rule_ = std::move(rule);
   }

@@ -76,13 +76,13 @@ class Touched {
     if (n == 0) return;
     const Entry* entries = entries_.get();
     const std::size_t padding = (pack_size - n % pack_size) % pack_size;
-    std::fill_n(entries_.get() + n, padding + far, entries[n - 1]);
-    letters.reserve(n + padding);
+    std::fill_n(entries_.get() + n, padding, entries[n - 1]);
+    const Letters::Pen pen = letters.pen(n + padding);
     Real* ratios = found.room(n);
     Cell* cells = store.data();
     for (std::size_t i = 0; i < n; i += pack_size) {
       for (std::size_t e = 0; e < pack_size; ++e)
-        __builtin_prefetch(cells + entries[std::min(i + e + far, n)].second(), 1);
+        __builtin_prefetch(cells + entries[std::min(i + e + far, n - 1)].second(), 1);
       const Four<Entry> four{entries[i], entries[i + 1], entries[i + 2], entries[i + 3]};
       const Four<Cell> old{cells[four.a.second()], cells[four.b.second()], cells[four.c.second()],
                            cells[four.d.second()]};
@@ -96,15 +96,15 @@ class Touched {
       Whole<Real> words[pack_size];
       (half<1>(old) + half<1>(old) + nonzero(left)).store(words);
       for (std::size_t e = 0; e < pack_size; ++e)
-        letters.write(static_cast<std::uint32_t>(four[e].second()),
-                      static_cast<std::uint32_t>(words[e]));
+        pen.write(static_cast<std::uint32_t>(four[e].second()),
+                  static_cast<std::uint32_t>(words[e]));
     }
-    letters.take_back(static_cast<std::uint32_t>(entries[n - 1].second()), padding);
+    pen.take_back(static_cast<std::uint32_t>(entries[n - 1].second()), padding);
     found.size += n;
   }
 
  private:
-  static constexpr std::size_t far = 0;  // entries between a prefetch and its use
+  static constexpr std::size_t far = 24;  // entries between a prefetch and its use
 
   std::unique_ptr<Entry[]> entries_;
   Lister lister_{nullptr};
@@ -117,6 +117,8 @@ class Sweep {
   using Count = Whole<Real>;
 
  public:
+  static constexpr std::int64_t longest = 0xFFFF;  // steps of a burst
+
   // Nobody lists.
   struct Idler {
     template <class Key>
@@ -126,18 +128,20 @@ class Sweep {
   // A path's first burst of a stage begins.
   void begin(const DenseStore<Cell>& store) {
     const std::size_t width = store.width();
-    starts_.resize(width), bursts_.resize(width), updates_.resize(width);
+    starts_.resize(width), counts_.resize(width);
     const Cell* cells = store.data();
     Real* starts = starts_.data();
     for (std::size_t j = 0; j < width; j += pack_size)
       half<0>(Four<Cell>{cells[j], cells[j + 1], cells[j + 2], cells[j + 3]}).store(starts + j);
   }
 
-  void truncate(DenseStore<Cell>& store, const Truncation<Real>& truncation, Ratios<Real>& found) {
+  void truncate(DenseStore<Cell>& store, const Truncation<Real>& truncation, std::int64_t K,
+                Ratios<Real>& found) {
     const std::size_t width = store.width();
+    if (++bursts_ == 256 || bursts_ * K > longest) spill();
     Cell* cells = store.data();
     Real *starts = starts_.data(), *ratios = found.room(width);
-    Count *bursts = bursts_.data(), *updates = updates_.data();
+    Count* counts = counts_.data();
     std::size_t n = 0;
     const auto none = Pack<Real>::all(-1);
     for (std::size_t from = 0; from < width; from += block) {
@@ -155,9 +159,8 @@ class Sweep {
         Four<Cell> now;
         zip(left, k - Pack<Count>::if_positive(k, k), now);
         cells[j] = now.a, cells[j + 1] = now.b, cells[j + 2] = now.c, cells[j + 3] = now.d;
-        const auto seen = Pack<Count>::all(1 << 16) + nonzero(left);
-        (Pack<Count>::load(bursts + j) + Pack<Count>::if_positive(k, seen)).store(bursts + j);
-        (Pack<Count>::load(updates + j) + Pack<Count>::if_positive(k, k)).store(updates + j);
+        const auto seen = ((k << 16) + Pack<Count>::all(1 << 8)) + nonzero(left);
+        (Pack<Count>::load(counts + j) + Pack<Count>::if_positive(k, seen)).store(counts + j);
       }
       for (std::size_t j = 0; j < to - from; ++j) {  // free of branches
         ratios[n] = dense[j];
@@ -167,22 +170,43 @@ class Sweep {
     found.size += n;
   }
 
-  bool empty() const { return starts_.empty(); }
-
   // f(b, kb, k) of a feature in this stage, whose counts then begin again.
   template <class F>
   [[gnu::always_inline]] void take(std::size_t j, const F& f) {
-    const auto bursts = static_cast<std::uint32_t>(bursts_[j]);
-    if (bursts == 0) return;
-    f(bursts & 0xFFFF, bursts >> 16, static_cast<std::uint32_t>(updates_[j]));
-    bursts_[j] = updates_[j] = 0;
+    Totals sum = totals_.empty() ? Totals{} : totals_[j];
+    sum.add(counts_[j]);
+    if (sum.kb == 0) return;
+    f(sum.b, sum.kb, sum.k);
+    counts_[j] = 0;
+    if (!totals_.empty()) totals_[j] = {};
   }
+  // All have been taken.
+  void end_stage() { bursts_ = 0; }
 
  private:
   static constexpr std::size_t block = 256;
 
+  struct Totals {
+    std::uint32_t b = 0, kb = 0, k = 0;
+    void add(Count count) {
+      const auto word = static_cast<std::uint32_t>(count);
+      b += word & 0xFF, kb += word >> 8 & 0xFF, k += word >> 16;
+    }
+  };
+
+  // Counts are narrow, as weights, starts and counts should stay in the cache; before they overflow
+  // they are added to others.
+  void spill() {
+    totals_.resize(counts_.size());
+    for (std::size_t j = 0; j < counts_.size(); ++j) totals_[j].add(counts_[j]);
+    std::fill(counts_.begin(), counts_.end(), 0);
+    bursts_ = 1;
+  }
+
   std::vector<Real> starts_;
-  std::vector<Count> bursts_, updates_;  // b and kb, 16 bits each; k
+  std::vector<Count> counts_;  // b and kb in 8 bits each, k in 16
+  std::vector<Totals> totals_;
+  std::int64_t bursts_ = 0;  // in the narrow counts
 };
 
 }  // namespace thresher

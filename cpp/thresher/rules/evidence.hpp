@@ -5,6 +5,7 @@
 // they lie would cost a cache miss each.)
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
@@ -21,7 +22,7 @@ using Letter = std::uint64_t;
 // The letters of one worker, one list for each who gets them.
 class Letters {
  public:
-  explicit Letters(std::size_t workers) : lists_(workers), sizes_(workers, 0) {}
+  explicit Letters(std::size_t workers) : lists_(workers), ends_(workers, nullptr) { clear(); }
 
   // Features lie in groups of 64, so that no two workers write to one cache line; the groups are
   // shared out by a hash, as frequent features may lie together.
@@ -30,32 +31,52 @@ class Letters {
     return static_cast<std::size_t>((std::uint64_t{mixed} * workers) >> 32);
   }
 
-  // Before n letters are written, whoever gets them.
-  void reserve(std::size_t n) {
+  // Writes up to n letters, of which the last may be taken back.
+  class Pen {
+   public:
+    [[gnu::always_inline]] void write(std::uint32_t j, std::uint32_t k_and_left) const {
+      *ends_[owner(j, workers_)]++ = std::uint64_t{k_and_left} << 32 | j;
+    }
+    void take_back(std::uint32_t j, std::size_t n) const { ends_[owner(j, workers_)] -= n; }
+
+   private:
+    friend class Letters;
+    Pen(Letter** ends, std::size_t workers) : ends_(ends), workers_(workers) {}
+    Letter** ends_;
+    std::size_t workers_;
+  };
+  Pen pen(std::size_t n) {
     for (std::size_t w = 0; w < lists_.size(); ++w)
-      if (lists_[w].size() < sizes_[w] + n) lists_[w].resize(2 * (sizes_[w] + n));
+      if (const std::size_t size = count(w); lists_[w].size() < size + n) {
+        lists_[w].resize(2 * (size + n));
+        ends_[w] = lists_[w].data() + size;
+      }
+    return {ends_.data(), lists_.size()};
   }
 
-  [[gnu::always_inline]] void write(std::uint32_t j, std::uint32_t k_and_left) {
-    const std::size_t w = owner(j, lists_.size());
-    lists_[w][sizes_[w]++] = std::uint64_t{k_and_left} << 32 | j;
+  void clear() {
+    for (std::size_t w = 0; w < lists_.size(); ++w) ends_[w] = lists_[w].data();
   }
-  void take_back(std::uint32_t j, std::size_t n) { sizes_[owner(j, lists_.size())] -= n; }
-  void clear() { sizes_.assign(sizes_.size(), 0); }
 
-  // f(j, k, left)
-  template <class F>
-  void each(std::size_t worker, F&& f) const {
+  // f(j, k, left) for every letter to the worker, and a little before that fetch(j).
+  template <class Fetch, class F>
+  void each(std::size_t worker, const Fetch& fetch, const F& f) const {
     const Letter* letters = lists_[worker].data();
-    const std::size_t n = sizes_[worker];
-    for (std::size_t i = 0; i < n; ++i)
+    const std::size_t n = count(worker);
+    for (std::size_t i = 0; i < n; ++i) {
+      fetch(letters[std::min(i + 32, n - 1)] & 0xFFFFFFFFu);
       f(letters[i] & 0xFFFFFFFFu, static_cast<std::uint32_t>(letters[i] >> 33),
         static_cast<std::uint32_t>(letters[i] >> 32 & 1));
+    }
   }
 
  private:
+  std::size_t count(std::size_t worker) const {
+    return static_cast<std::size_t>(ends_[worker] - lists_[worker].data());
+  }
+
   std::vector<std::vector<Letter>> lists_;
-  std::vector<std::size_t> sizes_;
+  std::vector<Letter*> ends_;
 };
 
 class Evidence {
@@ -74,6 +95,8 @@ class Evidence {
     if (first) facts_[j].fate = kept;
     return first;
   }
+
+  void fetch(std::uint64_t j) const { __builtin_prefetch(counts_.data() + j, 1); }
 
   // kb bursts of this stage saw it in k of their steps, and b of them left it nonzero.
   [[gnu::always_inline]] void add(std::uint64_t j, std::int64_t stage, std::uint32_t b,

@@ -145,18 +145,6 @@ class Paths {
   std::vector<DenseStore<PathCell<Real>>> cells_;
 };
 
-// Nonzeros of a row, on average.
-inline double mean_features(const Batch& batch) {
-  const auto total = [&](const auto* starts) -> double {
-    return static_cast<double>(starts[batch.rows] - starts[0]);
-  };
-  if (const auto* p = std::get_if<const std::int32_t*>(&batch.starts))
-    return total(*p) / static_cast<double>(batch.rows);
-  if (const auto* p = std::get_if<const std::int64_t*>(&batch.starts))
-    return total(*p) / static_cast<double>(batch.rows);
-  return static_cast<double>(batch.columns);
-}
-
 // One path's way through the rows, without end: after the last row comes the first of the next pass.
 // A step is next(), slope(), and move().
 template <class Real>
@@ -177,6 +165,22 @@ class Walk {
     if (zeros_) leave_zeros_out();
   }
 
+  // Soon it is this path's turn: fetches its next rows, and later their cells. (Since its last turn other
+  // paths have had the cache.)
+  void fetch_rows() const {
+    if (rows_) rows_->fetch_rows(6);
+  }
+  void fetch_cells(const DenseStore<Cell>& cells) const {
+    if (!rows_ || zeros_) return;
+    rows_->with_keys([&](const auto* keys) {
+      using Key = std::remove_cvref_t<decltype(*keys)>;
+      for (const std::int64_t on : {1, 2}) {
+        const auto [later, fetched] = rows_->template row_ahead<Key>(on);
+        for (std::size_t k = 0; k < fetched; ++k) __builtin_prefetch(cells.data() + later[k], 1);
+      }
+    });
+  }
+
   // The slope of the loss at the path's prediction, with the row's weight (and scale) in it.
   // see(keys, cells) is told of every four cells of the row; behind its end the last is repeated.
   template <class See>
@@ -186,7 +190,7 @@ class Walk {
     with_row([&](const auto* keys, const Real* x, std::size_t n) __attribute__((always_inline)) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
       if (row.w.size() < n + pack_size) row.w.resize(2 * n + pack_size), row.k.resize(row.w.size());
-      const auto [later, fetched] = rows_->template ahead<Key>(n);
+      const auto [later, fetched] = rows_->template row_ahead<Key>(2);
       Real* row_w = row.w.data();
       Whole<Real>* row_k = row.k.data();
       typename DenseStore<Cell>::Places places;
@@ -203,6 +207,7 @@ class Walk {
                          });
         dot += sum.total();
       }
+      for (std::size_t k = n; k < fetched; ++k) __builtin_prefetch(cells.data() + later[k], 1);
     });
     see = sees;
     const double scale = paths_->loss().normalises() && rows_->nonzeros() > 0

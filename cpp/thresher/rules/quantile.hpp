@@ -24,10 +24,27 @@ inline std::size_t rank_of(double beta, std::size_t count) {
   return std::min(count, static_cast<std::size_t>(std::max(1.0, rank))) - 1;
 }
 
+// The number of that rank among numbers >= 0, by their bits, whose order is theirs: ten leading bits of
+// what is above the least show where it is, and few remain to be sorted.
 template <class Real>
 double nth(std::vector<Real>& values, std::size_t rank) {
+  using Bits = std::make_unsigned_t<Whole<Real>>;
+  const auto bits = [](Real value) { return std::bit_cast<Bits>(value); };
+  Bits least = ~Bits{0}, most = 0;
+  for (const Real value : values)
+    least = std::min(least, bits(value)), most = std::max(most, bits(value));
+  const int shift = std::max(0, static_cast<int>(std::bit_width(Bits(most - least))) - 10);
+  std::uint32_t counts[1 << 10] = {};
+  for (const Real value : values) ++counts[(bits(value) - least) >> shift];
+  std::size_t bin = 0;
+  for (; rank >= counts[bin]; ++bin) rank -= counts[bin];
+  std::size_t n = 0;
+  for (const Real value : values) {  // free of branches; writes behind what it reads
+    values[n] = value;
+    n += (bits(value) - least) >> shift == bin;
+  }
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank);
-  std::nth_element(values.begin(), at, values.end());
+  std::nth_element(values.begin(), at, values.begin() + static_cast<std::ptrdiff_t>(n));
   return static_cast<double>(*at);
 }
 
@@ -37,6 +54,7 @@ struct Ratios {
   std::vector<Real> all;
   std::size_t size = 0;   // of them
   std::size_t below = 0;  // those below the interval
+  std::size_t n_within = 0;
   std::vector<Real> within;
   std::vector<std::uint32_t> histogram;
 
@@ -58,7 +76,6 @@ struct Ratios {
     }
     n_within = n, below = less;
   }
-  std::size_t n_within = 0;
 
   using Bits = std::make_unsigned_t<Whole<Real>>;
   static constexpr std::size_t bins = 1 << 11;  // of the sign, always 0, and the next 11 bits
@@ -98,7 +115,7 @@ class Quantile {
     std::size_t rank = rank_of(beta, total);
     if (rank >= below && rank - below < within) {
       rank -= below;
-      reach_ = std::max(0.01, 0.97 * reach_);
+      reach_ *= within > total / 64 + 64 ? 0.8 : 0.99;  // as near as it may be
     } else {
       rank = search(team, of, rank);
       reach_ = std::min(0.5, 2 * reach_);

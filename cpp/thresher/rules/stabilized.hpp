@@ -63,7 +63,6 @@ class Stabilized {
     if (batch.rows == 0) return;
     Team team(std::min(std::max<std::size_t>(jobs, 1), paths_.count()));
     const bool zeros = look_through(batch, team);
-    features_ = mean_features(batch);
     std::vector<Worker> workers;
     for (std::size_t w = 0; w < team.size(); ++w) workers.emplace_back(paths_, team.size());
     if (purged_ > 0) team.together([&](std::size_t w) { freeze_purged(w, team.size()); });
@@ -132,12 +131,17 @@ class Stabilized {
       Worker& worker = workers[w];
       purge(workers, w);
       worker.letters.clear();
+      worker.sweep.end_stage();
       worker.ratios.size = 0;
       for (std::size_t m = w; m < paths_.count(); m += workers.size()) {
         if (sweeps_) worker.sweep.begin(paths_.cells(m));
-        for (std::int64_t b = 0; b < n_K_; ++b)
+        const std::size_t after = m + workers.size() < paths_.count() ? m + workers.size() : w;
+        walks[after].fetch_rows();
+        for (std::int64_t b = 0; b < n_K_; ++b) {
+          if (b == n_K_ - 1) walks[after].fetch_cells(paths_.cells(after));
           sweeps_ ? sweeping_burst(walks[m], paths_.cells(m), worker)
                   : listing_burst(walks[m], paths_.cells(m), worker);
+        }
       }
       worker.ratios.sift(quantile_.low(), quantile_.high());
     });
@@ -151,6 +155,10 @@ class Stabilized {
       beta_ = rejection(d_, beta0_, gamma_);
       if (alpha_ > 0) K_ = burst_size(K0_, alpha_, d_);
     }
+    touched_ = 0.0;
+    for (const Worker& worker : workers)
+      touched_ += static_cast<double>(worker.ratios.size) /
+                  static_cast<double>(static_cast<std::int64_t>(paths_.count()) * n_K_);
     if (!by_weight_)
       g0_ = quantile_.find(
           team, [&](std::size_t w) -> Ratios<Real>& { return workers[w].ratios; }, beta_);
@@ -180,7 +188,7 @@ class Stabilized {
       if (slope != 0.0 || !counts_gradients_)
         walk.move(cells, worker.row, static_cast<Real>(-eta_ * slope));
     }
-    worker.sweep.truncate(cells, truncation(cells), worker.ratios);
+    worker.sweep.truncate(cells, truncation(cells), K_used_, worker.ratios);
   }
 
   Truncation<Real> truncation(const Cells& cells) const {
@@ -189,11 +197,9 @@ class Stabilized {
     return {static_cast<Real>(g0_), true};
   }
 
-  // A sweep costs about as much for a feature as the list does for a quarter of a touched one.
-  // Its counts of bursts are of 16 bits.
+  // A sweep costs about as much for a feature as the list does for a third of a touched one.
   bool sweeping_pays() const {
-    return static_cast<double>(K_used_) * features_ > 0.25 * static_cast<double>(paths_.width()) &&
-           static_cast<std::int64_t>(paths_.count()) * n_K_ < 0x8000 && K_used_ < 0x10000;
+    return touched_ > 0.3 * static_cast<double>(paths_.width()) && K_used_ <= Sweep<Real>::longest;
   }
 
   // Adds up what the workers have counted of one's own features, and evaluates them.
@@ -218,13 +224,14 @@ class Stabilized {
       }
       return;
     }
+    const auto fetch = [this](std::uint64_t j) { evidence_.fetch(j); };
     for (const Worker& worker : workers)
-      worker.letters.each(self, [&](std::uint64_t j, std::uint32_t k, std::uint32_t left) {
+      worker.letters.each(self, fetch, [&](std::uint64_t j, std::uint32_t k, std::uint32_t left) {
         evidence_.add(j, stage_, left, 1, k);
       });
     if (!evaluates) return;
     for (const Worker& worker : workers)  // who had two letters is evaluated once
-      worker.letters.each(self,
+      worker.letters.each(self, fetch,
                           [&](std::uint64_t j, std::uint32_t, std::uint32_t) { evaluate(j); });
   }
 
@@ -305,7 +312,7 @@ class Stabilized {
   double g0_ = 0.0, beta_ = 0.0, d_ = 1.0;
   std::int64_t K_ = 1, K_used_ = 1;
   std::int64_t seen_ = 0, stable_ = 0, purged_ = 0;
-  double features_ = 0.0;  // of a row, on average
+  double touched_ = 0.0;  // features that a burst of the last stage saw, on average
   bool sweeps_ = false;
 };
 
