@@ -24,13 +24,12 @@ namespace thresher {
 // w_j <- S(w_j, g k_j), or S(w_j, g) by the rule of the authors' code.
 template <class Real>
 struct Truncation {
-  Real g;
-  bool counts;  // whether k_j enters
+  Pack<Real> by;  // g, four times
+  bool counts;    // whether k_j enters
 
   // Compared as a ratio: a feature whose whole weight came in this burst and whose ratio is the
   // quantile g itself is rejected, whatever g k rounds to.
   [[gnu::always_inline]] Pack<Real> operator()(const Pack<Real>& w, const Pack<Real>& k) const {
-    const auto by = Pack<Real>::all(g);
     if (!counts) return beyond(absolute(w), by, soft(w, by));
     return beyond(absolute(w) / k, by, soft(w, by * k));
   }
@@ -70,7 +69,7 @@ class Touched {
     if (n % pack_size && row.k[n - 1] == 0) lister_.end -= pack_size - n % pack_size;
   }
 
-  void truncate(DenseStore<Cell>& store, const Truncation<Real>& truncation, Ratios<Real>& found,
+  void truncate(DenseStore<Cell>& store, Truncation<Real> truncation, Ratios<Real>& found,
                 Letters& letters) {
     const auto n = static_cast<std::size_t>(lister_.end - entries_.get());
     if (n == 0) return;
@@ -117,7 +116,7 @@ class Sweep {
   using Count = Whole<Real>;
 
  public:
-  static constexpr std::int64_t longest = 0xFFFF;  // steps of a burst
+  static constexpr std::int64_t longest = 0x7FFF;  // steps of a burst
 
   // Nobody lists.
   struct Idler {
@@ -135,7 +134,7 @@ class Sweep {
       half<0>(Four<Cell>{cells[j], cells[j + 1], cells[j + 2], cells[j + 3]}).store(starts + j);
   }
 
-  void truncate(DenseStore<Cell>& store, const Truncation<Real>& truncation, std::int64_t K,
+  void truncate(DenseStore<Cell>& store, Truncation<Real> truncation, std::int64_t K,
                 Ratios<Real>& found) {
     const std::size_t width = store.width();
     if (++bursts_ == 256 || bursts_ * K > longest) spill();
@@ -204,7 +203,7 @@ class Sweep {
   }
 
   std::vector<Real> starts_;
-  std::vector<Count> counts_;  // b and kb in 8 bits each, k in 16
+  std::vector<Count> counts_;  // b and kb in 8 bits each, k in 15
   std::vector<Totals> totals_;
   std::int64_t bursts_ = 0;  // in the narrow counts
 };

@@ -192,9 +192,8 @@ class Stabilized {
   }
 
   Truncation<Real> truncation(const Cells& cells) const {
-    if (by_weight_)
-      return {static_cast<Real>(stage_ > 0 ? quantile_of_weights(cells) : 0.0), false};
-    return {static_cast<Real>(g0_), true};
+    const double g = !by_weight_ ? g0_ : stage_ > 0 ? quantile_of_weights(cells) : 0.0;
+    return {Pack<Real>::all(static_cast<Real>(g)), !by_weight_};
   }
 
   // A sweep costs about as much for a feature as the list does for a third of a touched one.
