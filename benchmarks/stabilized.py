@@ -25,7 +25,7 @@ from thresher import _core
 from thresher.data import as_batch
 
 PATHS, JOBS, ETA = 16, 2, 0.1
-STAGES = {"K=5, n_K=5": (5, 5), "K=50, n_K=20": (50, 20), "K=200, n_K=5": (200, 5)}
+STAGES = {"K=5, n_K=5": (5, 5), "K=200, n_K=5": (200, 5), "K=1000, n_K=1": (1000, 1)}
 
 
 def plain(batch: _core.Batch, width: int, orders: list[np.ndarray]) -> Callable[[], None]:

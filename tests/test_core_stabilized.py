@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles.stabilized import StabilizedResult, stabilized
 from streams import Stream, streams
 from thresher import _core
+from thresher.data import as_batch
 
 SEED = 12345
 
@@ -138,6 +140,40 @@ def test_neither_jobs_nor_saving_matter(
         assert other.state() == models[0].state()
         for one, two in zip(other.weights(), models[0].weights(), strict=True):
             np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("burst", [2, 40, 300])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("keep", [0.0, 0.6])
+def test_rare_and_frequent_features(burst: int, dtype: str, keep: float) -> None:
+    """Bursts that see few features of many, and most of few; stored zeros do not count (R-0.7)."""
+    rng = np.random.default_rng(burst)
+    for width in (30, 700):
+        X = rng.normal(size=(300, width)) * (rng.random((300, width)) < 8 / width)
+        stream = Stream(X, np.where(X[:, 0] + X[:, 1] > 0, 1.0, -1.0), None, [])
+        params = {"dtype": dtype, "burst": burst, "keep": keep, "eta0": 0.1}
+        expected = oracle_of(stream, 3, **params)
+        full = sp.csr_matrix(X)
+        full.data[::7] = 0.0  # stored
+        sparser = full.copy()
+        sparser.eliminate_zeros()
+        models = []
+        for rows, jobs in ((X, 1), (X, 2), (full, 1), (sparser, 2)):
+            model = learner(width, **params)
+            batch = as_batch(rows)
+            batch.set_targets(stream.y)
+            model.learn(batch, 3, 0.0, jobs, lambda stage: True)
+            models.append(model)
+        keys, probability, updates, purged = models[0].findings()
+        assert models[0].state() == models[1].state()
+        assert models[2].state() == models[3].state()
+        if dtype == "float64":
+            np.testing.assert_allclose(
+                mean_weights(models[0], width), expected.weights, rtol=0, atol=1e-10
+            )
+            np.testing.assert_array_equal(probability, expected.probability[keys])
+            np.testing.assert_array_equal(updates, expected.updates[keys])
+            np.testing.assert_array_equal(purged, expected.purged[keys])
 
 
 def test_float32_is_near() -> None:

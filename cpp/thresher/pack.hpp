@@ -24,6 +24,10 @@ namespace thresher {
 
 constexpr std::size_t pack_size = 4;
 
+// A whole number as wide as a Real: beside one in a cell, and its mask in a pack.
+template <class Real>
+using Whole = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
+
 // Four cells. Named members, not an array: an array would be kept in memory as well as in registers.
 template <class T>
 struct Four {
@@ -38,7 +42,7 @@ struct Four {
 
 template <class Real>
 struct Pack {
-  using Bits = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
+  using Bits = Whole<Real>;
   typedef Real Vector __attribute__((vector_size(16)));
   typedef Bits BitVector __attribute__((vector_size(16)));
   static constexpr std::size_t width = 16 / sizeof(Real), parts = pack_size / width;
@@ -94,6 +98,12 @@ struct Pack {
     return make([&](std::size_t i) { return a.part[i] / b.part[i]; });
   }
 
+  friend Pack operator<<(const Pack& a, int bits)
+    requires std::is_integral_v<Real>
+  {
+    return make([&](std::size_t i) { return a.part[i] << bits; });
+  }
+
   // sgn(v) (|v| - a)_+ , as soft() in shrink.hpp.
   friend Pack soft(const Pack& v, const Pack& a) {
     return make([&](std::size_t i) {
@@ -131,15 +141,36 @@ struct Pack {
     });
   }
 
+  // v where not a <= b, else 0.
+  friend Pack beyond(const Pack& a, const Pack& b, const Pack& v) {
+    return make(
+        [&](std::size_t i) { return (Vector)((BitVector)v.part[i] & ~(a.part[i] <= b.part[i])); });
+  }
+
+  // 1 where a is not 0, else 0.
+  friend Pack<Bits> nonzero(const Pack& a) {
+    return Pack<Bits>::make([&](std::size_t i) { return (a.part[i] != Vector{}) & 1; });
+  }
+
+  // By whole numbers k: these as numbers; a where k is positive, else b; a where k is positive, or not
+  // negative, else 0.
+  static Pack from(const Pack<Bits>& k) {
+    return make([&](std::size_t i) { return __builtin_convertvector(k.part[i], Vector); });
+  }
+  static Pack where_positive(const Pack<Bits>& k, const Pack& a, const Pack& b) {
+    return make([&](std::size_t i) { return choose(k.part[i] > 0, a.part[i], b.part[i]); });
+  }
+  static Pack if_positive(const Pack<Bits>& k, const Pack& a) {
+    return make([&](std::size_t i) { return (Vector)((BitVector)a.part[i] & (k.part[i] > 0)); });
+  }
+  static Pack unless_negative(const Pack<Bits>& k, const Pack& a) {
+    return make([&](std::size_t i) { return (Vector)((BitVector)a.part[i] & (k.part[i] >= 0)); });
+  }
+
   // In double precision: lanes 0 and 2, lanes 1 and 3, then the two.
   double total() const {
     const auto lane = [this](std::size_t k) { return static_cast<double>((*this)[k]); };
     return (lane(0) + lane(2)) + (lane(1) + lane(3));
-  }
-
- private:
-  static Vector choose(BitVector mask, Vector a, Vector b) {
-    return (Vector)(((BitVector)a & mask) | ((BitVector)b & ~mask));
   }
 
   template <class F>
@@ -147,6 +178,11 @@ struct Pack {
     if constexpr (parts == 1)
       return {{f(0)}};  // written out: a loop would leave the parts in memory
     else return {{f(0), f(1)}};
+  }
+
+ private:
+  static Vector choose(BitVector mask, Vector a, Vector b) {
+    return (Vector)(((BitVector)a & mask) | ((BitVector)b & ~mask));
   }
 };
 

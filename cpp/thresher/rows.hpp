@@ -96,6 +96,24 @@ class Rows {
     return run;
   }
 
+  // The same for rows in an order of their own, by rows: the keys of the row `rows_on` on, whose cells the
+  // caller prefetches. That row's own memory was fetched a few rows before.
+  template <class Key>
+  [[gnu::always_inline]] std::pair<const Key*, std::size_t> row_ahead(std::int64_t rows_on) const {
+    const Key* from = nullptr;
+    if constexpr (std::is_same_v<Key, std::int32_t>) from = all_32_;
+    else from = all_64_;
+    if (!from || position_ + rows_on >= visit_.last) return {nullptr, 0};
+    fetch_row(position_ + rows_on + 2 * rows_early);
+    const std::int64_t row = visit_.row(position_ + rows_on), begin = start(row);
+    return {from + begin, static_cast<std::size_t>(start(row + 1) - begin)};
+  }
+
+  void fetch_rows(std::int64_t n) const {
+    if (is_dense()) return;
+    for (std::int64_t on = 1; on <= n; ++on) fetch_row(position_ + on);
+  }
+
   // |x|_0: stored zeros do not count.
   std::size_t nonzeros() const {
     return static_cast<std::size_t>(

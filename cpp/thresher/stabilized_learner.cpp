@@ -14,11 +14,22 @@ template <class Rule>
 class VariantLearner final : public StabilizedLearner {
  public:
   VariantLearner(std::uint64_t width, const Params& params)
-      : rule_(width, loss_of(params), params) {}
+      : width_(width), params_(params), rule_(width, loss_of(params), params) {}
 
   void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs,
              const std::function<bool(const Stage&)>& go_on) override {
-    Rule rule = rule_;  // whole or not at all
+    // Whole or not at all. The weights of all paths are a lot to copy: a rule that has learned nothing
+    // is put back by making another.
+    if (rule_.fresh()) {
+      try {
+        rule_.learn(batch, passes, tol, jobs, go_on);
+      } catch (...) {
+        rule_ = Rule(width_, loss_of(params_), params_);
+        throw;
+      }
+      return;
+    }
+    Rule rule = rule_;
     rule.learn(batch, passes, tol, jobs, go_on);
     rule_ = std::move(rule);
   }
@@ -57,6 +68,8 @@ class VariantLearner final : public StabilizedLearner {
     return Loss(params.word("loss"), params.number("epsilon"), params.number("quantile"));
   }
 
+  std::uint64_t width_;
+  Params params_;
   Rule rule_;
 };
 

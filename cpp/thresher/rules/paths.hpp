@@ -2,6 +2,7 @@
 // rule share. A path has weights of its own, and a walk takes it through the rows.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +13,13 @@
 #include <vector>
 
 #include "../batch.hpp"
+#include "../cell.hpp"
 #include "../error.hpp"
 #include "../loss.hpp"
+#include "../pack.hpp"
 #include "../random.hpp"
 #include "../rows.hpp"
+#include "../stores/dense.hpp"
 #include "../tally.hpp"
 #include "rule.hpp"
 
@@ -40,12 +44,17 @@ struct Findings {
   }
 };
 
-// The features of a row that are learned from.
+// A feature of a path: w_j, and a count k_j that is the variant's. A feature with a negative count is
+// frozen: no step moves or counts it. (Its weight is 0, so predictions need not look.) In single
+// precision 8 bytes: a step of a path costs what a step of plain SGD does.
+template <class Real>
+using PathCell = Pair<Real, Whole<Real>>;
+
+// The cells of a row as they were before its step; kept between rows.
 template <class Real>
 struct Staged {
-  std::vector<std::uint64_t> keys;
-  std::vector<Real> x;
-  std::size_t size = 0;
+  std::vector<Real> w;
+  std::vector<Whole<Real>> k;
 };
 
 template <class Real>
@@ -55,16 +64,19 @@ class Paths {
       : loss_(loss),
         width_(width),
         seed_(static_cast<std::uint64_t>(params.number("seed"))),
-        reshuffles_(params.word("shuffle") == "each"),
-        weights_(static_cast<std::size_t>(params.number("paths")), std::vector<Real>(width)) {
+        reshuffles_(params.word("shuffle") == "each") {
     if (width == 0) throw std::invalid_argument("the stabilized rule needs a width");
+    const auto count = static_cast<std::size_t>(params.number("paths"));
+    for (std::size_t m = 0; m < count; ++m) cells_.emplace_back(padded_width());
   }
 
-  std::size_t count() const { return weights_.size(); }
+  std::size_t count() const { return cells_.size(); }
   std::uint64_t width() const { return width_; }
   const Loss& loss() const { return loss_; }
-  Real* weights(std::size_t path) { return weights_[path].data(); }
-  const Real* weights(std::size_t path) const { return weights_[path].data(); }
+
+  // Cells of a path: whole packs, the last filled up with features that never come.
+  DenseStore<PathCell<Real>>& cells(std::size_t path) { return cells_[path]; }
+  std::uint64_t padded_width() const { return (width_ + pack_size - 1) / pack_size * pack_size; }
 
   // The order in which a path takes the rows: one for all passes, or a new one for each.
   std::vector<std::int64_t> order(std::size_t path, std::uint64_t pass, std::int64_t rows) const {
@@ -75,30 +87,53 @@ class Paths {
   // The mean of the paths, in double precision and in the order of the paths.
   std::vector<double> mean() const {
     std::vector<double> sum(width_);
-    for (const std::vector<Real>& w : weights_)
-      for (std::uint64_t j = 0; j < width_; ++j) sum[j] += static_cast<double>(w[j]);
+    for (const auto& cells : cells_)
+      for (std::uint64_t j = 0; j < width_; ++j)
+        sum[j] += static_cast<double>(cells.data()[j].first());
     for (double& w : sum) w /= static_cast<double>(count());
     return sum;
   }
 
-  // Paths run together, so a bad row must be found before any of them begins.
-  void check(const Batch& batch) const {
-    Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, width_);
+  // Paths run together, so a bad row must be found before any of them begins. Looks through rows
+  // first .. last - 1, calls see(j) for every feature that is not zero, and returns whether there are
+  // stored zeros.
+  template <class See>
+  bool check(const Batch& batch, std::int64_t first, std::int64_t last, const See& see) const {
+    std::size_t zeros = 0;
+    Rows<Real> rows(batch, Visit{nullptr, first, last}, width_);
     while (rows.next()) {
-      rows.check_values();
+      const std::size_t n = rows.count();
+      const Real* x = rows.values();
+      Pack<Real> squares = Pack<Real>::all(0);
+      for (std::size_t k = 0; k < n; k += pack_size) {
+        const auto four =
+            k + pack_size <= n ? Pack<Real>::load(x + k) : Pack<Real>::load(x + k, n - k);
+        squares += four * four;
+      }
+      if (!std::isfinite(squares.total())) rows.check_values();
       if (!std::isfinite(rows.label()))
         throw DataError(rows.row(), "the label is NaN or inf; labels must be finite");
       if (!(rows.weight() >= 0 && std::isfinite(rows.weight())))
         throw DataError(rows.row(), "the sample weight must be a finite number >= 0");
+      rows.with_keys([&](const auto* keys) {
+        for (std::size_t k = 0; k < n; ++k)
+          if (x[k] != 0) see(static_cast<std::uint64_t>(keys[k]));
+          else ++zeros;
+      });
     }
+    return zeros > 0;
   }
 
   template <class Archive>
   void archive(Archive& io) {
     io(passes_);
-    for (std::vector<Real>& w : weights_) {
+    std::vector<Real> w(width_);
+    for (auto& cells : cells_) {
+      for (std::uint64_t j = 0; j < width_; ++j) w[j] = cells.data()[j].first();
       io(w);
       if (w.size() != width_) throw std::invalid_argument("the learner state is damaged");
+      for (std::uint64_t j = 0; j < width_; ++j)
+        cells.data()[j] = PathCell<Real>(w[j], cells.data()[j].second());
     }
   }
 
@@ -107,81 +142,141 @@ class Paths {
   std::uint64_t width_, seed_;
   bool reshuffles_;
   std::uint64_t passes_ = 0;
-  std::vector<std::vector<Real>> weights_;
+  std::vector<DenseStore<PathCell<Real>>> cells_;
 };
 
 // One path's way through the rows, without end: after the last row comes the first of the next pass.
+// A step is next(), slope(), and move().
 template <class Real>
 class Walk {
+  using Cell = PathCell<Real>;
+
  public:
-  Walk(const Batch& batch, const Paths<Real>& paths, std::size_t path)
-      : batch_(&batch), paths_(&paths), path_(path) {}
+  // `zeros`: rows have stored zeros, which are then left out.
+  Walk(const Batch& batch, const Paths<Real>& paths, std::size_t path, bool zeros)
+      : batch_(&batch), paths_(&paths), path_(path), zeros_(zeros) {}
 
   void next() {
-    if (rows_ && rows_->next()) return;
-    order_ = paths_->order(path_, pass_++, batch_->rows);
-    rows_.emplace(*batch_, Visit{order_.data(), 0, batch_->rows}, paths_->width());
-    rows_->next();
+    if (!rows_ || !rows_->next()) {
+      order_ = paths_->order(path_, pass_++, batch_->rows);
+      rows_.emplace(*batch_, Visit{order_.data(), 0, batch_->rows}, paths_->width());
+      rows_->next();
+    }
+    if (zeros_) leave_zeros_out();
   }
 
-  // Puts those features of the row for which stays(j) into `row`, and returns the slope of the loss at
-  // their prediction, with the row's weight (and scale) in it. fetch(j) is told of features that
-  // come soon.
-  template <class Stays, class Fetch>
-  double slope(Staged<Real>& row, const Stays& stays, const Fetch& fetch, const Real* w) {
-    const std::size_t n = rows_->count();
-    if (row.keys.size() < n) row.keys.resize(n), row.x.resize(n);
-    Real dot[2] = {0, 0};
+  // Soon it is this path's turn: fetches its next rows, and later their cells. (Since its last turn other
+  // paths have had the cache.)
+  void fetch_rows() const {
+    if (rows_) rows_->fetch_rows(6);
+  }
+  void fetch_cells(const DenseStore<Cell>& cells) const {
+    if (!rows_ || zeros_) return;
     rows_->with_keys([&](const auto* keys) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
-      const auto [later, fetched] = rows_->template ahead<Key>(n);
-      const Real* x = rows_->values();
-      std::uint64_t* kept = row.keys.data();
-      Real* kept_x = row.x.data();
-      std::size_t size = 0;
-      for (std::size_t k = 0; k < n; ++k) {  // free of branches: always write, count what stays
-        if (k < fetched) fetch(static_cast<std::uint64_t>(later[k]));
-        const auto j = static_cast<std::uint64_t>(keys[k]);
-        const bool is = (x[k] != 0) & stays(j);
-        dot[k % 2] += is ? w[j] * x[k] : Real(0);
-        kept[size] = j, kept_x[size] = x[k];
-        size += is;
+      for (const std::int64_t on : {1, 2}) {
+        const auto [later, fetched] = rows_->template row_ahead<Key>(on);
+        for (std::size_t k = 0; k < fetched; ++k) __builtin_prefetch(cells.data() + later[k], 1);
       }
-      row.size = size;
     });
-    double scale = 1.0;
-    if (paths_->loss().normalises() && rows_->nonzeros() > 0)
-      scale = 1.0 / std::sqrt(static_cast<double>(rows_->nonzeros()));
-    const double p = scale * static_cast<double>(dot[0] + dot[1]);
+  }
+
+  // The slope of the loss at the path's prediction, with the row's weight (and scale) in it.
+  // see(keys, cells) is told of every four cells of the row; behind its end the last is repeated.
+  template <class See>
+  double slope(const DenseStore<Cell>& cells, Staged<Real>& row, See& see) {
+    double dot = 0.0;
+    See sees = see;  // a copy, so that what it counts stays in registers
+    with_row([&](const auto* keys, const Real* x, std::size_t n) __attribute__((always_inline)) {
+      using Key = std::remove_cvref_t<decltype(*keys)>;
+      if (row.w.size() < n + pack_size) row.w.resize(2 * n + pack_size), row.k.resize(row.w.size());
+      const auto [later, fetched] = rows_->template row_ahead<Key>(2);
+      Real* row_w = row.w.data();
+      Whole<Real>* row_k = row.k.data();
+      typename DenseStore<Cell>::Places places;
+      for (std::size_t from = 0; from < n; from += 4096) {
+        const std::size_t to = std::min(n, from + 4096);
+        Pack<Real> sum = Pack<Real>::all(0);
+        cells.gather(keys, from, to, later, fetched, places,
+                     [&](std::size_t k, const Four<Cell>& four, const Four<Key>& names)
+                         __attribute__((always_inline)) {
+                           const Pack<Real> w = half<0>(four);
+                           w.store(row_w + k), half<1>(four).store(row_k + k);
+                           sum += w * values_at(x, k, to);
+                           sees(names, four);
+                         });
+        dot += sum.total();
+      }
+      for (std::size_t k = n; k < fetched; ++k) __builtin_prefetch(cells.data() + later[k], 1);
+    });
+    see = sees;
+    const double scale = paths_->loss().normalises() && rows_->nonzeros() > 0
+                             ? 1.0 / std::sqrt(static_cast<double>(rows_->nonzeros()))
+                             : 1.0;
+    const double p = scale * dot;
     if (!std::isfinite(p))
       throw Divergence("the weights diverged at row " + std::to_string(rows_->row()) +
                        ": lower eta0");
     const Outcome outcome = paths_->loss()(p, rows_->label());
+    rows_->foresee();  // meanwhile
     tally_.add(outcome, rows_->weight());
     return rows_->weight() * outcome.slope * scale;
   }
 
+  // w_j <- w_j + step x_j and k_j <- k_j + 1 for the features of the row, as slope() has staged them.
+  void move(DenseStore<Cell>& cells, const Staged<Real>& row, Real step) {
+    with_row([&](const auto* keys, const Real* x, std::size_t n) __attribute__((always_inline)) {
+      const Real* row_w = row.w.data();
+      const Whole<Real>* row_k = row.k.data();
+      const auto steps = Pack<Real>::all(step);
+      const auto ones = Pack<Whole<Real>>::all(1);
+      cells.scatter(keys, n, {},
+                    [=](std::size_t i, Four<Cell>& four) __attribute__((always_inline)) {
+                      const auto k = Pack<Whole<Real>>::load(row_k + i);
+                      const auto w = Pack<Real>::load(row_w + i) + steps * values_at(x, i, n);
+                      zip(Pack<Real>::unless_negative(k, w),
+                          k + Pack<Whole<Real>>::unless_negative(k, ones), four);
+                    });
+    });
+  }
+
+  std::size_t count() const { return zeros_ ? keys_.size() : rows_->count(); }
   const Tally& tally() const { return tally_; }
 
  private:
+  // f(keys, values, how many)
+  template <class F>
+  [[gnu::always_inline]] void with_row(const F& f) const {
+    if (zeros_) f(keys_.data(), values_.data(), keys_.size());
+    else
+      rows_->with_keys([&](const auto* keys) __attribute__((always_inline)) {
+        f(keys, rows_->values(), rows_->count());
+      });
+  }
+
+  void leave_zeros_out() {
+    keys_.clear(), values_.clear();
+    rows_->with_keys([&](const auto* keys) {
+      for (std::size_t k = 0; k < rows_->count(); ++k)
+        if (rows_->values()[k] != 0)
+          keys_.push_back(keys[k]), values_.push_back(rows_->values()[k]);
+    });
+  }
+
+  [[gnu::always_inline]] static Pack<Real> values_at(const Real* x, std::size_t k, std::size_t n) {
+    return k + pack_size <= n ? Pack<Real>::load(x + k) : Pack<Real>::load(x + k, n - k);
+  }
+
   const Batch* batch_;
   const Paths<Real>* paths_;
   std::size_t path_;
+  bool zeros_;
   std::uint64_t pass_ = 0;
   std::vector<std::int64_t> order_;
   std::optional<Rows<Real>> rows_;
+  std::vector<std::int64_t> keys_;  // of the row without its zeros, and their values
+  std::vector<Real> values_;
   Tally tally_;
 };
-
-// f(j) for every feature that is not zero, row by row.
-template <class F>
-void for_each_key(const Batch& batch, std::uint64_t width, F&& f) {
-  Rows<double> rows(batch, Visit{nullptr, 0, batch.rows}, width);
-  while (rows.next())
-    rows.with_keys([&](const auto* keys) {
-      for (std::size_t k = 0; k < rows.count(); ++k)
-        if (rows.values()[k] != 0) f(static_cast<std::uint64_t>(keys[k]));
-    });
-}
 
 }  // namespace thresher

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 
 #include "../pack.hpp"
 #include "pages.hpp"
@@ -27,7 +28,8 @@ class DenseStore {
   void reserve(std::size_t, Dead&&) {}
 
   // open(k, cells of keys[k..k+3]) for k = from, from + 4, ... below `to`; behind the last key its cell
-  // is repeated. later[k], for k < fetched, are keys to prefetch meanwhile.
+  // is repeated. later[k], for k < fetched, are keys to prefetch meanwhile. An open that wants the four
+  // keys as well gets them.
   template <class Key, class Open>
   [[gnu::always_inline]] void gather(const Key* keys, std::size_t from, std::size_t to,
                                      const Key* later, std::size_t fetched, Places&,
@@ -37,16 +39,16 @@ class DenseStore {
     for (; k + pack_size <= to; k += pack_size) {
       if (k + pack_size <= fetched) [[likely]]
         for (std::size_t i = 0; i < pack_size; ++i) __builtin_prefetch(cells + later[k + i], 1);
-      open(k,
-           Four<Cell>{cells[keys[k]], cells[keys[k + 1]], cells[keys[k + 2]], cells[keys[k + 3]]});
+      tell(open, k, cells, Four<Key>{keys[k], keys[k + 1], keys[k + 2], keys[k + 3]});
     }
     if (k < to) {  // free of branches, as the lengths of rows cannot be foreseen
       if (k < fetched)
         for (std::size_t i = 0; i < pack_size - 1; ++i)
           __builtin_prefetch(cells + later[std::min(k + i, fetched - 1)], 1);
       const std::size_t last = to - 1;
-      open(k, Four<Cell>{cells[keys[k]], cells[keys[std::min(k + 1, last)]],
-                         cells[keys[std::min(k + 2, last)]], cells[keys[last]]});
+      tell(
+          open, k, cells,
+          Four<Key>{keys[k], keys[std::min(k + 1, last)], keys[std::min(k + 2, last)], keys[last]});
     }
   }
 
@@ -105,7 +107,19 @@ class DenseStore {
 
   void clear() { cells_ = ZeroedArray<Cell>(width()); }
 
+  Cell* data() { return cells_.data(); }
+  const Cell* data() const { return cells_.data(); }
+
  private:
+  template <class Key, class Open>
+  [[gnu::always_inline]] static void tell(const Open& open, std::size_t k, const Cell* cells,
+                                          const Four<Key>& keys) {
+    const Four<Cell> four{cells[keys.a], cells[keys.b], cells[keys.c], cells[keys.d]};
+    if constexpr (std::is_invocable_v<Open, std::size_t, Four<Cell>, Four<Key>>)
+      open(k, four, keys);
+    else open(k, four);
+  }
+
   ZeroedArray<Cell> cells_;
 };
 

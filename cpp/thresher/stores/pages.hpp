@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -52,7 +53,9 @@ class ZeroedArray {
     std::free(block_);
   }
 
-  ZeroedArray(const ZeroedArray&) = delete;
+  ZeroedArray(const ZeroedArray& other) : ZeroedArray(other.size_) {
+    std::memcpy(static_cast<void*>(data_), other.data_, size_ * sizeof(T));
+  }
   ZeroedArray& operator=(const ZeroedArray&) = delete;
   ZeroedArray(ZeroedArray&& other) noexcept { swap(other); }
   ZeroedArray& operator=(ZeroedArray&& other) noexcept {

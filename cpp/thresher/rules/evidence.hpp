@@ -1,0 +1,184 @@
+// What is known of every feature: the counts of, summed over all paths.
+//
+// Workers share nothing while they walk. What they have counted they write to one another in letters: a
+// feature belongs to one worker, who alone adds up its evidence. (Reading another worker's counts where
+// they lie would cost a cache miss each.)
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "../stores/pages.hpp"
+#include "paths.hpp"
+
+namespace thresher {
+
+// One burst saw feature j in k_j of its steps, and left w_j nonzero or not. One word: j, then `left`
+// and k_j.
+using Letter = std::uint64_t;
+
+// The letters of one worker, one list for each who gets them.
+class Letters {
+ public:
+  explicit Letters(std::size_t workers) : lists_(workers), ends_(workers, nullptr) { clear(); }
+
+  // Features lie in groups of 64, so that no two workers write to one cache line; the groups are
+  // shared out by a hash, as frequent features may lie together.
+  static std::size_t owner(std::uint64_t j, std::size_t workers) {
+    const std::uint32_t mixed = static_cast<std::uint32_t>(j / 64) * 0x9E3779B1u;
+    return static_cast<std::size_t>((std::uint64_t{mixed} * workers) >> 32);
+  }
+
+  // Writes up to n letters, of which the last may be taken back.
+  class Pen {
+   public:
+    [[gnu::always_inline]] void write(std::uint32_t j, std::uint32_t k_and_left) const {
+      *ends_[owner(j, workers_)]++ = std::uint64_t{k_and_left} << 32 | j;
+    }
+    void take_back(std::uint32_t j, std::size_t n) const { ends_[owner(j, workers_)] -= n; }
+
+   private:
+    friend class Letters;
+    Pen(Letter** ends, std::size_t workers) : ends_(ends), workers_(workers) {}
+    Letter** ends_;
+    std::size_t workers_;
+  };
+  Pen pen(std::size_t n) {
+    for (std::size_t w = 0; w < lists_.size(); ++w)
+      if (const std::size_t size = count(w); lists_[w].size() < size + n) {
+        lists_[w].resize(2 * (size + n));
+        ends_[w] = lists_[w].data() + size;
+      }
+    return {ends_.data(), lists_.size()};
+  }
+
+  void clear() {
+    for (std::size_t w = 0; w < lists_.size(); ++w) ends_[w] = lists_[w].data();
+  }
+
+  // f(j, k, left) for every letter to the worker, and a little before that fetch(j).
+  template <class Fetch, class F>
+  void each(std::size_t worker, const Fetch& fetch, const F& f) const {
+    const Letter* letters = lists_[worker].data();
+    const std::size_t n = count(worker);
+    for (std::size_t i = 0; i < n; ++i) {
+      fetch(letters[std::min(i + 32, n - 1)] & 0xFFFFFFFFu);
+      f(letters[i] & 0xFFFFFFFFu, static_cast<std::uint32_t>(letters[i] >> 33),
+        static_cast<std::uint32_t>(letters[i] >> 32 & 1));
+    }
+  }
+
+ private:
+  std::size_t count(std::size_t worker) const {
+    return static_cast<std::size_t>(ends_[worker] - lists_[worker].data());
+  }
+
+  std::vector<std::vector<Letter>> lists_;
+  std::vector<Letter*> ends_;
+};
+
+class Evidence {
+ public:
+  Evidence(std::uint64_t width, double pi0, double delta_K)
+      : pi0_(pi0), delta_K_(delta_K), counts_(width), facts_(width) {
+    if (width > 0xFFFFFFFFu) throw std::invalid_argument("width must be below 2^32");
+  }
+
+  std::uint64_t width() const { return counts_.size(); }
+  bool purged(std::uint64_t j) const { return facts_[j].fate > kept; }
+
+  // A feature has come; returns whether it never had before.
+  bool see(std::uint64_t j) {
+    const bool first = facts_[j].fate == unseen;
+    if (first) facts_[j].fate = kept;
+    return first;
+  }
+
+  void fetch(std::uint64_t j) const { __builtin_prefetch(counts_.data() + j, 1); }
+
+  // kb bursts of this stage saw it in k of their steps, and b of them left it nonzero.
+  [[gnu::always_inline]] void add(std::uint64_t j, std::int64_t stage, std::uint32_t b,
+                                  std::uint32_t kb, std::uint32_t k) {
+    Counts& c = counts_[j];
+    c.updates += k;
+    if (c.updates < k) ++facts_[j].carried;
+    if (stage == 0) return;  // the warm-up
+    const auto now = static_cast<std::uint32_t>(stage);
+    if (delta_K_ > 0) facts_[j].KU += k;
+    const bool anew = c.stage != now && !(delta_K_ > 0);
+    c = {(anew ? 0 : c.B) + b, (anew ? 0 : c.KB) + kb, c.updates, now};
+  }
+
+  // Pi_j at the end of a stage that has seen the feature; returns whether it is purged now.
+  [[gnu::always_inline]] bool weigh(std::uint64_t j, std::int64_t stage) {
+    Counts& c = counts_[j];
+    std::uint32_t B = c.B, KB = c.KB;
+    if (delta_K_ > 0) {  // counts are carried on until there are enough
+      Facts& f = facts_[j];
+      if (KB == 0 || static_cast<double>(f.KU) <= delta_K_) return false;
+      f.B = B, f.KB = KB;
+      c.B = c.KB = f.KU = 0;
+    }
+    if (!(share(B, KB) < pi0_) || purged(j)) return false;
+    facts_[j].fate = kept + static_cast<std::int32_t>(stage);
+    return true;
+  }
+  bool never_purges() const { return pi0_ <= 0 && !(delta_K_ > 0); }
+
+  // Of features never seen there is nothing to tell.
+  Findings findings() const {
+    Findings found;
+    for (std::uint64_t j = 0; j < width(); ++j) {
+      const Counts& c = counts_[j];
+      const Facts& f = facts_[j];
+      if (f.fate == unseen) continue;
+      const std::uint64_t updates = std::uint64_t{f.carried} << 32 | c.updates;
+      found.add(j, delta_K_ > 0 ? share(f.B, f.KB) : share(c.B, c.KB),
+                static_cast<std::int64_t>(updates), f.fate == kept ? -1 : f.fate - kept);
+    }
+    return found;
+  }
+
+  template <class Archive>
+  void archive(Archive& io) {
+    whole(io, counts_), whole(io, facts_);
+  }
+
+ private:
+  static constexpr std::int32_t unseen = 0, kept = 1;  // purged at the end of stage s: kept + s
+
+  // What every letter changes.
+  struct Counts {
+    std::uint32_t B,
+        KB;  // of the last stage that saw it; with delta_K, since it was last evaluated
+    std::uint32_t updates;  // sum of k_j: the low half
+    std::uint32_t stage;    // the last that saw it, after the warm-up
+  };
+  // What few do.
+  struct Facts {
+    std::uint32_t carried;  // sum of k_j: the high half
+    std::uint32_t KU, B,
+        KB;  // with delta_K: updates since it was last evaluated, and the counts then
+    std::int32_t fate;
+  };
+
+  static double share(std::uint32_t b, std::uint32_t kb) {
+    return kb ? static_cast<double>(b) / static_cast<double>(kb) : 1.0;
+  }
+
+  template <class Archive, class T>
+  static void whole(Archive& io, ZeroedArray<T>& array) {
+    std::vector<T> copy(array.data(), array.data() + array.size());
+    io(copy);
+    if (copy.size() != array.size()) throw std::invalid_argument("the learner state is damaged");
+    std::copy(copy.begin(), copy.end(), array.data());
+  }
+
+  double pi0_, delta_K_;
+  ZeroedArray<Counts> counts_;
+  ZeroedArray<Facts> facts_;
+};
+
+}  // namespace thresher
