@@ -78,6 +78,7 @@ class Robust {
     return w;
   }
   double intercept() const { return bias_; }
+  bool fresh() const { return rows_ == 0; }
 
   Findings findings() const {
     Findings found;
