@@ -57,7 +57,7 @@ def learner(
     rule: str, width: int, *, store: str = "dense", dtype: str = "float64", **params: Any
 ) -> _core.Learner:
     """Make a core learner; what is not given has a plain default."""
-    unknown = set(params) - set(DEFAULTS) - {"sweep_events"}
+    unknown = set(params) - set(DEFAULTS) - {"sweep_events", "target_nnz"}
     assert not unknown, unknown
     values = DEFAULTS | params
     words = {name: value for name, value in values.items() if isinstance(value, str)}

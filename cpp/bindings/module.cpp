@@ -232,6 +232,9 @@ NB_MODULE(_core, m) {
           "facts", [](const Learner& self) { return reading(self, [&] { return self.facts(); }); },
           "Numbers that only this rule keeps, by name.")
       .def(
+          "steer", [](Learner& self) { changing(self, [&] { self.steer(); }); },
+          "Set gravity for the number of weights that is wanted, now.")
+      .def(
           "pause_at",
           [](Learner& self, std::int64_t nonzeros) {
             changing(self, [&] { self.pause_at(nonzeros); });

@@ -68,6 +68,9 @@ class Learner {
                      double intercept) = 0;
   virtual void center(std::span<const std::uint64_t> keys, std::span<const double> means) = 0;
 
+  // Sets gravity so that the number of nonzero weights comes to what was asked for, now.
+  virtual void steer() = 0;
+
   // Learning pauses when so many weights are not zero; it did so after the last step.
   virtual void pause_at(std::int64_t nonzeros) = 0;
   virtual bool paused() const = 0;
@@ -125,6 +128,8 @@ class RuleLearner final : public Learner {
         store_.drop(dead);
       }
       ++made;
+      if constexpr (requires { rule_.steering_due(); })
+        if (rule_.steering_due()) steer();
       if constexpr (requires { rule_.pausing(); })
         if (rule_.pausing()) break;
     }
@@ -241,6 +246,13 @@ class RuleLearner final : public Learner {
     } else {
       cannot("centre");
     }
+  }
+
+  void steer() override {
+    if constexpr (requires { rule_.steer([](auto&&) {}); })
+      rule_.steer(
+          [this](auto&& f) { store_.each([&](std::uint64_t, const Cell& cell) { f(cell); }); });
+    else cannot("steer its gravity");
   }
 
   void pause_at([[maybe_unused]] std::int64_t nonzeros) override {

@@ -123,6 +123,9 @@ class Learner:
     def facts(self) -> dict[str, float]:
         """Numbers that only this rule keeps, by name."""
 
+    def steer(self) -> None:
+        """Set gravity for the number of weights that is wanted, now."""
+
     def pause_at(self, nonzeros: int) -> None:
         """Let learning pause when so many weights are not zero."""
 

@@ -212,6 +212,17 @@ L2 = Parameter(
 )
 
 
+TARGET_NNZ = Parameter(
+    "Keep at most so many weights, of each output: the pull towards zero is raised and lowered as "
+    "learning goes, and of the weights that are left the largest are kept. None: no limit.",
+    None,
+    kind="integer",
+    low=1,
+    high=2**53,
+    optional=True,
+)
+
+
 def loss_parameter(losses: tuple[str, ...], regressor_default: str) -> Parameter:
     """Return the parameter `loss` of a rule."""
     return Parameter(

@@ -24,6 +24,7 @@ from thresher.parameters import (
     RATE,
     REGRESSOR_LOSSES,
     ROW_BY_ROW,
+    TARGET_NNZ,
     Parameter,
     Task,
     loss_parameter,
@@ -114,6 +115,7 @@ RULES: dict[str, Rule] = {
                 kind="choice",
                 choices=("truncate", "round", "subgradient"),
             ),
+            "target_nnz": TARGET_NNZ,
             "average": Parameter(
                 "Predict with the mean of the weights after each step, exact under truncation.",
                 False,
@@ -188,6 +190,7 @@ RULES: dict[str, Rule] = {
             "l2": Parameter("Ridge penalty, as published.", 0.0, low=0.0, high=1e30),
             "alpha": Parameter("Learning rate of a coordinate.", 1.0, low=1e-30, high=1e30),
             "beta": Parameter("Slows the first steps of a coordinate.", 1.0, low=0.0, high=1e30),
+            "target_nnz": TARGET_NNZ,
         },
     ),
     "stabilized": Rule(
@@ -565,6 +568,17 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         )
     if params.get("shrink") == "round" and math.isinf(params["ceiling"]):
         raise ParameterError(f"{owner}: shrink='round' needs a finite ceiling")
+    if rule == "truncated-gradient" and params["target_nnz"] is not None:
+        for name, contradicts in (
+            ("gravity", params["gravity"] == 0),
+            ("average", params["average"]),
+            ("shrink", params["shrink"] != "truncate"),
+        ):
+            if contradicts:
+                raise ParameterError(
+                    f"{owner}: {name}={params[name]!r} does not go with target_nnz, which raises "
+                    f"and lowers gravity for the last weights"
+                )
     if rule == "averaged-sgd" and params["loss"] == "poisson":
         raise ParameterError(
             f"{owner}: steps of 1/(alpha t) explode with loss 'poisson', whose slope has no bound; "
@@ -606,8 +620,8 @@ def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
             )
         if params["rejection"] != "auto" and params["rejection"] < 0.01:
             raise ParameterError(
-                f"{owner}: rejection must be at least 0.01 with variant='robust', which else purges "
-                f"feature after feature; got {params['rejection']!r}"
+                f"{owner}: rejection must be at least 0.01 with variant='robust', which would "
+                f"otherwise purge feature after feature; got {params['rejection']!r}"
             )
         return
     if params["target_nnz"] is not None:
@@ -692,6 +706,6 @@ def core_parameters(
     told = {
         name: float(value)
         for name, value in values.items()
-        if name not in words and name not in ("levels", "max_density")  # Python's own
+        if name not in words and value is not None and name != "levels"
     }
     return told, words

@@ -6,6 +6,8 @@
     sigma_j = (sqrt(n_j + g_j^2) - sqrt(n_j)) / alpha
     z_j <- z_j + g_j - sigma_j w_j,   n_j <- n_j + g_j^2
 
+With a target of weights, at the steps of `steering_due` l1 becomes the larger of what is given and
+the largest |z_j| but `target`.
 z = n = 0 at the start. The bias is one more coordinate with x = 1 (no c_x) and l1 = l2 = 0,
 kept as Python floats.
 """
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import losses
+from .rates import steering_due
 from .result import Matrix, Order, Result, Vector
 
 
@@ -32,6 +35,7 @@ def ftrl(
     alpha: float = 0.1,
     beta: float = 1.0,
     fit_intercept: bool = False,
+    target_nnz: int = 0,
     sample_weight: Vector | None = None,
     epsilon: float = 0.1,
     quantile: float = 0.5,
@@ -44,7 +48,7 @@ def ftrl(
 
     z = np.zeros(X.shape[1], dtype=dtype)
     n = np.zeros(X.shape[1], dtype=dtype)
-    z_b, n_b = 0.0, 0.0
+    z_b, n_b, given_l1 = 0.0, 0.0, l1
     predictions: list[float] = []
     values: list[float] = []
     t = 0
@@ -69,6 +73,10 @@ def ftrl(
                 sigma_b = (math.sqrt(n_b + g * g) - math.sqrt(n_b)) / alpha
                 z_b = z_b + g - sigma_b * b
                 n_b = n_b + g * g
+            if target_nnz and steering_due(t):
+                sizes = sorted((float(abs(v)) for v in z if v != 0), reverse=True)
+                least = sizes[target_nnz] if len(sizes) > target_nnz else 0.0
+                l1 = max(given_l1, least)
 
     w = weights_of(z, n, l1, l2, alpha, beta)
     return Result(w, bias_of(z_b, n_b, alpha, beta), None, None, predictions, values, t)

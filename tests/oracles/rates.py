@@ -57,3 +57,13 @@ class Relative:
         norm = max(sum(self.norms) / len(self.norms), self.norms[-1])
         heavy = max(sum(self.weights) / len(self.weights), self.weights[-1])
         return norm or 1.0, heavy or 1.0
+
+
+def steering_due(t: int) -> bool:
+    """Whether gravity is set anew after step t: eight times while t doubles, from 64 on."""
+    if t < 64:
+        return False
+    power = 1
+    while 2 * power <= t:
+        power = 2 * power
+    return t % (power // 8) == 0

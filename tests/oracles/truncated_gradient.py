@@ -9,7 +9,9 @@
     else:
         w <- w + u                                         R-3.2
 
-Fading gravity is gravity / i in step i.
+Fading gravity is gravity / i in step i. With a target of weights, at the first truncation from
+each step of `steering_due` on gravity is multiplied by the root of (nonzeros + 1) / (1.25 target +
+1), kept within 0.7 and 1.5, and itself kept within a tenth and ten times of what was given.
 w_1 = 0, b_1 = 0. 1/D is the proximal map of (l2/2)||w||^2; every weight is divided, also those
 above theta. The bias is never shrunk. c_x is 1 except for clipped_square (R-1.8). The average
 is the mean of (w, b) over all steps, each taken after its update.
@@ -24,7 +26,7 @@ import numpy as np
 
 from . import losses
 from .operators import T0, T1
-from .rates import Relative, rate
+from .rates import Relative, rate, steering_due
 from .result import Matrix, Order, Result, Vector
 
 
@@ -47,6 +49,7 @@ def truncated_gradient(
     fading: bool = False,
     fit_intercept: bool = False,
     average: bool = False,
+    target_nnz: int = 0,
     sample_weight: Vector | None = None,
     epsilon: float = 0.1,
     quantile: float = 0.5,
@@ -66,6 +69,7 @@ def truncated_gradient(
     predictions: list[float] = []
     values: list[float] = []
     i = 0
+    pending, given = False, gravity
     for pass_number, rows in enumerate(order):
         for row in rows:
             i += 1
@@ -101,6 +105,12 @@ def truncated_gradient(
 
             w_sum = w_sum + w
             b_sum = b_sum + b
+            pending = pending or steering_due(i)
+            if target_nnz and pending and i % K == 0:
+                pending = False
+                ratio = (np.count_nonzero(w) + 1) / (1.25 * target_nnz + 1)
+                gravity = gravity * min(max(math.sqrt(ratio), 0.7), 1.5)
+                gravity = min(max(gravity, given / 10), given * 10)
 
     return Result(
         weights=w,

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "../error.hpp"
 #include "../pack.hpp"
 #include "../shrink.hpp"
+#include "../steering.hpp"
 #include "rule.hpp"
 
 namespace thresher {
@@ -41,7 +43,9 @@ class FTRL {
   };
 
   explicit FTRL(const Params& params)
-      : l1_(static_cast<Real>(params.number("l1"))),
+      : least_l1_(static_cast<Real>(params.number("l1"))),
+        l1_(least_l1_),
+        steering_(params.number("target_nnz", 0.0)),
         l2_(static_cast<Real>(params.number("l2"))),
         alpha_(params.number("alpha")),
         beta_(params.number("beta")),
@@ -81,6 +85,7 @@ class FTRL {
   }
 
   void finish(double g) {
+    ++t_;
     if (!fit_intercept_ || g == 0.0) return;
     const double n_new = bias_n_ + g * g;
     const double sigma = (std::sqrt(n_new) - std::sqrt(bias_n_)) / alpha_;
@@ -89,6 +94,21 @@ class FTRL {
   }
 
   void next_pass() {}
+
+  // l1 acts on z whenever a weight is read: as large as the first z that is one too many, it leaves as
+  // many weights as are wanted, exactly.
+  bool steering_due() const { return steering_.due(t_); }
+  template <class Each>
+  void steer(Each&& each) {
+    if (!steering_.wanted()) return;
+    std::vector<Real> sizes;
+    each([&](const Cell& cell) { sizes.push_back(std::fabs(cell.first())); });
+    l1_ = least_l1_;
+    if (static_cast<double>(sizes.size()) <= steering_.target()) return;
+    const auto first_too_many = sizes.begin() + static_cast<std::ptrdiff_t>(steering_.target());
+    std::nth_element(sizes.begin(), first_too_many, sizes.end(), std::greater<Real>());
+    l1_ = std::max(least_l1_, *first_too_many);
+  }
 
   // ---- what others may read ------------------------------------------------------------------
 
@@ -115,7 +135,7 @@ class FTRL {
 
   template <class Archive>
   void archive(Archive& io) {
-    io(bias_z_), io(bias_n_);
+    io(bias_z_), io(bias_n_), io(t_), io(l1_);
   }
 
  private:
@@ -126,10 +146,13 @@ class FTRL {
     return std::max(static_cast<Real>(beta_ / alpha_) + l2_, std::numeric_limits<Real>::min());
   }
 
-  Real l1_, l2_;
+  Real least_l1_, l1_;  // as given; as it is now
+  Steering steering_;
+  Real l2_;
   double alpha_, beta_;
   bool fit_intercept_;
   double bias_z_ = 0.0, bias_n_ = 0.0;
+  std::int64_t t_ = 0;
 };
 
 }  // namespace thresher

@@ -170,6 +170,7 @@ class MirrorDescent final : public Learner {
   void center(std::span<const std::uint64_t>, std::span<const double>) override {
     cannot("centre");
   }
+  void steer() override { cannot("steer its gravity"); }
   void pause_at(std::int64_t) override { cannot("pause"); }
   bool paused() const override { return false; }
 

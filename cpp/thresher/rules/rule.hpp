@@ -14,7 +14,8 @@
 // inlined between the memory accesses of the store. Where g = 0 only finish is called: no cell changes.
 //
 // Some rules do more: `facts()` are numbers for certificates, `blame(row)` is told of each row that made
-// an update, `pausing()` asks the learner to return after this row, and `planted` and `centred_at` make
+// an update, `pausing()` asks the learner to return after this row, `steer(each)` sets gravity for a wanted
+// number of nonzero weights when `steering_due()`, looking at each cell, and `planted` and `centred_at` make
 // cells to begin with. A rule that `certifies()` is charged with the `pulls` of a cell when it is written:
 // it charges itself in with_closer, and the learner does at a sweep; facts(owed) adds those still owed.
 //

@@ -36,6 +36,7 @@
 #include "../rate.hpp"
 #include "../relative.hpp"
 #include "../shrink.hpp"
+#include "../steering.hpp"
 #include "rule.hpp"
 #include "settlement.hpp"
 
@@ -73,7 +74,9 @@ class TruncatedGradient {
       : rate_(params.word("schedule"), params.number("eta0"), params.number("power"),
               params.number("decay")),
         shrink_(shrink_of(params.word("shrink"))),
-        g_(params.number("gravity")),
+        given_g_(params.number("gravity")),
+        g_(given_g_),
+        steering_(params.number("target_nnz", 0.0)),
         fading_(params.flag("fading")),
         K_(static_cast<std::int64_t>(params.number("period"))),
         theta_(params.number("ceiling")),
@@ -186,6 +189,7 @@ class TruncatedGradient {
       if (shrinks_) ledger_.record(amount(), factor());
     }
     ++t_;
+    steers_ = steers_ || steering_.due(t_);
     ledger_.count_step();
     eta_ = eta_bias_ = rate_(t_ + 1);
   }
@@ -193,6 +197,22 @@ class TruncatedGradient {
   void next_pass() {
     rate_.next_pass();
     eta_ = eta_bias_ = rate_(t_ + 1);
+  }
+
+  // Raises gravity while there are more weights than are wanted, and lowers it while there are fewer, but
+  // to no more than ten times what was given and no less than a tenth: beyond, it would take from the
+  // weights that matter as much as from the others. What is then too many is cut off when the model is
+  // read, the smallest first; so what is wanted here is a quarter more. Weights are counted just after a
+  // truncation: before the next one, every feature seen has some.
+  bool steering_due() const { return steers_ && until_event_ == K_; }
+  template <class Each>
+  void steer(Each&& each) {
+    if (!steering_.wanted()) return;
+    steers_ = false;
+    double nonzeros = 0.0;
+    each([&](const Cell& cell) { nonzeros += weight(cell) != 0.0; });
+    const double ratio = (nonzeros + 1.0) / (1.25 * steering_.target() + 1.0);
+    g_ = std::clamp(g_ * std::clamp(std::sqrt(ratio), 0.7, 1.5), given_g_ / 10, given_g_ * 10);
   }
 
   // ---- what others may read ------------------------------------------------------------------
@@ -280,7 +300,7 @@ class TruncatedGradient {
     rate_.archive(io), ledger_.archive(io);
     io(t_), io(until_event_), io(eta_), io(eta_bias_), io(last_eta_), io(bias_), io(bias_sum_);
     norms_.archive(io);
-    io(pulls_), io(radius_);
+    io(pulls_), io(radius_), io(g_), io(steers_);
     if (until_event_ < 1 || until_event_ > K_)
       throw std::invalid_argument("the learner state is damaged");
   }
@@ -322,11 +342,15 @@ class TruncatedGradient {
   }
 
   // All events take the same amount.
-  bool is_even() const { return rate_.is_constant() && !relative_ && !fading_; }
+  bool is_even() const {
+    return rate_.is_constant() && !relative_ && !fading_ && !steering_.wanted();
+  }
 
   Rate rate_;
   Shrink shrink_;
-  double g_;
+  double given_g_, g_;  // g_ is steered where a number of weights is wanted
+  Steering steering_;
+  bool steers_ = false;  // at the next truncation
   bool
       fading_;  // the pull of step i is g / i: a penalty on the sum of the losses, not on their mean
   std::int64_t K_;
@@ -341,7 +365,7 @@ class TruncatedGradient {
   std::int64_t until_event_;
   std::int64_t t_ = 0;  // steps done
   double bias_ = 0.0, bias_sum_ = 0.0;
-  Relative norms_;  // behind relative rates
+  Relative norms_;                     // behind relative rates
   double pulls_ = 0.0, radius_ = 0.0;  // of the certificate
   double last_eta_ = 0.0;
 };

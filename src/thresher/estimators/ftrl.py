@@ -47,6 +47,7 @@ class FTRLClassifier(StreamingClassifier):
         l2: float = 0.0,
         alpha: float = 1.0,
         beta: float = 1.0,
+        target_nnz: int | None = None,
         epsilon: float = 0.1,
         quantile: float = 0.5,
         passes: int = 20,
@@ -66,6 +67,7 @@ class FTRLClassifier(StreamingClassifier):
         self.l2 = l2
         self.alpha = alpha
         self.beta = beta
+        self.target_nnz = target_nnz
         self.epsilon = epsilon
         self.quantile = quantile
         self.passes = passes
@@ -117,6 +119,7 @@ class FTRLRegressor(StreamingRegressor):
         l2: float = 0.0,
         alpha: float = 1.0,
         beta: float = 1.0,
+        target_nnz: int | None = None,
         epsilon: float = 0.1,
         quantile: float = 0.5,
         passes: int = 20,
@@ -135,6 +138,7 @@ class FTRLRegressor(StreamingRegressor):
         self.l2 = l2
         self.alpha = alpha
         self.beta = beta
+        self.target_nnz = target_nnz
         self.epsilon = epsilon
         self.quantile = quantile
         self.passes = passes

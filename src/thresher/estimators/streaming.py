@@ -83,6 +83,9 @@ class StreamingEstimator(LinearEstimator):
             for learner, state in zip(learners, best_states, strict=True):
                 learner.restore(state)
         self._learners, self.history_, self.n_iter_ = learners, run.history, passes
+        if self._target() is not None:
+            for learner in learners:
+                learner.steer()
         self._recorded = run.recorded
         self._width, self._sparse_coef = X.shape[1], params.get("store") == "hashed"
         self._forget_answers()
@@ -170,7 +173,10 @@ class StreamingEstimator(LinearEstimator):
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
-        batch = as_batch(self._checked_rows(X))
+        X = self._checked_rows(X)
+        if self._target() is not None:  # learners may have more weights than the model
+            return self.model_.raw(X)
+        batch = as_batch(X)
         return np.column_stack(
             [learner.predict(batch, self._average) for learner in self._learners]
         )
@@ -178,9 +184,21 @@ class StreamingEstimator(LinearEstimator):
     def _outputs(self) -> list[Output]:
         average = self._average
         return [
-            Output(*learner.weights(average), learner.intercept(average))
+            self._largest(Output(*learner.weights(average), learner.intercept(average)))
             for learner in self._learners
         ]
+
+    def _target(self) -> int | None:
+        target: int | None = self._made_of[0].get("target_nnz")
+        return target
+
+    def _largest(self, output: Output) -> Output:
+        """Keep as many weights as are wanted, of equal ones the first."""
+        target = self._target()
+        if target is None or len(output.keys) <= target:
+            return output
+        kept = np.sort(np.argsort(-np.abs(output.weights), kind="stable")[:target])
+        return Output(output.keys[kept], output.weights[kept], output.intercept)
 
     def _restored_learners(self, saved: Sequence[bytes]) -> list[_core.Learner]:
         learners = self._new_learners(len(saved), self._width)

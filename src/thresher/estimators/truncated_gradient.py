@@ -81,6 +81,7 @@ class TruncatedGradientClassifier(Certified, StreamingClassifier):
         period: int = 10,
         ceiling: float = math.inf,
         shrink: str = "truncate",
+        target_nnz: int | None = None,
         average: bool = False,
         l2: float = 0.0,
         eta0: float | str = "auto",
@@ -107,6 +108,7 @@ class TruncatedGradientClassifier(Certified, StreamingClassifier):
         self.period = period
         self.ceiling = ceiling
         self.shrink = shrink
+        self.target_nnz = target_nnz
         self.average = average
         self.l2 = l2
         self.eta0 = eta0
@@ -168,6 +170,7 @@ class TruncatedGradientRegressor(Certified, StreamingRegressor):
         period: int = 10,
         ceiling: float = math.inf,
         shrink: str = "truncate",
+        target_nnz: int | None = None,
         average: bool = False,
         l2: float = 0.0,
         eta0: float | str = "auto",
@@ -193,6 +196,7 @@ class TruncatedGradientRegressor(Certified, StreamingRegressor):
         self.period = period
         self.ceiling = ceiling
         self.shrink = shrink
+        self.target_nnz = target_nnz
         self.average = average
         self.l2 = l2
         self.eta0 = eta0

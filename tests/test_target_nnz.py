@@ -1,0 +1,103 @@
+"""A wanted number of weights: the core equals the oracle, and models have what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from oracles.ftrl import ftrl
+from oracles.truncated_gradient import truncated_gradient
+from streams import Stream, learner
+from test_core_exact import assert_equal, calm
+from thresher import FTRLClassifier, ParameterError, StabilizedClassifier
+from thresher import TruncatedGradientClassifier as TruncatedGradient
+
+
+@st.composite
+def long_streams(draw: st.DrawFn) -> Stream:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.normal(size=(60, 25)) * (rng.random((60, 25)) < 0.3)
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1.0, -1.0)
+    return Stream(X.astype(np.float32).astype(float), y, None, [rng.permutation(60)] * 4)
+
+
+@given(
+    stream=long_streams(),
+    target=st.sampled_from([1, 5, 15]),
+    store=st.sampled_from(["dense", "hashed"]),
+    period=st.sampled_from([1, 3]),
+    l2=st.sampled_from([0.0, 0.03]),
+)
+def test_truncated_gradient(
+    stream: Stream, target: int, store: str, period: int, l2: float
+) -> None:
+    params: dict[str, Any] = {
+        "loss": "logistic", "gravity": 0.0107, "period": period, "l2": l2, "eta0": 0.211,
+        "target_nnz": target,
+    }  # fmt: skip
+    oracle = truncated_gradient(stream.X, stream.y, stream.passes, **params)
+    model = learner("truncated_gradient", stream.width, store=store, fit_intercept=False, **params)
+    assert_equal(stream.learn(model), stream, oracle, "float64")
+
+
+@given(
+    stream=long_streams(), target=st.sampled_from([1, 5, 15, 40]), l1=st.sampled_from([0.0, 0.3])
+)
+def test_ftrl(stream: Stream, target: int, l1: float) -> None:
+    params: dict[str, Any] = {"loss": "logistic", "l1": l1, "alpha": 0.53, "target_nnz": target}
+    oracle = ftrl(stream.X, stream.y, stream.passes, **params)
+    assume(calm(oracle))
+    model = learner("ftrl", stream.width, fit_intercept=False, **params)
+    assert_equal(stream.learn(model), stream, oracle, "float64")
+    model.steer()
+    assert model.nonzeros() <= target
+
+
+def problem(rows: int = 600, width: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(rows, width)) * (rng.random((rows, width)) < 0.05)
+    y = np.where(X[:, :10] @ rng.normal(size=10) + 0.1 * rng.normal(size=rows) > 0, "b", "a")
+    return X, y
+
+
+@pytest.mark.parametrize("estimator", [TruncatedGradient, FTRLClassifier, StabilizedClassifier])
+@pytest.mark.parametrize("target", [20, 100, 500])
+def test_models_have_what_was_asked_for(estimator: Any, target: int) -> None:
+    """At most the target, and within 5 % of it where so many features are of use."""
+    X, y = problem()
+    clf = estimator(target_nnz=target, random_state=0).fit(X, y)
+    assert 0.95 * target <= clf.model_.nnz <= target
+    assert np.count_nonzero(clf.coef_) == clf.model_.nnz
+    np.testing.assert_array_equal(clf.decision_function(X), clf.model_.decision_function(X))
+    assert clf.score(X, y) > 0.65
+
+
+@pytest.mark.parametrize("estimator", [TruncatedGradient, FTRLClassifier])
+def test_streams_of_batches(estimator: Any) -> None:
+    """The same however the rows are split, and never more than the target."""
+    X, y = problem()
+    whole = estimator(target_nnz=50).partial_fit(X, y, classes=["a", "b"])
+    parts = estimator(target_nnz=50)
+    for rows in np.array_split(np.arange(len(y)), 7):
+        parts.partial_fit(X[rows], y[rows], classes=["a", "b"])
+        assert parts.model_.nnz <= 50
+    np.testing.assert_array_equal(whole.coef_, parts.coef_)
+
+
+def test_more_than_there_are() -> None:
+    X, y = problem(100, 30)
+    for estimator in (TruncatedGradient, FTRLClassifier, StabilizedClassifier):
+        assert estimator(target_nnz=1000, random_state=0).fit(X, y).model_.nnz <= 30
+
+
+@pytest.mark.parametrize(
+    "other", [{"gravity": 0}, {"average": True}, {"shrink": "round", "ceiling": 0.1}]
+)
+def test_parameters_that_contradict(other: dict[str, Any]) -> None:
+    X, y = problem(50, 10)
+    with pytest.raises(ParameterError, match="target_nnz"):
+        TruncatedGradient(target_nnz=5, **other).fit(X, y)
