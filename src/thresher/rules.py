@@ -207,8 +207,8 @@ RULES: dict[str, Rule] = {
                 choices=("robust", "paper"),
             ),
             "target_nnz": Parameter(
-                "robust: keep at most so many weights. None: a quarter of the root of rows times "
-                "features seen, and at least 10.",
+                "robust: keep at most so many weights. None: the root of a tenth of the rows times "
+                "the features that min_updates rows have, and at least 10.",
                 None,
                 kind="integer",
                 low=1,

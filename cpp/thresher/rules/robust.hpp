@@ -1,4 +1,4 @@
-// The stabilized rule made robust: evidence against noise, over long bursts (docs/decisions/0006).
+// The stabilized rule made robust: evidence against noise, over long bursts (docs/decisions/0007).
 //
 // What stays of rules/stabilized.hpp: several paths, counting only steps that had a gradient, a selection
 // probability, purging for good, a rejection share, and the mean of the paths. What changes is how a
@@ -182,8 +182,7 @@ class Robust {
     std::vector<std::uint32_t> place(width_, Rows::none);
     for (std::uint64_t j = 0; j < width_;
          ++j)  // others wait until they have been seen often enough
-      if (features_[j].purged == kept && static_cast<double>(features_[j].rows) >= least_rows_ &&
-          features_[j].rows > 0)
+      if (features_[j].purged == kept && often_enough(features_[j]))
         place[j] = static_cast<std::uint32_t>(rows.ids.size()), rows.ids.push_back(j);
     thresher::Rows<Real> again(batch, Visit{nullptr, 0, batch.rows}, width_);
     while (again.next()) {
@@ -199,12 +198,18 @@ class Robust {
     return rows;
   }
 
-  // As many as asked for, or a quarter of the root of rows times features, but ten at least: more rows
-  // can tell more features from noise, and of more features more are of use.
+  // As many as asked for, or the root of a tenth of rows times features that can be judged, and at least
+  // ten: more rows can tell more features from noise, and of more features more are of use.
   std::size_t target_size() const {
     if (target_ > 0) return static_cast<std::size_t>(target_);
-    const double n = static_cast<double>(rows_), p = static_cast<double>(seen_);
-    return static_cast<std::size_t>(std::max(10.0, std::sqrt(n * p) / 4.0));
+    double judged = 0.0;
+    for (const Feature& feature : features_) judged += often_enough(feature);
+    return static_cast<std::size_t>(
+        std::max(10.0, std::sqrt(static_cast<double>(rows_) * judged / 10.0)));
+  }
+
+  bool often_enough(const Feature& feature) const {
+    return feature.rows > 0 && static_cast<double>(feature.rows) >= least_rows_;
   }
 
   // ---- a path --------------------------------------------------------------------------------
