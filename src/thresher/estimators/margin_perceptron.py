@@ -57,6 +57,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
     """
 
     _rule: ClassVar[str] = "margin-perceptron"
+    _diverges: ClassVar[bool] = False  # its weights grow as they will, and are bounded (R-9.8)
 
     def __init__(
         self,

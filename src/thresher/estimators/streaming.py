@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ class StreamingEstimator(LinearEstimator):
     answer it gives.
     """
 
+    _diverges: ClassVar[bool] = True  # a rising loss is a bad sign
     _learners: list[_core.Learner]
     _recorded: tuple[float, float]  # sums of losses and weights at the last record
     _watch: DivergenceWatch  # of the last fit, and of the calls of partial_fit since

@@ -191,7 +191,7 @@ class Run:
         )
         self.recorded = self._tally()
         self.history.append(record)
-        message = self.watch.see(record, self.zero_loss)
+        message = self.watch.see(record, self.zero_loss) if self.estimator._diverges else None
         if message is not None:
             warnings.warn(message, DivergenceWarning, stacklevel=5)
         if self.estimator.callback is not None and self.estimator.callback(record):
