@@ -129,7 +129,7 @@ def chosen(estimator: Any, grid: list[dict[str, Any]], X: Any, y: Any) -> Any:
 def stable_size(X: Any) -> int:
     """Return how many weights the stabilized default keeps on such rows."""
     judged = np.count_nonzero(np.bincount(X.indices) >= min(5, 1 + X.shape[0] // 50))
-    return int(max(10.0, np.sqrt(X.shape[0] * judged / 10.0)))
+    return int(max(10.0, min(400.0, judged / 3.0), np.sqrt(X.shape[0] * judged / 10.0)))
 
 
 def methods(X: Any, y: Any) -> list[tuple[str, Fit, dict[str, Any], int]]:

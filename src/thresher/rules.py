@@ -208,7 +208,7 @@ RULES: dict[str, Rule] = {
             ),
             "target_nnz": Parameter(
                 "robust: keep at most so many weights. None: the root of a tenth of the rows times "
-                "the features that min_updates rows have, and at least 10.",
+                "the features that min_updates rows have, but not below 400 or a third of these.",
                 None,
                 kind="integer",
                 low=1,

@@ -5,7 +5,7 @@ y is -1 or +1. With s_i the weight of row i, m = mean of s_i ||x_i||^2, rms_j = 
     Omega   the columns that at least ``min_updates`` rows have;  Z = W = 0
     h = n // 2,   P = max(2, ceil(stage_steps / h)) passes
 
-The target is sqrt(n |Omega| / 10) unless it is given, and at least 10.
+The target is the largest of sqrt(n |Omega| / 10), min(400, |Omega| / 3) and 10, unless it is given.
 
 A stage, at first and then while Omega is larger than the target: for each of M/2 random splits of
 the rows into the first h and the rest, one path on each part, P passes in orders of its own, from
@@ -85,7 +85,7 @@ def robust(
     rms = np.sqrt(np.sum(X * X, axis=0) / n)
     documents = np.count_nonzero(X, axis=0)
     omega = np.flatnonzero((documents >= min_updates) & (documents > 0))
-    size = target or int(max(10.0, math.sqrt(n * len(omega) / 10.0)))
+    size = target or int(max(10.0, min(400.0, len(omega) / 3.0), math.sqrt(n * len(omega) / 10.0)))
     Z, W = np.zeros(width), np.zeros(width)
     probability, updates = np.zeros(width), np.zeros(width)
     purged = np.full(width, -1)

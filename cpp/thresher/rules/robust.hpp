@@ -198,14 +198,15 @@ class Robust {
     return rows;
   }
 
-  // As many as asked for, or the root of a tenth of rows times features that can be judged, and at least
-  // ten: more rows can tell more features from noise, and of more features more are of use.
+  // As many as asked for, or the root of a tenth of rows times features that can be judged: more rows can
+  // tell more features from noise, and of more features more are of use. Not below 400, or a third of
+  // the features where these are fewer: so small a model needs no pruning that costs accuracy.
   std::size_t target_size() const {
     if (target_ > 0) return static_cast<std::size_t>(target_);
     double judged = 0.0;
     for (const Feature& feature : features_) judged += often_enough(feature);
-    return static_cast<std::size_t>(
-        std::max(10.0, std::sqrt(static_cast<double>(rows_) * judged / 10.0)));
+    const double told_apart = std::sqrt(static_cast<double>(rows_) * judged / 10.0);
+    return static_cast<std::size_t>(std::max({10.0, std::min(400.0, judged / 3.0), told_apart}));
   }
 
   bool often_enough(const Feature& feature) const {
