@@ -8,7 +8,7 @@ rate, and shows the mean training loss of the model that came out. The peer is t
 tol=None, shuffle=False, fit_intercept=False)`, in both number types; the faster one counts. (With
 an intercept the rules would differ: scikit-learn slows it a hundredfold on sparse rows.) All times
 are of `fit`, with checking of input and allocation; "core alone" is one epoch of the core's loop on
-a learner that has its memory. The gather limit reads every weight of every row once, prefetched,
+a learner that has its memory. The perceptron minimises another loss; the time counts. The gather limit reads every weight of every row once, prefetched,
 and does nothing else (gather_limit.cpp).
 """
 
@@ -31,13 +31,15 @@ from sklearn.linear_model import SGDClassifier
 
 from thresher import (
     AveragedSGDClassifier,
+    DualAveragingClassifier,
     ForwardBackwardClassifier,
     FTRLClassifier,
+    MarginPerceptronClassifier,
     TruncatedGradientClassifier,
     _core,
 )
 from thresher.data import as_batch
-from thresher.rules import core_parameters
+from thresher.settings import core_parameters
 
 PER_ROW = 73
 WIDTHS = {"47k": 47_000, "2^20": 1 << 20, "2^24": 1 << 24}
@@ -106,7 +108,11 @@ def core_alone(X: sp.csr_matrix, y: np.ndarray) -> Callable[[], Any]:
         "truncated_gradient", "dense", "float32", X.shape[1], numbers, words
     )
     batch = as_batch(X, y.astype(np.float64))
-    return lambda: learner.learn(batch)
+
+    def run() -> None:
+        learner.learn(batch)
+
+    return run
 
 
 def contestants(X: sp.csr_matrix, y: np.ndarray) -> dict[str, Callable[[], Any]]:
@@ -131,6 +137,12 @@ def contestants(X: sp.csr_matrix, y: np.ndarray) -> dict[str, Callable[[], Any]]
         "SGD (gravity 0)": fit(TruncatedGradientClassifier(gravity=0.0, **ours)),
         "averaged SGD": fit(AveragedSGDClassifier(**mild)),
         "FTRL": fit(FTRLClassifier(l1=1.0, passes=1, shuffle=False)),
+        "dual averaging": fit(
+            DualAveragingClassifier(l1=GRAVITY, passes=1, shuffle=False, fit_intercept=False)
+        ),
+        "margin perceptron": fit(
+            MarginPerceptronClassifier(passes=1, shuffle=False, fit_intercept=False)
+        ),
         "truncated gradient, hashed": fit(
             TruncatedGradientClassifier(gravity=GRAVITY, store="hashed", **ours)
         ),

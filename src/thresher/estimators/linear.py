@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from thresher import rules
+from thresher import rules, settings
 from thresher.errors import ParameterError
 from thresher.model import Model, Progress
 from thresher.parameters import Task
@@ -89,8 +89,8 @@ class LinearEstimator(BaseEstimator, ABC):
     def _checked_params(self, going_on: bool = False) -> dict[str, Any]:
         """Check all parameters; when learning goes on, also that the learners' are the same."""
         params: dict[str, Any] = self.get_params(deep=False)
-        rules.check(self._rule, self._task, params, type(self).__name__)
-        made_of = rules.learner_parameters(self._rule, params)
+        settings.check(self._rule, self._task, params, type(self).__name__)
+        made_of = settings.learner_parameters(self._rule, params)
         if going_on:
             for name, before in self._made_of[0].items():
                 if made_of[name] != before:

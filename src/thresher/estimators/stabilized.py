@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from thresher import _core, rules
+from thresher import _core, settings
 from thresher.data import as_batch
 from thresher.errors import ParameterError
 from thresher.estimators.documentation import documented
@@ -150,7 +150,7 @@ class StabilizedClassifier(PartialClassifier):
 
     def _new_learners(self, outputs: int) -> list[_core.StabilizedLearner]:
         params = self._made_of[0]
-        numbers, words = rules.stabilized_parameters(params, self._seed, self._made_of[1])
+        numbers, words = settings.stabilized_parameters(params, self._seed, self._made_of[1])
         try:
             return [
                 _core.make_stabilized(
@@ -244,7 +244,7 @@ class _Stages:
         self.records: list[Progress] = []
         self.stopped = False
         self._began = time.perf_counter()
-        self._rate = rules.stabilized_parameters(estimator._made_of[0], 0, None)[0]["eta0"]
+        self._rate = settings.stabilized_parameters(estimator._made_of[0], 0, None)[0]["eta0"]
         self._recorded = (0.0, 0.0)
         self._nonzeros = 0  # of the outputs that are done
         self._warned = False

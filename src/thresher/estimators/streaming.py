@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from thresher import _core, rules
+from thresher import _core, rules, settings
 from thresher.data import as_batch
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator, Output
@@ -139,7 +139,7 @@ class StreamingEstimator(LinearEstimator):
 
     def _new_learners(self, count: int, width: int) -> list[_core.Learner]:
         params, rows = self._made_of
-        numbers, words = rules.core_parameters(self._rule, params, rows, width)
+        numbers, words = settings.core_parameters(self._rule, params, rows, width)
         core = rules.RULES[self._rule].core
         store, dtype = params.get("store", "dense"), params.get("dtype", "float64")
         try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import _core, rules
+from thresher import _core, settings
 from thresher.data import as_batch, nonzeros
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Progress
@@ -146,7 +146,7 @@ class Run:
     ) -> NDArray[np.float64]:
         """Return the losses at raw predictions."""
         e = self.estimator
-        numbers, words = rules.core_parameters(e._rule, e._made_of[0], e._made_of[1])
+        numbers, words = settings.core_parameters(e._rule, e._made_of[0], e._made_of[1])
         loss = words["loss"], numbers["epsilon"], numbers["quantile"]
         return _core.loss_values(*loss, predictions, labels)[0]
 
