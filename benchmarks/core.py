@@ -8,8 +8,8 @@ rate, and shows the mean training loss of the model that came out. The peer is t
 tol=None, shuffle=False, fit_intercept=False)`, in both number types; the faster one counts. (With
 an intercept the rules would differ: scikit-learn slows it a hundredfold on sparse rows.) All times
 are of `fit`, with checking of input and allocation; "core alone" is one epoch of the core's loop on
-a learner that has its memory. The perceptron minimises another loss; the time counts. The gather limit reads every weight of every row once, prefetched,
-and does nothing else (gather_limit.cpp).
+a learner that has its memory. The perceptron minimises another loss; its time counts. The gather
+limit reads every weight of every row once, prefetched, and does nothing else (gather_limit.cpp).
 """
 
 from __future__ import annotations
