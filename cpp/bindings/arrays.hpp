@@ -1,4 +1,5 @@
-// NumPy arrays as the core borrows them, and vectors of the core as NumPy arrays.
+// What all bindings share: NumPy arrays as the core borrows them, vectors of the core as NumPy arrays, and
+// locks.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -6,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -48,6 +51,20 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vector<T>&& values) {
   auto* heap = new std::vector<T>(std::move(values));
   nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(heap->data(), {heap->size()}, owner);
+}
+
+using Shared = std::shared_lock<std::shared_mutex>;
+using Unique = std::unique_lock<std::shared_mutex>;
+
+// f() under the learner's lock. The GIL goes before the lock comes, so that a thread that waits holds
+// neither.
+template <class Lock, class Learner, class F>
+auto locked(const Learner& learner, F&& f) {
+  nb::gil_scoped_release release;
+  std::unique_lock<std::mutex> queue(learner.gate);
+  Lock lock(learner.mutex);
+  queue.unlock();
+  return f();
 }
 
 }  // namespace bindings

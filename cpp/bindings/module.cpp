@@ -108,18 +108,9 @@ Visit visit_of(const BorrowedBatch& borrowed, const std::optional<Longs>& order,
   return visit;
 }
 
-// The GIL goes before the lock comes, so that a thread that waits holds neither.
-template <class Lock, class F>
-auto locked(const Learner& learner, F&& f) {
-  nb::gil_scoped_release release;
-  std::unique_lock<std::mutex> queue(learner.gate);
-  Lock lock(learner.mutex);
-  queue.unlock();
-  return f();
-}
 template <class F>
 auto reading(const Learner& learner, F&& f) {
-  return locked<std::shared_lock<std::shared_mutex>>(learner, f);
+  return locked<Shared>(learner, f);
 }
 // For answers of a moment: keeps the GIL if nobody is learning, as getting it back takes longer.
 template <class F>
@@ -132,7 +123,7 @@ auto glancing(const Learner& learner, F&& f) {
 }
 template <class F>
 auto changing(Learner& learner, F&& f) {
-  return locked<std::unique_lock<std::shared_mutex>>(learner, f);
+  return locked<Unique>(learner, f);
 }
 
 }  // namespace

@@ -21,17 +21,6 @@ using thresher::Stage;
 
 namespace {
 
-template <class Lock, class F>
-auto locked(const StabilizedLearner& learner, F&& f) {
-  nb::gil_scoped_release release;
-  std::unique_lock<std::mutex> queue(learner.gate);
-  Lock lock(learner.mutex);
-  queue.unlock();
-  return f();
-}
-using Shared = std::shared_lock<std::shared_mutex>;
-using Unique = std::unique_lock<std::shared_mutex>;
-
 void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t passes, double tol,
            std::size_t jobs, const nb::callable& on_stage) {
   if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");

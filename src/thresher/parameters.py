@@ -204,6 +204,17 @@ RATE: dict[str, Parameter] = {
     ),
 }
 
+L1 = Parameter(
+    "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.02 "
+    "over the number of rows; in partial_fit, which cannot know it, 0.02 over the "
+    "rows so far.",
+    "auto",
+    low=0.0,
+    high=1e30,
+    choices=("auto",),
+    symbol="lambda",
+)
+
 L2 = Parameter(
     "Ridge penalty, in units of the objective: mean loss + gravity ||w||_1 + l2/2 ||w||^2.",
     0.0,

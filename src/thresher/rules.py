@@ -14,6 +14,7 @@ from typing import Any
 from thresher.parameters import (
     CLASSIFIER_LOSSES,
     COMMON,
+    L1,
     L2,
     RATE,
     REGRESSOR_LOSSES,
@@ -154,16 +155,7 @@ RULES: dict[str, Rule] = {
         paper="Duchi, Singer: Efficient Online and Batch Learning using Forward Backward Splitting "
         "(JMLR 2009)",
         own={
-            "l1": Parameter(
-                "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.02 "
-                "over the number of rows; in partial_fit, which cannot know it, 0.02 over the "
-                "rows so far.",
-                "auto",
-                low=0.0,
-                high=1e30,
-                choices=("auto",),
-                symbol="lambda",
-            ),
+            "l1": L1,
             "l2": L2,
             **RATE,
         },
@@ -328,16 +320,7 @@ RULES: dict[str, Rule] = {
         paper="Xiao: Dual Averaging Methods for Regularized Stochastic Learning and Online "
         "Optimization (JMLR 2010)",
         own={
-            "l1": Parameter(
-                "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.02 "
-                "over the number of rows; in partial_fit, which cannot know it, 0.02 over the "
-                "rows so far.",
-                "auto",
-                low=0.0,
-                high=1e30,
-                choices=("auto",),
-                symbol="lambda",
-            ),
+            "l1": L1,
             "strength": Parameter(
                 "Pull of the proximal term towards 0: after t steps weights are 1 / (strength "
                 "sqrt(t)) times the truncated sum of gradients. 'auto' is relative to the rows: "
