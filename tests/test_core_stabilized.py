@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles.stabilized import StabilizedResult, stabilized
-from streams import Stream, streams
+from streams import Stream, dense_weights, streams
+from streams import learner as plain_learner
 from thresher import _core
 from thresher.data import as_batch
 
@@ -222,3 +223,24 @@ def test_bad_rows_leave_the_learner_as_it_was() -> None:
         model.restore(before[:-3])
     with pytest.raises(ValueError, match="another rule"):
         learner(10, "float32").restore(before)
+
+
+@given(data=st.data(), loss=st.sampled_from(["logistic", "hinge"]), passes=st.integers(1, 3))
+def test_without_rejection_it_is_the_mean_of_plain_sgd(
+    data: st.DataObject, loss: str, passes: int
+) -> None:
+    """P-16: beta_0 = 0 and pi_0 = 0; each path takes whole stages, in its own order again."""
+    stream = data.draw(streams(loss))
+    params = {"loss": loss, "rejection": 0.0, "keep": 0.0, "paths": 3}
+    taken = oracle_of(stream, passes, **params).trace[-1].rows
+    batch, expected = stream.batch(), np.zeros(stream.width)
+    for path in range(3):
+        order = _core.path_order(SEED, path, 0, len(stream.y))
+        order = np.concatenate([order] * (taken // len(order) + 1))[:taken]
+        plain = plain_learner(
+            "truncated_gradient", stream.width, loss=loss, eta0=0.3, fit_intercept=False
+        )
+        plain.learn(batch, order)
+        expected += dense_weights(plain, stream.width) / 3
+    model = learned(stream, passes, **params)
+    np.testing.assert_allclose(mean_weights(model, stream.width), expected, rtol=0, atol=1e-11)

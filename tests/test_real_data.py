@@ -14,11 +14,16 @@ import pytest
 import thresher
 from thresher import (
     CoordinateDescentClassifier,
+    DualAveragingClassifier,
     ForwardBackwardClassifier,
     FTRLClassifier,
     HardThresholdRegressor,
+    MarginPerceptronClassifier,
     MirrorDescentClassifier,
+    StabilizedClassifier,
     TruncatedGradientClassifier,
+    UnitVarianceScaler,
+    stability_score,
 )
 
 pytestmark = pytest.mark.data
@@ -101,3 +106,49 @@ def test_hard_thresholding_of_text(data_dir: Path, datasets: ModuleType) -> None
     assert np.all(np.diff(calm.psi_) <= 0)
     assert calm.model_.nnz == 500
     assert np.mean(np.sign(calm.predict(data.X_test)) != data.y_test) <= 0.08
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "nonzeros"),
+    [("dexter_scaled", 0.09, 400), ("basehock", 0.025, 760), ("dorothea", 0.07, 2000)],
+)
+def test_stabilized(
+    data_dir: Path, datasets: ModuleType, tmp_path: Path, name: str, error: float, nonzeros: int
+) -> None:
+    """Few features, low error, the same ones in other orders, and a reason for each."""
+    data = datasets.load(name, data_dir)
+    supports = []
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(data.X_train.shape[0])
+        clf = StabilizedClassifier(random_state=seed, n_jobs=2)
+        clf.fit(data.X_train[order], data.y_train[order])
+        assert 1 - clf.score(data.X_test, data.y_test) <= error
+        supports.append(clf.model_.indices)
+        assert len(supports[-1]) <= nonzeros
+    assert stability_score(supports, data.X_train.shape[1]) > 0.9
+    clf.model_.save(tmp_path / "stable.thresher")
+    loaded = thresher.load(tmp_path / "stable.thresher")
+    best = loaded.top(1)[0]
+    why = loaded.why(best.name)
+    assert why == clf.model_.why(best.name)
+    assert why.documents == np.count_nonzero(data.X_train[:, int(best.name)].toarray())
+    assert why.selection_probability == 1.0
+
+
+def test_published_stabilized(data_dir: Path, datasets: ModuleType) -> None:
+    """With hinge loss its gravity is soon 0 (A-36), and it says so."""
+    data = datasets.load("dexter_scaled", data_dir)
+    clf = StabilizedClassifier(variant="paper", loss="hinge", passes=5, random_state=0, n_jobs=2)
+    X = UnitVarianceScaler().fit_transform(data.X_train)
+    with pytest.warns(UserWarning, match="gravity is 0"):
+        clf.fit(X, data.y_train)
+    assert 0 < clf.model_.nnz < 0.5 * data.X_train.shape[1]
+
+
+@pytest.mark.parametrize(
+    ("cls", "error"), [(DualAveragingClassifier, 0.1), (MarginPerceptronClassifier, 0.1)]
+)
+def test_more_defaults(data_dir: Path, datasets: ModuleType, cls: Any, error: float) -> None:
+    data = datasets.load("pcmac", data_dir)
+    model = cls(random_state=0).fit(data.X_train, data.y_train)
+    assert 1 - model.score(data.X_test, data.y_test) <= error
