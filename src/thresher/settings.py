@@ -136,6 +136,7 @@ def stabilized_parameters(
                      "bursts")
     }  # fmt: skip
     numbers |= {"seed": float(seed), "epsilon": 0.0, "quantile": 0.5}
+    numbers["streams"] = float(rows is None)
     numbers["target"] = float(params["target_nnz"] or 0)
     numbers["burst_growth"] = float(params["burst_growth"] or 0)
     words = {name: str(params[name]) for name in ("loss", "count", "gravity_rule")}

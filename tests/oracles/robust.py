@@ -18,7 +18,7 @@ w = 0:
     wbar = mean of the iterates after steps T//2 + 1 .. T
 
     Z += mean of z over the paths,   W += mean of wbar
-    Pi_j = the larger of the shares of paths with wbar_j > 0 and wbar_j < 0
+    Pi_j = the larger of the shares of paths with wbar_j > 0 and wbar_j < 0; if both are 0, as before
     Omega <- of those with Pi_j >= keep the highest |W_j Z_j| rms_j: as many as max(target,
     floor(|Omega| (1 - rejection))), but fewer than |Omega|; all, where Omega is within the target
 
@@ -87,7 +87,7 @@ def robust(
     omega = np.flatnonzero((documents >= min_updates) & (documents > 0))
     size = target or int(max(10.0, min(400.0, len(omega) / 3.0), math.sqrt(n * len(omega) / 10.0)))
     Z, W = np.zeros(width), np.zeros(width)
-    probability, updates = np.zeros(width), np.zeros(width)
+    probability, updates = np.full(width, -1.0), np.zeros(width)
     purged = np.full(width, -1)
     sizes: list[int] = []
 
@@ -112,9 +112,10 @@ def robust(
             plus, minus = plus + (w > 0), minus + (w < 0)
         Z[omega] += zs / paths
         W[omega] += ws / paths
-        probability[omega] = np.maximum(plus, minus) / paths
+        Pi = np.where(plus + minus > 0, np.maximum(plus, minus) / paths, probability[omega])
+        probability[omega] = Pi
         score = np.abs(W[omega] * Z[omega]) * rms[omega]
-        ranked = [i for i in np.argsort(-score, kind="stable") if probability[omega[i]] >= keep]
+        ranked = [i for i in np.argsort(-score, kind="stable") if Pi[i] >= keep or Pi[i] < 0]
         left = len(omega)
         if left > size:
             left = max(size, min(len(omega) - 1, int(len(omega) * (1.0 - rejection))))
@@ -134,7 +135,7 @@ def robust(
         updates[omega] += count
         weights[omega] += w / paths
         intercept += b / paths
-    return RobustResult(weights, intercept, probability, updates, purged, sizes)
+    return RobustResult(weights, intercept, np.maximum(probability, 0), updates, purged, sizes)
 
 
 def descend(

@@ -49,25 +49,31 @@ class Robust {
         target_(params.number("target", 0.0)),
         stage_steps_(static_cast<std::int64_t>(params.number("stage_steps", 1000))),
         refit_steps_(static_cast<std::int64_t>(params.number("refit_steps", 5000))),
+        streams_(params.number("streams", 0.0) != 0.0),
         features_(width) {
     if (width == 0) throw std::invalid_argument("the stabilized rule needs a width");
   }
 
   // Stages until no more than the target are left, then a new start for the weights that stayed. After
-  // rows learned before, features are judged by all evidence so far, and weights go on from where they
-  // were. After each stage go_on(stage) is asked; false ends it.
+  // each stage go_on(stage) is asked; false ends the stages, and what is too much goes at once.
+  //
+  // In a stream, each call adds the evidence of its rows, and weights go on from where they were.
+  // Features are purged when enough rows have come since the last time: a few rows cannot condemn.
   template <class GoOn>
   void learn(const Batch& batch, std::int64_t passes, double, std::size_t jobs, GoOn&& go_on) {
     if (batch.rows == 0) return;
     Team team(std::min(std::max<std::size_t>(jobs, 1), paths_));
     Rows rows = read(batch);
     const std::size_t target = target_size();
-    bool going_on = true;
-    do {
-      one_stage(team, rows, target);
-      going_on = go_on(report(rows));
-      rows.drop([this](std::uint64_t j) { return features_[j].purged != kept; });
-    } while (going_on && rows.ids.size() > target);
+    rows_since_purge_ += batch.rows;
+    const bool purges = !streams_ || rows_since_purge_ >= purge_rows;
+    if (purges) rows_since_purge_ = 0;
+    for (bool going_on = true;;) {
+      one_stage(team, rows);
+      going_on = go_on(report(rows)) && purges;
+      if (purges) purge(rows, going_on ? size_after(rows.ids.size(), target) : target);
+      if (!going_on || rows.ids.size() <= target) break;
+    }
     refit(team, rows, passes);
     go_on(report(rows));
   }
@@ -84,7 +90,8 @@ class Robust {
     Findings found;
     for (std::uint64_t j = 0; j < width_; ++j)
       if (features_[j].rows > 0)
-        found.add(j, features_[j].probability, features_[j].updates, features_[j].purged);
+        found.add(j, std::max(0.0, features_[j].probability), features_[j].updates,
+                  features_[j].purged);
     return found;
   }
 
@@ -92,20 +99,23 @@ class Robust {
   void archive(Archive& io) {
     io(features_), io(bias_), io(stage_), io(rows_), io(seen_), io(norms_), io(weights_),
         io(taken_);
+    io(rows_since_purge_), io(stable_);
     io(loss_sum_), io(weight_sum_);
     if (features_.size() != width_) throw std::invalid_argument("the learner state is damaged");
   }
 
  private:
   static constexpr std::int64_t kept = -1;
+  static constexpr double unknown = -1.0;          // probability of a feature not judged yet
+  static constexpr std::int64_t purge_rows = 500;  // of a stream between two times
   struct Feature {
-    double Z = 0.0, W = 0.0;     // means over the paths, added up over the stages
-    double squares = 0.0;        // sum of x_j^2 over the rows
-    double probability = 0.0;    // Pi_j of the last stage it took part in
-    double weight = 0.0;         // of the model
-    std::int64_t rows = 0;       // that have it
-    std::int64_t updates = 0;    // over all paths and stages
-    std::int64_t purged = kept;  // the stage at whose end it was purged
+    double Z = 0.0, W = 0.0;       // means over the paths, added up over the stages
+    double squares = 0.0;          // sum of x_j^2 over the rows
+    double probability = unknown;  // Pi_j of the last stage it took part in
+    double weight = 0.0;           // of the model
+    std::int64_t rows = 0;         // that have it
+    std::int64_t updates = 0;      // over all paths and stages
+    std::int64_t purged = kept;    // the stage at whose end it was purged
   };
 
   // The rows, with the features that are still in the game alone, numbered 0, 1, 2, ...
@@ -282,10 +292,12 @@ class Robust {
 
   // ---- a stage -------------------------------------------------------------------------------
 
-  void one_stage(Team& team, const Rows& rows, std::size_t target) {
+  // The evidence of one stage.
+  void one_stage(Team& team, const Rows& rows) {
     ++stage_;
     const auto n = static_cast<std::int64_t>(rows.count()), half = std::max<std::int64_t>(1, n / 2);
-    const std::int64_t passes = std::max<std::int64_t>(2, (stage_steps_ + half - 1) / half);
+    const std::int64_t passes =
+        streams_ ? 2 : std::max<std::int64_t>(2, (stage_steps_ + half - 1) / half);
     const std::size_t m = rows.ids.size();
     std::vector<double> z(m), w(m);
     std::vector<std::uint32_t> plus(m), minus(m);
@@ -312,35 +324,53 @@ class Robust {
     taken_ += passes * half;
 
     const double M = static_cast<double>(paths_);
-    std::vector<double> score(m);
-    std::vector<std::size_t> ranked;
     for (std::size_t i = 0; i < m; ++i) {
       Feature& feature = features_[rows.ids[i]];
       feature.Z += z[i] / M, feature.W += w[i] / M;
-      feature.probability = static_cast<double>(std::max(plus[i], minus[i])) / M;
+      if (plus[i] + minus[i] > 0)  // else nothing was learned of it here
+        feature.probability = static_cast<double>(std::max(plus[i], minus[i])) / M;
+    }
+    stable_ = static_cast<std::int64_t>(m);
+  }
+
+  // How many of m features stay after a stage.
+  std::size_t size_after(std::size_t m, std::size_t target) const {
+    if (m <= target) return m;
+    const auto share = static_cast<std::size_t>(static_cast<double>(m) * (1.0 - rejection_));
+    return std::max(target, std::min(m - 1, share));
+  }
+
+  // Keeps the `size` features of highest score, of equal ones the first; those below `keep` go anyway.
+  void purge(Rows& rows, std::size_t size) {
+    const std::size_t m = rows.ids.size();
+    std::vector<double> score(m);
+    std::vector<std::size_t> ranked;
+    for (std::size_t i = 0; i < m; ++i) {
+      const Feature& feature = features_[rows.ids[i]];
       const double rms = std::sqrt(feature.squares / static_cast<double>(rows_));
       score[i] = std::fabs(feature.W * feature.Z) * rms;
-      if (feature.probability >= keep_) ranked.push_back(i);
+      if (feature.probability >= keep_ || feature.probability == unknown) ranked.push_back(i);
     }
-    const auto share = std::min(
-        m - (m > 0), static_cast<std::size_t>(static_cast<double>(m) * (1.0 - rejection_)));
-    const std::size_t size = std::min(ranked.size(), m > target ? std::max(target, share) : m);
     std::stable_sort(ranked.begin(), ranked.end(),
                      [&](std::size_t a, std::size_t b) { return score[a] > score[b]; });
+    if (ranked.size() > size) ranked.resize(size);
     std::vector<bool> stays(m, false);
-    for (std::size_t i = 0; i < size; ++i) stays[ranked[i]] = true;
+    for (const std::size_t i : ranked) stays[i] = true;
     for (std::size_t i = 0; i < m; ++i)
       if (!stays[i]) {
         features_[rows.ids[i]].purged = stage_;
         features_[rows.ids[i]].weight = 0.0;
       }
-    stable_ = static_cast<std::int64_t>(size);
+    rows.drop([this](std::uint64_t j) { return features_[j].purged != kept; });
+    stable_ = static_cast<std::int64_t>(rows.ids.size());
   }
 
   // The weights of what is left: the mean over the second half of the steps, and over the paths.
   void refit(Team& team, const Rows& rows, std::int64_t passes) {
     const auto n = static_cast<std::int64_t>(rows.count());
-    passes = std::max(passes, (refit_steps_ + n - 1) / n);
+    if (streams_)  // a few passes at first, later one
+      passes = std::clamp<std::int64_t>((refit_steps_ + rows_ - 1) / rows_, 1, 4);
+    else passes = std::max(passes, (refit_steps_ + n - 1) / n);
     const std::size_t m = rows.ids.size();
     std::vector<double> w(m);
     double bias = 0.0;
@@ -382,9 +412,11 @@ class Robust {
   double eta_, rejection_, keep_, least_rows_, target_;
   // Enough steps for weights to say something on small sets; on large ones a pass or two has more.
   std::int64_t stage_steps_, refit_steps_;
+  bool streams_;  // rows come in batches
   std::vector<Feature> features_;
   double bias_ = 0.0;
   std::int64_t stage_ = 0, rows_ = 0, seen_ = 0, stable_ = 0, taken_ = 0;
+  std::int64_t rows_since_purge_ = 0;
   double norms_ = 0.0, weights_ = 0.0;
   double loss_sum_ = 0.0, weight_sum_ = 0.0;
 };
