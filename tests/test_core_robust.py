@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -81,7 +84,8 @@ def test_core_equals_oracle(
     )
     assert model.intercept() == pytest.approx(expected.intercept, abs=1e-8)
     keys, probability, updates, purged = model.findings()
-    seen = np.any(stream.X != 0, axis=0)
+    counted = stream.X if stream.weight is None else stream.X[stream.weight > 0]
+    seen = np.any(counted != 0, axis=0)
     np.testing.assert_array_equal(keys, np.flatnonzero(seen))
     np.testing.assert_array_equal(probability, expected.probability[seen])
     np.testing.assert_array_equal(updates, expected.updates[seen])
@@ -154,3 +158,42 @@ def test_rare_features_wait() -> None:
     X[:, 19] = y
     clf.partial_fit(X, y)
     assert clf.model_.why(19).weight > 0
+
+
+def test_a_strong_feature_that_comes_late_may_stay() -> None:
+    """Features are judged by mean weight and combined z, not by how long they have been known."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 40))
+    X[:600, 39] = 0.0
+    strengths = np.zeros(40)
+    strengths[:5], strengths[39] = (0.6, 0.7, 0.8, 0.9, 1.0), 2.0
+    y = np.where(X @ strengths + 0.1 * rng.normal(size=1200) > 0, 1, -1)
+    clf = StabilizedClassifier(target_nnz=5, random_state=0)
+    clf.partial_fit(X[:600], y[:600], classes=[-1, 1]).partial_fit(X[600:], y[600:])
+    assert clf.model_.why(39).weight > 0
+    assert clf.score(X[600:], y[600:]) > 0.85
+
+
+@pytest.mark.parametrize("rows", [7, 40, 1000])
+def test_small_batches_do_not_condemn(rows: int) -> None:
+    X, y = problem(2000, 50)
+    clf = StabilizedClassifier(target_nnz=5, random_state=0)
+    for start in range(0, 2000, rows):
+        clf.partial_fit(X[start : start + rows], y[start : start + rows], classes=[-1, 1])
+        assert clf.model_.nnz <= 5
+    assert len(set(clf.model_.indices.tolist()) & set(range(5))) >= 4
+    assert clf.score(X, y) > 0.75
+
+
+def test_interrupted() -> None:
+    """Ctrl-C is seen within a stage, and leaves the learner as it was."""
+    X, y = problem(4000, 200)
+    clf = StabilizedClassifier(random_state=0, n_jobs=2, passes=1000)
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    timer.cancel()
+    assert time.perf_counter() - began < 20
+    assert not hasattr(clf, "history_")

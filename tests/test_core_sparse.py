@@ -11,6 +11,7 @@ from oracles.dual_averaging import dual_averaging
 from oracles.margin_perceptron import margin_perceptron
 from streams import LOSSES, dense_weights, learner, streams
 from test_core_exact import DTYPES, STORES, assert_equal, calm
+from thresher import _core
 
 
 @given(
@@ -117,3 +118,16 @@ def test_margin_perceptron_pauses(data: st.DataObject, l1: float, dtype: str) ->
     if model.paused:
         last = stream.X[order[made - 1]]
         assert limit <= model.nonzeros() < limit + np.count_nonzero(last)
+
+
+def test_dual_averaging_on_a_long_stream_in_single_precision() -> None:
+    """The sum of gradients grows with t; steps must not be rounded away."""
+    y = np.where(np.arange(100_000) % 5 == 0, -1.0, 1.0)
+    batch = _core.dense_batch(np.ones((100_000, 1), np.float32), y)
+    weights = {}
+    for dtype in ("float32", "float64"):
+        model = learner("dual_averaging", 1, dtype=dtype, l1=0.1, strength=0.1, fit_intercept=False)
+        for _ in range(100):
+            model.learn(batch)
+        weights[dtype] = dense_weights(model, 1)[0]
+    assert weights["float32"] == pytest.approx(weights["float64"], abs=1e-3)

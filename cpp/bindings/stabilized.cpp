@@ -28,7 +28,8 @@ void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t pas
   using Clock = std::chrono::steady_clock;
   Clock::time_point looked = Clock::now();
   const auto go_on = [&](const Stage& stage) {
-    const bool marked = stage.number < 64 || (stage.number & (stage.number - 1)) == 0;
+    const std::int64_t number = stage.number;
+    const bool marked = number > 0 && (number < 64 || (number & (number - 1)) == 0);
     const Clock::time_point now = Clock::now();
     if (!marked && now - looked < std::chrono::milliseconds(100)) return true;
     looked = now;
@@ -63,7 +64,10 @@ void bind_stabilized(nb::module_& m) {
              return std::tuple(owned_array(std::move(found.keys)),
                                owned_array(std::move(found.values)));
            })
-      .def("intercept", [](const StabilizedLearner& self) { return self.intercept(); })
+      .def("intercept",
+           [](const StabilizedLearner& self) {
+             return locked<Shared>(self, [&] { return self.intercept(); });
+           })
       .def(
           "findings",
           [](const StabilizedLearner& self) {

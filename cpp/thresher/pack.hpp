@@ -186,6 +186,12 @@ struct Pack {
   }
 };
 
+template <class To, class From>
+[[gnu::always_inline]] inline Pack<To> converted(const Pack<From>& from) {
+  if constexpr (std::is_same_v<To, From>) return from;
+  else return Pack<To>::of([&](std::size_t k) { return static_cast<To>(from[k]); });
+}
+
 // The numbers of four cells with one number each, and back.
 template <class Real>
 [[gnu::always_inline]] inline Pack<Real> whole(const Four<Single<Real>>& cells) {

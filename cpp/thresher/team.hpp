@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -19,7 +20,12 @@ class Team {
  public:
   explicit Team(std::size_t workers) {
     errors_.resize(workers);
-    for (std::size_t w = 1; w < workers; ++w) threads_.emplace_back([this, w] { serve(w); });
+    threads_.reserve(workers);
+    try {
+      for (std::size_t w = 1; w < workers; ++w) threads_.emplace_back([this, w] { serve(w); });
+    } catch (const std::system_error&) {
+      // No more threads to be had: those that are there do the work.
+    }
   }
   ~Team() {
     work_ = nullptr;

@@ -295,6 +295,14 @@ RULES: dict[str, Rule] = {
                 choices=("auto",),
                 symbol="eta",
             ),
+            "tol": Parameter(
+                "paper: stop when, over a pass, nothing was purged and the model moved by less "
+                "than this share of its norm. None: never.",
+                None,
+                low=0.0,
+                high=1e100,
+                optional=True,
+            ),
             "n_jobs": Parameter(
                 "Threads; -1 is all processors, None is one. The result is the same for any "
                 "number.",
@@ -311,6 +319,7 @@ RULES: dict[str, Rule] = {
             "shuffle",
             "fit_intercept",
             "store",
+            "tol",
             "patience",
             "warm_start",
         ),

@@ -65,11 +65,13 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
     if rule == "stabilized":
         _check_stabilized(params, owner)
     levels = params.get("levels", ())
-    if not isinstance(levels, tuple | list) or not all(
-        isinstance(level, int | float) and 0 < level <= 1 for level in levels
+    if (
+        not isinstance(levels, tuple | list)
+        or not all(type(level) in (int, float) and 0 < level <= 1 for level in levels)
+        or list(levels) != sorted(set(levels))
     ):
         raise ParameterError(
-            f"{owner}: levels must be a tuple of shares above 0 and up to 1; got {levels!r}"
+            f"{owner}: levels must be increasing shares, above 0 and up to 1; got {levels!r}"
         )
     if rule == "margin-perceptron" and params["shrink"] == "all":
         for name in ("max_density", "levels"):

@@ -1,6 +1,7 @@
 """The robust variant of the stabilized rule: SGD on halves, evidence against noise, refit.
 
-y is -1 or +1. With s_i the weight of row i, m = mean of s_i ||x_i||^2, rms_j = sqrt(mean of x_j^2):
+y is -1 or +1, and rows of weight 0 are left out. With s_i the weight of row i, m = mean of
+s_i ||x_i||^2, rms_j = sqrt(mean of x_j^2):
 
     Omega   the columns that at least ``min_updates`` rows have;  Z = W = 0
     h = n // 2,   P = max(2, ceil(stage_steps / h)) passes
@@ -17,10 +18,11 @@ w = 0:
     z_j = sum of u_j / sqrt(sum of u_j^2) over the first pass, 0 without updates
     wbar = mean of the iterates after steps T//2 + 1 .. T
 
-    Z += mean of z over the paths,   W += mean of wbar
-    Pi_j = the larger of the shares of paths with wbar_j > 0 and wbar_j < 0; if both are 0, as before
-    Omega <- of those with Pi_j >= keep the highest |W_j Z_j| rms_j: as many as max(target,
-    floor(|Omega| (1 - rejection))), but fewer than |Omega|; all, where Omega is within the target
+    Z += mean of z over the paths,   W += mean of wbar,   s += 1, where some wbar_j is not 0
+    Pi_j = the larger of the shares of paths with wbar_j > 0 and wbar_j < 0; as before if both are 0
+    Omega <- of those with Pi_j >= keep the highest |W_j/s_j Z_j/sqrt(s_j)| rms_j: as many as
+    max(target, floor(|Omega| (1 - rejection))), but fewer than |Omega|; all, where Omega is within
+    the target
 
 Refit: M paths through all rows, max(passes, ceil(refit_steps / n)) passes from w = 0, no z; the
 weights are the mean over the paths of wbar, and so is b. The norms ||x_i||^2 are those of whole
@@ -75,8 +77,12 @@ def robust(
     sample_weight: Vector | None = None,
 ) -> RobustResult:
     """Learn from the rows of X."""
+    s = np.ones(len(X)) if sample_weight is None else sample_weight
+    X, y, s = X[s > 0], y[s > 0], s[s > 0]
     n, width = X.shape
-    s = np.ones(n) if sample_weight is None else sample_weight
+    if n == 0:
+        nothing = np.zeros(width)
+        return RobustResult(nothing, 0.0, nothing, nothing, np.full(width, -1), [])
     norms = s * np.sum(X * X, axis=1)
     largest = np.maximum(norms.mean(), norms)
     largest[largest == 0] = 1.0
@@ -86,7 +92,7 @@ def robust(
     documents = np.count_nonzero(X, axis=0)
     omega = np.flatnonzero((documents >= min_updates) & (documents > 0))
     size = target or int(max(10.0, min(400.0, len(omega) / 3.0), math.sqrt(n * len(omega) / 10.0)))
-    Z, W = np.zeros(width), np.zeros(width)
+    Z, W, stages = np.zeros(width), np.zeros(width), np.zeros(width)
     probability, updates = np.full(width, -1.0), np.zeros(width)
     purged = np.full(width, -1)
     sizes: list[int] = []
@@ -110,11 +116,14 @@ def robust(
             updates[omega] += count
             zs, ws = zs + z, ws + w
             plus, minus = plus + (w > 0), minus + (w < 0)
-        Z[omega] += zs / paths
-        W[omega] += ws / paths
+        learned = plus + minus > 0
+        Z[omega] += np.where(learned, zs / paths, 0.0)
+        W[omega] += np.where(learned, ws / paths, 0.0)
+        stages[omega] += learned
         Pi = np.where(plus + minus > 0, np.maximum(plus, minus) / paths, probability[omega])
         probability[omega] = Pi
-        score = np.abs(W[omega] * Z[omega]) * rms[omega]
+        times = np.maximum(1.0, stages[omega])
+        score = np.abs(W[omega] / times * Z[omega] / np.sqrt(times)) * rms[omega]
         ranked = [i for i in np.argsort(-score, kind="stable") if Pi[i] >= keep or Pi[i] < 0]
         left = len(omega)
         if left > size:

@@ -33,10 +33,10 @@ template <class Real_>
 class DualAveraging {
  public:
   using Real = Real_;
-  using Cell = Single<Real>;  // G
+  using Cell = Single<double>;  // G grows with t; a float would round its steps away
 
   struct Row {
-    std::vector<Real> G;
+    std::vector<double> G;
     void resize(std::size_t count) {
       if (G.size() < count) G.resize(count);
     }
@@ -54,12 +54,12 @@ class DualAveraging {
 
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
-    use([G_row = row.G.data(), threshold = Pack<Real>::all(threshold_),
-         scale = Pack<Real>::all(scale_)](std::size_t k, const Four<Cell>& cells,
-                                          const Pack<Real>& x) __attribute__((always_inline)) {
-      const Pack<Real> G = whole(cells);
+    use([G_row = row.G.data(), threshold = Pack<double>::all(threshold_),
+         scale = Pack<double>::all(scale_)](std::size_t k, const Four<Cell>& cells,
+                                            const Pack<Real>& x) __attribute__((always_inline)) {
+      const Pack<double> G = whole(cells), w = soft(G, threshold) * scale;
       G.store(G_row + k);
-      return soft(G, threshold) * scale * x;
+      return converted<Real>(w) * x;
     });
   }
 
@@ -76,9 +76,9 @@ class DualAveraging {
 
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
-    use([G_row = row.G.data(), g_pack = Pack<Real>::all(static_cast<Real>(g))](
+    use([G_row = row.G.data(), slope = Pack<double>::all(g)](
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
-      spread(Pack<Real>::load(G_row + k) + g_pack * x, cells);
+      spread(Pack<double>::load(G_row + k) + slope * converted<double>(x), cells);
     });
   }
 
@@ -94,11 +94,13 @@ class DualAveraging {
 
   // ---- what others may read ------------------------------------------------------------------
 
-  double weight(const Cell& cell) const { return soft(cell.value(), threshold_) * scale_; }
+  double weight(const Cell& cell) const {
+    return static_cast<double>(static_cast<Real>(soft(cell.value(), threshold_) * scale_));
+  }
   double average(const Cell& cell) const { return weight(cell); }
   double intercept() const { return G_bias_ * scale_bias_; }
   double average_intercept() const { return intercept(); }
-  double rate() const { return -static_cast<double>(scale_); }
+  double rate() const { return -scale_; }
   std::string advice(double safe) const {
     return "raise strength; for these rows " + shown(1.0 / safe) + " is safe";
   }
@@ -122,8 +124,8 @@ class DualAveraging {
     const double t = static_cast<double>(t_), root = std::sqrt(t);
     const double gamma = strength_ * (relative_ && norms_ > 0 ? norms_ / t : 1.0);
     const double gamma_bias = strength_ * (relative_ && weights_ > 0 ? weights_ / t : 1.0);
-    threshold_ = static_cast<Real>(penalty_ + gamma * rho_ * root);
-    scale_ = static_cast<Real>(-1.0 / (gamma * root));
+    threshold_ = penalty_ + gamma * rho_ * root;
+    scale_ = -1.0 / (gamma * root);
     scale_bias_ = -1.0 / (gamma_bias * root);
   }
 
@@ -136,7 +138,7 @@ class DualAveraging {
   double penalty_ = 0.0;                // sum of lambda over the steps
   double norms_ = 0.0, weights_ = 0.0;  // sums behind a relative gamma
   double row_norm_ = 0.0, row_weight_ = 0.0;
-  Real threshold_ = 0, scale_ = 0;  // w = soft(G, threshold) * scale
+  double threshold_ = 0.0, scale_ = 0.0;  // w = soft(G, threshold) * scale
   double scale_bias_ = 0.0;
 };
 

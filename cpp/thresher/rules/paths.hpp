@@ -25,7 +25,8 @@
 
 namespace thresher {
 
-// Where the rule stands at the end of a stage; gravity, rejection and burst are those of the next.
+// Where the rule stands at the end of a stage; gravity, rejection and burst are those of the next. Number
+// 0 is no stage: somebody wants to know whether to go on at all.
 struct Stage {
   std::int64_t number, rows;  // rows taken by each path so far
   double gravity, beta, d;

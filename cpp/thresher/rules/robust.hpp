@@ -9,7 +9,8 @@
 //         that agree give sqrt(k), k updates that do not about 1. What was seen once weighs 1
 //   w_j   the mean of its iterates in the second half of its steps
 //
-// and at the end of the stage, with Z_j and W_j the means over the paths added up over all stages,
+// and at the end of the stage, with Z_j the sum over all s stages of the mean of z_j over the paths, over
+// the root of s, and W_j the mean of w_j over paths and stages,
 //
 //   Pi_j    the share of the paths whose w_j has the sign of most
 //   score   |W_j Z_j| rms(x_j):  how much a feature moves predictions, times how little of it is noise
@@ -22,9 +23,10 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -64,17 +66,19 @@ class Robust {
     if (batch.rows == 0) return;
     Team team(std::min(std::max<std::size_t>(jobs, 1), paths_));
     Rows rows = read(batch);
+    if (rows.count() == 0) return;
     const std::size_t target = target_size();
-    rows_since_purge_ += batch.rows;
+    rows_since_purge_ += static_cast<std::int64_t>(rows.count());
     const bool purges = !streams_ || rows_since_purge_ >= purge_rows;
     if (purges) rows_since_purge_ = 0;
+    const std::function<void()> look = [&] { go_on(Stage{}); };
     for (bool going_on = true;;) {
-      one_stage(team, rows);
+      one_stage(team, look, rows);
       going_on = go_on(report(rows)) && purges;
       if (purges) purge(rows, going_on ? size_after(rows.ids.size(), target) : target);
       if (!going_on || rows.ids.size() <= target) break;
     }
-    refit(team, rows, passes);
+    refit(team, look, rows, passes);
     go_on(report(rows));
   }
 
@@ -101,7 +105,9 @@ class Robust {
         io(taken_);
     io(rows_since_purge_), io(stable_);
     io(loss_sum_), io(weight_sum_);
-    if (features_.size() != width_) throw std::invalid_argument("the learner state is damaged");
+    if (features_.size() != width_ || stage_ < 0 || rows_ < 0 || taken_ < 0 ||
+        rows_since_purge_ < 0)
+      throw std::invalid_argument("the learner state is damaged");
   }
 
  private:
@@ -113,6 +119,7 @@ class Robust {
     double squares = 0.0;          // sum of x_j^2 over the rows
     double probability = unknown;  // Pi_j of the last stage it took part in
     double weight = 0.0;           // of the model
+    std::int64_t stages = 0;       // that had updates of it
     std::int64_t rows = 0;         // that have it
     std::int64_t updates = 0;      // over all paths and stages
     std::int64_t purged = kept;    // the stage at whose end it was purged
@@ -160,6 +167,16 @@ class Robust {
     std::vector<Real> z;
     double bias = 0.0, late_bias = 0.0;
     Tally tally;
+    std::atomic<bool>* ended = nullptr;           // one for all paths
+    const std::function<void()>* look = nullptr;  // of the caller's own path: throws on Ctrl-C
+    std::uint32_t rows = 0;
+
+    // Whether to go home; now and then it looks for Ctrl-C.
+    bool looks() {
+      if (++rows % 1024 != 0) return false;
+      if (look) (*look)();
+      return ended->load(std::memory_order_relaxed);
+    }
   };
 
   // ---- reading the rows ----------------------------------------------------------------------
@@ -174,6 +191,7 @@ class Robust {
         throw DataError(source.row(), "the label is NaN or inf; labels must be finite");
       if (!(weight >= 0 && std::isfinite(weight)))
         throw DataError(source.row(), "the sample weight must be a finite number >= 0");
+      if (weight == 0) continue;  // as if it were not there
       double norm = 0.0;
       source.with_keys([&](const auto* keys) {
         for (std::size_t k = 0; k < source.count(); ++k) {
@@ -188,7 +206,7 @@ class Robust {
       rows.norms.push_back(weight * norm);
       norms_ += weight * norm, weights_ += weight;
     }
-    rows_ += batch.rows;
+    rows_ += static_cast<std::int64_t>(rows.count());
     std::vector<std::uint32_t> place(width_, Rows::none);
     for (std::uint64_t j = 0; j < width_;
          ++j)  // others wait until they have been seen often enough
@@ -196,6 +214,7 @@ class Robust {
         place[j] = static_cast<std::uint32_t>(rows.ids.size()), rows.ids.push_back(j);
     thresher::Rows<Real> again(batch, Visit{nullptr, 0, batch.rows}, width_);
     while (again.next()) {
+      if (again.weight() == 0) continue;
       again.with_keys([&](const auto* keys) {
         for (std::size_t k = 0; k < again.count(); ++k) {
           const std::uint32_t at = place[static_cast<std::size_t>(keys[k])];
@@ -225,39 +244,47 @@ class Robust {
 
   // ---- a path --------------------------------------------------------------------------------
 
-  // SGD over order[0], order[1], ...; z of the first `first` steps; averages from step `start` on.
-  void walk(const Rows& rows, const std::vector<std::int64_t>& order, std::size_t first,
-            std::size_t start, Path& path) const {
+  // SGD over all rows of `orders(0)`, `orders(1)`, ...; z of the first pass; the mean of the second half.
+  template <class Orders>
+  void walk(const Rows& rows, std::int64_t passes, const Orders& orders, Path& path) const {
     const double mean_norm = norms_ / static_cast<double>(rows_);
     const double mean_weight = weights_ / static_cast<double>(rows_);
-    const double window = static_cast<double>(order.size() - start);
-    for (std::size_t t = 0; t < order.size(); ++t) {
-      if (t == first) set_z(path);
-      const auto r = static_cast<std::size_t>(order[t]);
-      const std::size_t begin = rows.starts[r], end = rows.starts[r + 1];
-      Real dot = 0;
-      for (std::size_t k = begin; k < end; ++k) dot += path.cells[rows.keys[k]].w * rows.x[k];
-      const double p = static_cast<double>(dot) + path.bias;
-      if (!std::isfinite(p))
-        throw Divergence("the weights diverged at row " + std::to_string(r) + ": lower eta0");
-      const Outcome outcome = loss_(p, rows.labels[r]);
-      path.tally.add(outcome, rows.weights[r]);
-      const double g = rows.weights[r] * outcome.slope;
-      if (g == 0.0) continue;  // no gradient, no evidence
-      const double norm = std::max(mean_norm, rows.norms[r]);
-      const double step = -eta_ * g / (norm > 0 ? norm : 1.0);
-      const double step_bias = -eta_ * g / std::max(mean_weight, rows.weights[r]);  // its x is 1
-      const double share = t > start ? static_cast<double>(t - start) / window : 0.0;
-      const Real a = static_cast<Real>(step), b = static_cast<Real>(share);
-      for (std::size_t k = begin; k < end; ++k) {
-        Cell& cell = path.cells[rows.keys[k]];
-        const Real u = a * rows.x[k];
-        cell.w += u, cell.late += b * u, cell.squares += u * u;
-        ++cell.updates;
+    double t = 0.0, start = 0.0, window = 1.0;
+    for (std::int64_t pass = 0; pass < passes; ++pass) {
+      const std::vector<std::int64_t> order = orders(pass);
+      if (pass == 0) {
+        const double total = static_cast<double>(passes) * static_cast<double>(order.size());
+        start = std::floor(total / 2), window = total - start;
       }
-      path.bias += step_bias, path.late_bias += share * step_bias;
+      for (const std::int64_t row : order) {
+        if (path.looks()) return;
+        const auto r = static_cast<std::size_t>(row);
+        const std::size_t begin = rows.starts[r], end = rows.starts[r + 1];
+        const double share = std::max(0.0, t++ - start) / window;
+        Real dot = 0;
+        for (std::size_t k = begin; k < end; ++k) dot += path.cells[rows.keys[k]].w * rows.x[k];
+        const double p = static_cast<double>(dot) + path.bias;
+        if (!std::isfinite(p))
+          throw Divergence("the weights diverged at row " + std::to_string(r) +
+                           ": lower eta0, or scale the rows");
+        const Outcome outcome = loss_(p, rows.labels[r]);
+        path.tally.add(outcome, rows.weights[r]);
+        const double g = rows.weights[r] * outcome.slope;
+        if (g == 0.0) continue;  // no gradient, no evidence
+        const double norm = std::max(mean_norm, rows.norms[r]);
+        const double step = -eta_ * g / (norm > 0 ? norm : 1.0);
+        const double step_bias = -eta_ * g / std::max(mean_weight, rows.weights[r]);  // its x is 1
+        const Real b = static_cast<Real>(share);
+        for (std::size_t k = begin; k < end; ++k) {
+          Cell& cell = path.cells[rows.keys[k]];
+          const Real u = static_cast<Real>(step * static_cast<double>(rows.x[k]));
+          cell.w += u, cell.late += b * u, cell.squares += u * u;
+          ++cell.updates;
+        }
+        path.bias += step_bias, path.late_bias += share * step_bias;
+      }
+      if (pass == 0) set_z(path);
     }
-    if (first == order.size()) set_z(path);
   }
 
   static void set_z(Path& path) {
@@ -271,13 +298,22 @@ class Robust {
   // Paths in waves of as many as there are workers; `use(path)` is called in the order of the paths, so
   // that sums do not depend on the number of workers.
   template <class Walks, class Use>
-  void all_paths(Team& team, const Walks& walks, const Use& use) {
+  void all_paths(Team& team, const std::function<void()>& look, const Walks& walks,
+                 const Use& use) {
     std::vector<Path> wave(team.size());
+    std::atomic<bool> ended = false;
     for (std::size_t from = 0; from < paths_; from += wave.size()) {
       const std::size_t count = std::min(wave.size(), paths_ - from);
-      team.each(count, [&](std::size_t i, std::size_t) {
+      team.each(count, [&](std::size_t i, std::size_t worker) {
         wave[i] = Path{};
-        walks(from + i, wave[i]);
+        wave[i].ended = &ended;
+        if (worker == 0) wave[i].look = &look;
+        try {
+          walks(from + i, wave[i]);
+        } catch (...) {
+          ended = true;
+          throw;
+        }
       });
       for (std::size_t i = 0; i < count; ++i) {
         loss_sum_ += wave[i].tally.loss(), weight_sum_ += wave[i].tally.weight();
@@ -293,7 +329,7 @@ class Robust {
   // ---- a stage -------------------------------------------------------------------------------
 
   // The evidence of one stage.
-  void one_stage(Team& team, const Rows& rows) {
+  void one_stage(Team& team, const std::function<void()>& look, const Rows& rows) {
     ++stage_;
     const auto n = static_cast<std::int64_t>(rows.count()), half = std::max<std::int64_t>(1, n / 2);
     const std::int64_t passes =
@@ -305,14 +341,16 @@ class Robust {
       std::vector<std::int64_t> mine = order(paths_ + number / 2, 0, n);
       if (number % 2 == 0) mine.resize(static_cast<std::size_t>(half));
       else if (n > 1) mine.erase(mine.begin(), mine.begin() + half);
-      std::vector<std::int64_t> steps;
-      for (std::int64_t pass = 0; pass < passes; ++pass)
-        for (const std::int64_t i : order(number, pass, static_cast<std::int64_t>(mine.size())))
-          steps.push_back(mine[static_cast<std::size_t>(i)]);
       path.cells.resize(m);
-      walk(rows, steps, mine.size(), steps.size() / 2, path);
+      const auto orders = [&](std::int64_t pass) {
+        std::vector<std::int64_t> mixed =
+            order(number, pass, static_cast<std::int64_t>(mine.size()));
+        for (std::int64_t& i : mixed) i = mine[static_cast<std::size_t>(i)];
+        return mixed;
+      };
+      walk(rows, passes, orders, path);
     };
-    all_paths(team, walks, [&](const Path& path) {
+    all_paths(team, look, walks, [&](const Path& path) {
       for (std::size_t i = 0; i < m; ++i) {
         const Cell& cell = path.cells[i];
         const double mean = static_cast<double>(cell.w - cell.late);
@@ -326,9 +364,9 @@ class Robust {
     const double M = static_cast<double>(paths_);
     for (std::size_t i = 0; i < m; ++i) {
       Feature& feature = features_[rows.ids[i]];
-      feature.Z += z[i] / M, feature.W += w[i] / M;
-      if (plus[i] + minus[i] > 0)  // else nothing was learned of it here
-        feature.probability = static_cast<double>(std::max(plus[i], minus[i])) / M;
+      if (plus[i] + minus[i] == 0) continue;  // nothing was learned of it here
+      feature.Z += z[i] / M, feature.W += w[i] / M, ++feature.stages;
+      feature.probability = static_cast<double>(std::max(plus[i], minus[i])) / M;
     }
     stable_ = static_cast<std::int64_t>(m);
   }
@@ -348,7 +386,9 @@ class Robust {
     for (std::size_t i = 0; i < m; ++i) {
       const Feature& feature = features_[rows.ids[i]];
       const double rms = std::sqrt(feature.squares / static_cast<double>(rows_));
-      score[i] = std::fabs(feature.W * feature.Z) * rms;
+      // The mean weight, and the sum of z as one z; in a stream features differ in how long they are known.
+      const double stages = std::max(1.0, static_cast<double>(feature.stages));
+      score[i] = std::fabs(feature.W / stages * feature.Z / std::sqrt(stages)) * rms;
       if (feature.probability >= keep_ || feature.probability == unknown) ranked.push_back(i);
     }
     std::stable_sort(ranked.begin(), ranked.end(),
@@ -366,7 +406,7 @@ class Robust {
   }
 
   // The weights of what is left: the mean over the second half of the steps, and over the paths.
-  void refit(Team& team, const Rows& rows, std::int64_t passes) {
+  void refit(Team& team, const std::function<void()>& look, const Rows& rows, std::int64_t passes) {
     const auto n = static_cast<std::int64_t>(rows.count());
     if (streams_)  // a few passes at first, later one
       passes = std::clamp<std::int64_t>((refit_steps_ + rows_ - 1) / rows_, 1, 4);
@@ -376,16 +416,13 @@ class Robust {
     double bias = 0.0;
     ++stage_;
     const auto walks = [&](std::size_t number, Path& path) {
-      std::vector<std::int64_t> steps;
-      for (std::int64_t pass = 0; pass < passes; ++pass)
-        for (const std::int64_t r : order(number, pass, n)) steps.push_back(r);
       path.cells.resize(m);
       path.bias = bias_;
       for (std::size_t i = 0; i < m; ++i)
         path.cells[i].w = static_cast<Real>(features_[rows.ids[i]].weight);
-      walk(rows, steps, steps.size() + 1, steps.size() / 2, path);
+      walk(rows, passes, [&](std::int64_t pass) { return order(number, pass, n); }, path);
     };
-    all_paths(team, walks, [&](const Path& path) {
+    all_paths(team, look, walks, [&](const Path& path) {
       for (std::size_t i = 0; i < m; ++i) {
         w[i] += static_cast<double>(path.cells[i].w - path.cells[i].late);
         features_[rows.ids[i]].updates += path.cells[i].updates;

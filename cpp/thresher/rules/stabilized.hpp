@@ -99,6 +99,12 @@ class Stabilized {
     paths_.archive(io);
     io(stage_), io(taken_), io(g0_), io(beta_), io(d_), io(K_), io(stable_), io(seen_), io(purged_);
     evidence_.archive(io);
+    const double longest = alpha_ > 0 ? static_cast<double>(burst_size(K0_, alpha_, 0.0)) : 0.0;
+    const bool sound = K_ >= 1 &&
+                       static_cast<double>(K_) <= std::max(longest, static_cast<double>(K0_)) &&
+                       stage_ >= 0 && taken_ >= 0 && g0_ >= 0 && std::isfinite(g0_) && beta_ >= 0 &&
+                       beta_ <= 1 && d_ >= 0 && d_ <= 1 && stable_ >= 0 && stable_ <= seen_;
+    if (!sound) throw std::invalid_argument("the learner state is damaged");
   }
 
  private:

@@ -190,6 +190,8 @@ def _obstacles(params: Mapping[str, Any], fading: bool) -> list[str]:
         found.append("there is an l2 penalty")
     if params["average"]:
         found.append("the model is an average of weights")
+    if params["target_nnz"] is not None:
+        found.append("target_nnz changes gravity on the way")
     if fading and params["gravity"] == "auto":
         found.append("gravity='auto' falls with the rows in partial_fit")
     return found

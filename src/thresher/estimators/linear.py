@@ -27,6 +27,13 @@ class Output(NamedTuple):
     weights: NDArray[np.float64]
     intercept: float
 
+    def largest(self, count: int | None) -> Output:
+        """Return the output with so many weights at most, of equal ones the first."""
+        if count is None or len(self.keys) <= count:
+            return self
+        kept = np.sort(np.argsort(-np.abs(self.weights), kind="stable")[:count])
+        return Output(self.keys[kept], self.weights[kept], self.intercept)
+
 
 class LinearEstimator(BaseEstimator, ABC):
     """Base of all estimators: one output for two classes or a regression, else one a class."""
@@ -174,6 +181,8 @@ class LinearEstimator(BaseEstimator, ABC):
     def _model_of(self, outputs: list[Output], **extras: Any) -> Model:
         names = getattr(self, "feature_names_in_", None)
         indices = np.concatenate([output.keys for output in outputs])
+        evidence = extras.get("evidence")
+        named = indices if evidence is None else evidence.features  # why() may be asked of all
         return Model(
             indptr=np.cumsum([0] + [len(output.keys) for output in outputs], dtype=np.int64),
             indices=indices,
@@ -184,9 +193,7 @@ class LinearEstimator(BaseEstimator, ABC):
             loss=self._learned_loss(),
             parameters={"rule": self._rule, **self.get_params(deep=False), **self._made_of[0]},
             history=tuple(self.history_),
-            names=None
-            if names is None
-            else {int(i): str(names[int(i)]) for i in np.unique(indices)},
+            names=None if names is None else {int(i): str(names[int(i)]) for i in np.unique(named)},
             **extras,
         )
 

@@ -15,6 +15,8 @@ from thresher.estimators.streaming import StreamingClassifier
 from thresher.estimators.training import Run
 from thresher.model import Model, Progress
 
+_NEVER = 2**63 - 1
+
 
 @documented
 class MarginPerceptronClassifier(StreamingClassifier):
@@ -129,15 +131,17 @@ class MarginPerceptronClassifier(StreamingClassifier):
     def _pause_next(self, learner: _core.Learner, reached: dict[float, Output], width: int) -> None:
         """Let the learner pause at the next level, or at the limit."""
         wanted = [level * width for level in self.levels if level not in reached] + [self._limit]
-        if min(wanted) < math.inf:
-            learner.pause_at(math.ceil(min(wanted)))
+        learner.pause_at(_NEVER if min(wanted) == math.inf else math.ceil(min(wanted)))
 
     def _paused(self, output: int, learner: _core.Learner) -> bool:
         nonzeros, width = learner.facts()["nonzeros"], self.n_features_in_
+        reached = dict(self._reached[output])
         for level in self.levels:
-            if level not in self._reached[output] and nonzeros >= level * width:
-                self._reached[output][level] = Output(*learner.weights(), learner.intercept())
-        self._pause_next(learner, self._reached[output], width)
+            if level not in reached and nonzeros >= level * width:
+                reached[level] = Output(*learner.weights(), learner.intercept())
+        # A list of its own: a fit that fails later leaves the one before as it was.
+        self._reached = [*self._reached[:output], reached, *self._reached[output + 1 :]]
+        self._pause_next(learner, reached, width)
         return self._is_full(learner)
 
     def _is_full(self, learner: _core.Learner) -> bool:

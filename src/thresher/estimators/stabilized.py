@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from thresher import _core, settings
 from thresher.data import as_batch
-from thresher.errors import ParameterError
 from thresher.estimators.documentation import documented
 from thresher.estimators.linear import Output
 from thresher.estimators.tasks import PartialClassifier
@@ -41,6 +40,9 @@ class StabilizedClassifier(PartialClassifier):
     steps, truncation in proportion to the rows that had a feature, gravity from a quantile of the
     updates. It has no intercept. With hinge loss its gravity is soon 0 (a warning says so), and it
     prefers features seen once; it is here to be compared with.
+
+    In a stream, `partial_fit` takes each batch in orders of its paths' own; give it as many rows at
+    once as fit, some hundreds at least. The robust variant purges after every 500 rows or more.
 
     {parameters}
 
@@ -87,10 +89,10 @@ class StabilizedClassifier(PartialClassifier):
         count: str = "x",
         gravity_rule: str = "update-quantile",
         eta0: float | str = "auto",
+        tol: float | None = None,
         n_jobs: int | None = None,
         passes: int = 20,
         dtype: str = "float32",
-        tol: float | None = None,
         class_weight: Any = None,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
@@ -109,10 +111,10 @@ class StabilizedClassifier(PartialClassifier):
         self.count = count
         self.gravity_rule = gravity_rule
         self.eta0 = eta0
+        self.tol = tol
         self.n_jobs = n_jobs
         self.passes = passes
         self.dtype = dtype
-        self.tol = tol
         self.class_weight = class_weight
         self.random_state = random_state
         self.callback = callback
@@ -173,13 +175,11 @@ class StabilizedClassifier(PartialClassifier):
         for learner, target in zip(learners, targets, strict=True):
             batch.set_targets(target, weights)
             learner.learn(batch, passes, self.tol or 0.0, self._jobs(), stages.see)
-            stages.end_output(learner)
-            if stages.stopped:
-                break
+            stages.end_output(learner)  # once stopped, other outputs make one stage
         self._learners = learners
         self._documents = self._documents + _documents(X)
         self.history_ = [*self.history_, *stages.records]
-        self.n_iter_ += passes
+        self.n_iter_ += stages.passes(X.shape[0])
         self._forget_answers()
         self._model = self.model_  # made at once: predicting changes nothing
         return self
@@ -189,18 +189,14 @@ class StabilizedClassifier(PartialClassifier):
             return 1
         return len(os.sched_getaffinity(0)) if self.n_jobs == -1 else int(self.n_jobs)
 
-    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, list[NDArray[np.float64]]] | None:
-        if eval_set is None:
-            return None
-        if not (isinstance(eval_set, tuple) and len(eval_set) == 2):
-            raise ParameterError(f"{type(self).__name__}: eval_set must be a pair (X, y)")
-        X, y = self._validated(eval_set[0], eval_set[1], reset=False)
-        return X, self._targets(y)
-
     # ---- answers and state ---------------------------------------------------------------------
 
     def _outputs(self) -> list[Output]:
-        return [Output(*learner.weights(), learner.intercept()) for learner in self._learners]
+        target = self._made_of[0]["target_nnz"]  # a stream may not have purged yet
+        return [
+            Output(*learner.weights(), learner.intercept()).largest(target)
+            for learner in self._learners
+        ]
 
     def _extras(self) -> dict[str, Any]:
         found = [learner.findings() for learner in self._learners]
@@ -248,6 +244,7 @@ class _Stages:
         self._recorded = (0.0, 0.0)
         self._nonzeros = 0  # of the outputs that are done
         self._warned = False
+        self._before = estimator.history_[-1].examples if estimator.history_ else 0
 
     def see(self, stage: _core.Stage) -> bool:
         """Record a stage of an output; tell whether to go on."""
@@ -265,8 +262,13 @@ class _Stages:
         if published and stage.number > 1 and stage.gravity == 0 and stage.beta > 0:
             self._warn(stage)
         callback = self.estimator.callback
-        self.stopped = callback is not None and bool(callback(record))
+        if not self.stopped:
+            self.stopped = callback is not None and bool(callback(record))
         return not self.stopped
+
+    def passes(self, rows: int) -> int:
+        """Return how many passes a path has made, stages and all, of the last output."""
+        return -(-(self.records[-1].examples - self._before) // rows) if self.records else 0
 
     def end_output(self, learner: _core.StabilizedLearner) -> None:
         """Take the nonzeros of an output that is done."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, ClassVar, Self
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from thresher import _core, rules, settings
-from thresher.data import as_batch
+from thresher.data import as_batch, nonzeros
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator, Output
 from thresher.estimators.tasks import LinearRegressor, PartialClassifier
@@ -84,13 +85,19 @@ class StreamingEstimator(LinearEstimator):
             for learner, state in zip(learners, best_states, strict=True):
                 learner.restore(state)
         self._learners, self.history_, self.n_iter_ = learners, run.history, passes
-        if self._target() is not None:
-            for learner in learners:
+        if self._rule == "ftrl" and self._target() is not None:
+            for learner in learners:  # its l1 acts whenever a weight is read
                 learner.steer()
         self._recorded = run.recorded
         self._width, self._sparse_coef = X.shape[1], params.get("store") == "hashed"
         self._forget_answers()
         self._conclude(run, first=not going_on, complete=complete)
+        if run.history and run.history[-1].nonzeros == 0 and nonzeros(X) > 0:
+            warnings.warn(
+                f"{type(self).__name__}: all weights are zero; lower the penalty, or scale the "
+                f"rows (thresher.health.check looks at them)",
+                stacklevel=3,
+            )
         return self
 
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
@@ -183,23 +190,18 @@ class StreamingEstimator(LinearEstimator):
         )
 
     def _outputs(self) -> list[Output]:
-        average = self._average
+        return self._outputs_of(self._learners)
+
+    def _outputs_of(self, learners: Sequence[_core.Learner]) -> list[Output]:
+        average, target = self._average, self._target()
         return [
-            self._largest(Output(*learner.weights(average), learner.intercept(average)))
-            for learner in self._learners
+            Output(*learner.weights(average), learner.intercept(average)).largest(target)
+            for learner in learners
         ]
 
     def _target(self) -> int | None:
         target: int | None = self._made_of[0].get("target_nnz")
         return target
-
-    def _largest(self, output: Output) -> Output:
-        """Keep as many weights as are wanted, of equal ones the first."""
-        target = self._target()
-        if target is None or len(output.keys) <= target:
-            return output
-        kept = np.sort(np.argsort(-np.abs(output.weights), kind="stable")[:target])
-        return Output(output.keys[kept], output.weights[kept], output.intercept)
 
     def _restored_learners(self, saved: Sequence[bytes]) -> list[_core.Learner]:
         learners = self._new_learners(len(saved), self._width)

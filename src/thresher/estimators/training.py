@@ -151,14 +151,15 @@ class Run:
         return _core.loss_values(*loss, predictions, labels)[0]
 
     def _loss_on(self, batch: _core.Batch, targets: Sequence[NDArray[np.float64]]) -> float:
-        return float(
-            np.mean(
-                [
-                    self.losses(learner.predict(batch, self.estimator._average), target).mean()
-                    for learner, target in zip(self.learners, targets, strict=True)
-                ]
-            )
-        )
+        e = self.estimator
+        learners = self.learners
+        if e._target() is not None:  # the model has fewer weights than the learners
+            learners = e._model_of(e._outputs_of(learners))._learners()
+        losses = [
+            self.losses(learner.predict(batch, e._average), target).mean()
+            for learner, target in zip(learners, targets, strict=True)
+        ]
+        return float(np.mean(losses))
 
     def _zero_loss(self) -> float:
         """Return the mean loss of predicting zero, over rows by weight and over outputs."""
@@ -176,7 +177,9 @@ class Run:
         return np.asarray(np.where(target == ends[1], high, low))
 
     def _nonzeros(self) -> int:
-        return sum(m.nonzeros(self.estimator._average) for m in self.learners)
+        counts = [learner.nonzeros(self.estimator._average) for learner in self.learners]
+        target = self.estimator._target()
+        return sum(counts if target is None else [min(count, target) for count in counts])
 
     def _record(self, valid: float | None, end: bool = False) -> None:
         # Counting looks at every weight: not before the steps so far have cost more than that.
