@@ -182,7 +182,9 @@ def test_unknown_parameters() -> None:
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings(
+    "error", "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:.*all weights are zero"
+)
 def test_the_ends_of_the_allowed_ranges(name: str) -> None:
     """The least and the largest of each number works, or is reported as divergence."""
     for key, parameter in table(name).items():

@@ -282,6 +282,31 @@ def test_mistake_certificate_needs_separation() -> None:
     assert "updates are those of this rule" in many.reason
 
 
+@pytest.mark.parametrize("gap", [1e-155, 1e-170, 1e-200, 5e-324])
+def test_mistake_certificate_of_a_margin_too_small_for_numbers(gap: float) -> None:
+    found = mistakes_at(gap, 1.0, 2, eta=1.0, margin=0.0, updates=3)
+    assert not found.available
+    assert str(found) == (
+        "mistakes: not available, because the margin is too small to be told from 0"
+    )
+    whole = mistake_certificate([[gap]], [1], [1.0], eta=1.0, margin=1.0, l1=0.0)
+    assert "too small to be told from 0" in str(whole)
+
+
+def test_mistake_certificate_does_not_depend_on_the_unit() -> None:
+    """Rate, margin and gap in any unit: their ratios count."""
+    plain = mistakes_at(0.3, 2.0, 2, eta=1.0, margin=0.5)
+    for exponent in (-1000, -700, 300, 1000):
+        unit = 2.0**exponent
+        scaled = mistakes_at(0.3 * unit, 2.0, 2, eta=unit, margin=0.5 * unit)
+        assert scaled.value == plain.value == (2.0 + 1.0) / 0.3**2
+    assert mistakes_at(1e-100, 1.0, 2, eta=1.0, margin=0.0).value == pytest.approx(1e200)
+    assert not mistakes_at(0.0, 1.0, 2, eta=1.0, margin=0.0).available
+    assert "its number is not finite" in str(
+        mistakes_at(1.0, math.inf, 2, eta=1.0, margin=0.0)
+    )
+
+
 def test_mistake_certificate_with_intercept_is_a_constant_column_that_is_not_shrunk() -> None:
     X, y = np.array([[3.0, 0.0], [2.5, 0.0], [0.5, 0.2]]), np.array([1.0, 1.0, -1.0])
     found = mistake_certificate(X, y, [1.0, 0.0], eta=1.0, margin=0.1, l1=0.05, intercept=-1.5)

@@ -285,7 +285,8 @@ def mistakes_at(
     updates: int | None = None, unit_weights: bool | None = True,
 ) -> Certificate:  # fmt: skip
     """Give the certificate of `mistake_certificate` for geff = gap and R^2 = radius2."""
-    bound = (eta**2 * radius2 + 2 * eta * _number("margin", margin, 0.0)) / gap**2 if gap else 0.0
+    bound = _updates_at(gap, radius2, eta, _number("margin", margin, 0.0)) if gap > 0 else 0.0
+    tiny = math.isinf(bound) and math.isfinite(radius2)
     most = math.floor(bound) if math.isfinite(bound) else 0
     assumptions = [Assumption(f"u separates the rows with this shrinkage (by {gap:.3g})", gap > 0)]
     if updates is not None and gap > 0:
@@ -294,7 +295,18 @@ def mistakes_at(
     assumptions.append(_weights(unit_weights))
     statement = f"at most {most:,} updates can ever happen on these {rows:,} rows"
     statement += "" if updates is None else f"; there were {updates:,}"
-    return _certificate("mistakes", bound, statement, assumptions)
+    broken = "the margin is too small to be told from 0" if tiny else ""
+    return _certificate("mistakes", 0.0 if tiny else bound, statement, assumptions, broken)
+
+
+def _updates_at(gap: float, radius2: float, eta: float, margin: float) -> float:
+    """Return (eta^2 radius2 + 2 eta margin) / gap^2, inf where it is too large for a number."""
+    shift = -math.frexp(gap)[1]  # the same number for all, which changes no digit of the quotient
+    try:
+        gap, eta, margin = (math.ldexp(value, shift) for value in (gap, eta, margin))
+        return (eta**2 * radius2 + 2 * eta * margin) / gap**2
+    except OverflowError:
+        return math.inf
 
 
 def generalisation_certificate(

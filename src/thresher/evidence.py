@@ -21,13 +21,21 @@ class Why(NamedTuple):
     weight : float
     selection_probability : float or None
         Share of paths (of their bursts, in the published variant) that selected the feature, when
-        it was last judged.
+        it was last judged; 0 where it never was.
     updates : int or None
-        Steps that changed its weight, over all paths.
+        Steps counted as evidence, over all paths.
     purged_at : int or None
         Stage at whose end it was purged.
     documents : int or None
         Training rows that have it.
+    reason : str or None
+        Why it was purged, or never judged.
+
+    Examples
+    --------
+    >>> print(Why("price", 0.0, 0.69, 1200, 2, 300, "others ranked higher"))
+    price: weight 0, in 300 training rows, 1,200 updates, selected with probability 0.69,
+    purged at stage 2: others ranked higher
     """
 
     feature: str | int
@@ -36,6 +44,7 @@ class Why(NamedTuple):
     updates: int | None = None
     purged_at: int | None = None
     documents: int | None = None
+    reason: str | None = None
 
     def __str__(self) -> str:
         facts = [f"weight {self.weight:.4g}"]
@@ -43,11 +52,30 @@ class Why(NamedTuple):
             facts.append(f"in {self.documents:,} training rows")
         if self.updates is not None:
             facts.append(f"{self.updates:,} updates")
-        if self.selection_probability is not None:
+        if self.selection_probability is not None and self.updates != 0:
             facts.append(f"selected with probability {self.selection_probability:.2f}")
+        because = "" if self.reason is None else f": {self.reason}"
         if self.purged_at is not None:
-            facts.append(f"purged at stage {self.purged_at}")
+            facts.append(f"purged at stage {self.purged_at}{because}")
+        elif self.updates == 0 and self.documents:
+            facts.append(f"never judged{because}")
         return f"{self.feature}: {', '.join(facts)}"
+
+
+def reason(known: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
+    """Return why a feature was purged or never judged, from its evidence and the parameters."""
+    published = parameters.get("variant") == "paper"
+    if known.get("purged_at") is not None:
+        probability, keep = known["selection_probability"], parameters.get("keep")
+        if not isinstance(keep, int | float):
+            return None
+        # the robust variant does not judge by a probability of 0, which is one that is not known
+        if probability < keep and (published or probability > 0):
+            return f"its probability is below keep = {keep:g}"
+        return None if published else "others ranked higher"
+    if known.get("documents") and known.get("updates") == 0:
+        return "no step counted as evidence" if published else "too few rows have it"
+    return None
 
 
 @dataclass(frozen=True)
@@ -89,20 +117,40 @@ class Evidence:
         return {f"evidence_{name}": getattr(self, name) for name in KINDS}
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, NDArray[Any]]) -> Evidence:
-        """Make it of the arrays of a model file; raise ValueError where they do not fit."""
+    def from_tensors(
+        cls, tensors: Mapping[str, NDArray[Any]], outputs: int, n_features: int
+    ) -> Evidence:
+        """Make it of the arrays of a model file; raise ValueError where they do not fit.
+
+        Parameters
+        ----------
+        tensors : dict of arrays
+            By the names that `tensors` gives them.
+        outputs : int
+            Outputs of the model.
+        n_features : int
+            Its width.
+        """
         arrays = {name: tensors[f"evidence_{name}"] for name in KINDS}
-        indptr, count = arrays["indptr"], len(arrays["features"])
-        sizes = {len(array) for name, array in arrays.items() if name != "indptr"}
+        indptr, features = arrays["indptr"], arrays["features"]
+        count = features.size
+        sizes = {array.size for name, array in arrays.items() if name != "indptr"}
         if (
-            sizes != {count}
-            or any(array.dtype != KINDS[name] for name, array in arrays.items())
-            or len(indptr) < 2
+            any(array.dtype != KINDS[name] or array.ndim != 1 for name, array in arrays.items())
+            or sizes != {count}
+            or len(indptr) != outputs + 1
             or indptr[0] != 0
             or indptr[-1] != count
             or (np.diff(indptr) < 0).any()
         ):
             raise ValueError("its evidence does not fit together")
+        if count and int(features.max()) >= n_features:
+            raise ValueError("its evidence has a feature outside the width")
+        rises = features[1:] > features[:-1]
+        starts = indptr[(indptr > 0) & (indptr < count)]
+        rises[starts - 1] = True  # another output begins
+        if not rises.all():
+            raise ValueError("the features of its evidence do not increase")
         return cls(**arrays)
 
 

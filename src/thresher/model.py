@@ -6,6 +6,7 @@ Imports neither scikit-learn nor SciPy, so that the command line starts fast.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.certificates import Certificate
 from thresher.data import as_batch, is_sparse
-from thresher.evidence import Evidence, Why
+from thresher.evidence import Evidence, Why, reason
 
 __all__ = ["Feature", "Model", "Progress", "Why", "load"]
 
@@ -146,9 +147,7 @@ class Model:
         """
         if n < 0:
             raise ValueError(f"n must be >= 0; got {n}")
-        labels = [] if self.classes is None or len(self.intercept) == 1 else self.classes.tolist()
-        if label is not None and label not in labels:
-            raise ValueError(f"label {label!r} has no output of its own; those with one: {labels}")
+        labels = self._labels(label)
         outputs = np.repeat(np.arange(len(self.intercept)), np.diff(self.indptr))
         order = np.lexsort((self.indices, -np.abs(self.weights)))
         if label is not None:
@@ -164,7 +163,14 @@ class Model:
             for i in order[:n]
         ]
 
-    def why(self, feature: str | int, label: Any = None) -> Why:
+    def _labels(self, label: Any) -> list[Any]:
+        """Return the labels of the outputs, where there are several; check that one is of them."""
+        labels = [] if self.classes is None or len(self.intercept) == 1 else self.classes.tolist()
+        if label is not None and label not in labels:
+            raise ValueError(f"label {label!r} has no output of its own; those with one: {labels}")
+        return labels
+
+    def why(self, feature: str | int, label: Any = None, names: Sequence[str] | None = None) -> Why:
         """Return a feature's weight and, from the stabilized rule, why it has it.
 
         Parameters
@@ -172,31 +178,48 @@ class Model:
         feature : str or int
             Its name, or its column.
         label : object, optional
-            The class to speak of, where there are more than two.
+            The class to speak of; must be given where there are more than two.
+        names : sequence of str, optional
+            Names of all features, for example ``vectorizer.get_feature_names_out()``.
         """
-        index = self._index(feature)
-        labels = [] if self.classes is None or len(self.intercept) == 1 else self.classes.tolist()
-        if labels and label not in labels:
-            raise ValueError(f"label must be one of {labels}; got {label!r}")
+        labels = self._labels(label)
+        if labels and label is None:
+            raise ValueError(f"label= must be given, as each class has weights; one of {labels}")
+        index = self._index(feature, names)
         output = labels.index(label) if labels else 0
         begin, end = self.indptr[output], self.indptr[output + 1]
         at = int(begin + np.searchsorted(self.indices[begin:end], np.uint64(index)))
         found = at < end and int(self.indices[at]) == index
         known = {} if self.evidence is None else self.evidence.of(output, index)
-        return Why(self.name(index), float(self.weights[at]) if found else 0.0, **known)
+        return Why(
+            self.name(index) if names is None else str(names[index]),
+            float(self.weights[at]) if found else 0.0,
+            **known,
+            reason=reason(known, self.parameters),
+        )
 
-    def _index(self, feature: str | int) -> int:
+    def _index(self, feature: Any, names: Sequence[str] | None) -> int:
+        if names is not None and len(names) != self.n_features:
+            raise ValueError(
+                f"names must be {self.n_features}, one for each feature; got {len(names)}"
+            )
         if isinstance(feature, str):
-            found = [index for index, name in (self.names or {}).items() if name == feature]
+            known = (self.names or {}).items() if names is None else enumerate(names)
+            found = [index for index, name in known if name == feature]
+            if not found and names is not None:
+                raise ValueError(f"no feature is named {feature!r}")
             if not found:
                 raise ValueError(
                     f"no feature with nonzero weight is named {feature!r}; the names of others are "
-                    f"not kept, give the number of its column"
+                    f"not kept, give names= or the number of its column"
                 )
             return found[0]
-        if not 0 <= feature < self.n_features:
-            raise ValueError(f"feature must be in 0..{self.n_features - 1}; got {feature}")
-        return int(feature)
+        if isinstance(feature, bool) or not isinstance(feature, numbers.Integral):
+            raise TypeError(f"feature must be a name or the number of a column; got {feature!r}")
+        index = int(feature)
+        if not 0 <= index < self.n_features:
+            raise ValueError(f"feature must be in 0..{self.n_features - 1}; got {index}")
+        return index
 
     def __repr__(self) -> str:
         """Say what it is, in a line."""
@@ -213,15 +236,31 @@ class Model:
 
         Parameters
         ----------
-        X : CSR matrix or array of shape (rows, features)
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+            Where the model has names and the columns of X do, they must be the same for all
+            features with nonzero weight.
         """
+        columns = getattr(X, "columns", None)
         X = X.tocsr() if is_sparse(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(
                 f"X must have {self.n_features} columns, as the training data had; its shape is "
                 f"{X.shape}"
             )
+        self._check_names(columns)
         return scores(self.raw(X), self.loss, self.classes is not None)
+
+    def _check_names(self, columns: Any) -> None:
+        """Raise ValueError where the columns of a DataFrame are not those of the training data."""
+        found = [] if columns is None or not self.names else list(columns)
+        if not any(isinstance(column, str) for column in found):
+            return  # columns that are numbered, or no DataFrame
+        for index, name in sorted((self.names or {}).items()):
+            if found[index] != name:
+                raise ValueError(
+                    f"column {index} of X is {found[index]!r} and was {name!r} in the training "
+                    f"data; X must have the same columns in the same order"
+                )
 
     def raw(self, X: Any) -> NDArray[np.float64]:
         """Return the raw predictions of each output, for rows known to be a CSR matrix or an array.
@@ -238,7 +277,7 @@ class Model:
 
         Parameters
         ----------
-        X : CSR matrix or array of shape (rows, features)
+        X : CSR matrix, array or DataFrame of shape (rows, features)
         """
         decision = self.decision_function(X)
         if self.classes is None:
@@ -250,7 +289,7 @@ class Model:
 
         Parameters
         ----------
-        X : CSR matrix or array of shape (rows, features)
+        X : CSR matrix, array or DataFrame of shape (rows, features)
         """
         if self.classes is None or self.loss not in PROBABILITY_LOSSES:
             raise ValueError(

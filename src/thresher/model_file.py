@@ -165,7 +165,11 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
         ],
         names=None if about["names"] is None else dict(map(tuple, about["names"])),
         certificates=tuple(map(Certificate.from_dict, about.get("certificates", ()))),
-        evidence=Evidence.from_tensors(tensors) if set(EVIDENCE) <= set(tensors) else None,
+        evidence=(
+            Evidence.from_tensors(tensors, len(tensors["intercept"]), about["n_features"])
+            if set(EVIDENCE) <= set(tensors)
+            else None
+        ),
     )
 
 

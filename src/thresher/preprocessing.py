@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from thresher.atomic import all_or_nothing
 from thresher.errors import DataError, ParameterError
 
 __all__ = ["UnitVarianceScaler"]
@@ -42,7 +43,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         18% with 1, 11% with 5, and 8% with 20 and with 50.
     copy : bool, default=True
         False scales float32 and float64 data where they lie, where that is possible: CSR matrices
-        and arrays.
+        and arrays. Data that cannot be scaled are left alone.
 
     Attributes
     ----------
@@ -81,7 +82,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.copy = copy
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the scales of the columns from these rows alone.
+        """Learn the scales of the columns from these rows alone; if it fails, all is as before.
 
         Parameters
         ----------
@@ -95,7 +96,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._learn(X, reset=True)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the scales of the columns from these rows and all before.
+        """Learn the scales from these rows and all before; if it fails, all is as before.
 
         Parameters
         ----------
@@ -137,6 +138,11 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._rescaled(X, np.multiply)
 
     def _learn(self, X: Any, reset: bool) -> Self:
+        with all_or_nothing(self):
+            self._add_rows(X, reset)
+        return self
+
+    def _add_rows(self, X: Any, reset: bool) -> None:
         min_count = _checked_min_count(self.min_count)
         X = self._validated(X, reset, copy=False)
         if sp.issparse(X) and not X.has_canonical_format:
@@ -148,6 +154,9 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.nonzero_counts_ = np.zeros(X.shape[1], np.int64)
             self._exponents = np.full(X.shape[1], _UNSEEN, np.int32)
             self._sums = np.zeros(X.shape[1])
+        else:  # added to in place below, and as before if that fails
+            self.nonzero_counts_ = self.nonzero_counts_.copy()
+            self._exponents, self._sums = self._exponents.copy(), self._sums.copy()
         self.n_samples_seen_ += X.shape[0]
         if sp.issparse(X):
             self._add(X.indices, X.data)
@@ -157,7 +166,6 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 rows = sp.csr_matrix(X[start : start + step])
                 self._add(rows.indices, rows.data)
         self.scale_ = self._scales(min_count)
-        return self
 
     def _scales(self, min_count: int) -> NDArray[np.float64]:
         rows, counts = self.n_samples_seen_, self.nonzero_counts_
@@ -191,9 +199,19 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = self._validated(X, reset=False, copy=self.copy)
         _refuse_infinite(X, "is")
         values, factors = (X.data, self.scale_[X.indices]) if sp.issparse(X) else (X, self.scale_)
+        verb = f"scaled, in {values.dtype}, becomes"
         with np.errstate(over="ignore"):
+            if not self.copy:  # the caller's values: look before they change
+                step = _BLOCK if sp.issparse(X) else max(1, _BLOCK // max(1, X.shape[1]))
+                for start in range(0, len(values), step):
+                    part = slice(start, start + step)
+                    by = factors[part] if sp.issparse(X) else factors
+                    scaled = np.empty_like(values[part])
+                    operation(values[part], by, out=scaled, casting="same_kind")
+                    _refuse_infinite(X, verb, scaled, start)
             operation(values, factors, out=values, casting="same_kind")
-        _refuse_infinite(X, f"scaled, in {values.dtype}, becomes")
+        if self.copy:
+            _refuse_infinite(X, verb)
         return X
 
     def _validated(self, X: Any, reset: bool, copy: bool) -> Any:
@@ -225,17 +243,26 @@ def _checked_min_count(min_count: Any) -> int:
     return int(min_count)
 
 
-def _refuse_infinite(X: Any, verb: str = "is") -> None:
-    """Raise an error that names the first value that is NaN or infinite."""
-    values = X.data if sp.issparse(X) else X
+def _refuse_infinite(
+    X: Any, verb: str = "is", values: NDArray[Any] | None = None, start: int = 0
+) -> None:
+    """Raise an error that names the first value that is NaN or infinite.
+
+    Look at these values instead of those of X, where they are given: they stand for the values of a
+    sparse X, or the rows of an array, from number `start` on.
+    """
+    if values is None:
+        values = X.data if sp.issparse(X) else X
     finite = np.isfinite(values)
     if finite.all():
         return
     place = int(np.argmin(finite))
     if sp.issparse(X):
-        row, column = int(np.searchsorted(X.indptr, place, side="right")) - 1, X.indices[place]
+        at = start + place
+        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, X.indices[at]
     else:
         row, column = divmod(place, X.shape[1])
-    value = values.flat[place] if not sp.issparse(X) else values[place]
+        row += start
+    value = values.flat[place]
     name = "NaN" if np.isnan(value) else str(float(value))
     raise DataError(f"row {row}, column {column}: the value {verb} {name}; values must be finite")

@@ -13,6 +13,9 @@ from thresher.data import checked, summed
 from thresher.errors import ParameterError
 
 
+_HUGE, _TINY = 1e6, 1e-6  # largest absolute values with which usual rates do not work
+
+
 class OddColumn(NamedTuple):
     """A column whose largest absolute value is `ratio` times that of the median column."""
 
@@ -34,7 +37,7 @@ class DynamicRange:
     """How far apart the magnitudes of values lie; of no values, the numbers are None."""
 
     columns: tuple[OddColumn, ...]  # the odd ones, farthest from the median first
-    median: float | None  # over columns, of their largest absolute value
+    median: float | None  # over columns, of their largest absolute value; of two, the smaller
     largest: float | None  # absolute value
     smallest: float | None  # that is not zero
     ratio: float | None  # of the two
@@ -48,6 +51,14 @@ class DynamicRange:
         lines = [str(column) for column in self.columns[:10]]
         if len(self.columns) > 10:
             lines.append(f"{len(self.columns) - 10:,} more columns are far from the median")
+        scale = "scale them (thresher.preprocessing.UnitVarianceScaler)"
+        if self.largest is not None and self.largest > _HUGE:
+            lines.append(f"the values are huge, up to {self.largest:.3g}: {scale}")
+        if self.largest is not None and self.largest < _TINY:
+            lines.append(
+                f"the values are tiny, {self.largest:.3g} at most, and usual rates learn next to "
+                f"nothing from them: {scale}"
+            )
         if self.subnormal:
             lines.append(f"{self.subnormal:.2%} of the values are too small for single precision")
         return lines
@@ -59,15 +70,18 @@ class DynamicRange:
         return "\n".join([f"{text}constant and {self.empty:,} empty columns", *self.warnings])
 
 
-def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e6) -> DynamicRange:
+def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e3) -> DynamicRange:
     """Find the columns that dwarf the others, or are dwarfed by them.
+
+    Columns are compared with the median column; of an even number, with the smaller of the two in
+    the middle, so that of two columns far apart the larger is odd.
 
     Parameters
     ----------
     X : CSR matrix, array or DataFrame of shape (rows, features)
     names : sequence of str, optional
         Names of all columns; those of a DataFrame are known.
-    factor : float
+    factor : float, default=1000
         How many times larger or smaller than the median column is odd.
 
     Examples
@@ -89,7 +103,8 @@ def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e
     np.maximum.at(high, at, size)
     np.minimum.at(low, at, size)
     signs = np.abs(summed(at, np.sign(values), width))
-    median = float(np.median(high[counts > 0]))
+    sizes = np.sort(high[counts > 0])
+    median = float(sizes[(len(sizes) - 1) // 2])
     with np.errstate(over="ignore", divide="ignore"):
         ratio = np.divide(high, median, out=np.ones(width), where=counts > 0)
         far = np.maximum(ratio, 1 / ratio)

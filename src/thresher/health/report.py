@@ -21,10 +21,12 @@ class HealthReport:
     step: SafeStep
     exponents: ExponentSpread | None  # of a fitted estimator
     warnings: tuple[str, ...]
+    note: str = ""  # what must be so for the rest to be true
 
     def __str__(self) -> str:
         first = str(self.range).split("\n")[0]
         lines = [first, str(self.step), *([str(self.exponents)] if self.exponents else [])]
+        lines += [self.note] if self.note else []
         return "\n".join(lines + ([f"warning: {w}" for w in self.warnings] or ["healthy"]))
 
 
@@ -35,28 +37,36 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
     ----------
     X : CSR matrix, array or DataFrame of shape (rows, features)
     y : array of shape (rows,), optional
-    estimator : estimator, optional
-        Its loss, rate and weights are examined too.
+    estimator : estimator or Pipeline, optional
+        Its loss, rate and weights are examined too; without it, or where its loss is not known,
+        steps are those of squared loss. Of a Pipeline the last step is examined, and X must be what
+        that step gets: ``check(pipeline[:-1].transform(X), y, pipeline)``.
 
     Examples
     --------
     >>> from thresher import TruncatedGradientRegressor
     >>> print(check([[3.0], [4.0]], estimator=TruncatedGradientRegressor(eta0=0.5)))
     values from 3 to 4, 0 constant and 0 empty columns
-    safe step: 0.05882 a row, 0.03709 for all rows at once
+    safe step for squared loss: 0.05882 a row, 0.03709 for all rows at once
     warning: eta0 = 0.5 may diverge: it is above 0.118, twice the safe step
     """
-    extent, loss = dynamic_range(X), getattr(estimator, "loss", "squared")
-    loss = loss if loss in LOSSES else "squared"
+    estimator, note = _last_step(estimator)
+    extent, loss = dynamic_range(X), _loss(estimator)
     step = safe_step(X, loss, fit_intercept=bool(getattr(estimator, "fit_intercept", False)))
     found = extent.warnings
-    steep = loss in ("squared", "square", "squared_hinge")  # no others can explode
-    for name, safe in (("eta0", step.online), ("step", step.batch)):
+    if extent.largest is None:
+        found.append("all rows are zero: there is nothing to learn from")
+    # slopes of these losses grow with the prediction; those of others are bounded and no rate
+    # makes them explode
+    steep = loss in ("squared", "square", "squared_hinge", "poisson")
+    online, which = step.online, "twice the safe step"
+    if loss == "poisson" and step.largest_row:  # its curvature is 1 at the first prediction, 0
+        square = step.largest_row**2 + bool(getattr(estimator, "fit_intercept", False))
+        online, which = 1 / square, "which overshoots from the first row on"
+    for name, safe in (("eta0", online), ("step", step.batch)):
         rate = getattr(estimator, name, None)
         if steep and isinstance(rate, (int, float)) and safe is not None and rate > 2 * safe:
-            found.append(
-                f"{name} = {rate:g} may diverge: it is above {2 * safe:.3g}, twice the safe step"
-            )
+            found.append(f"{name} = {rate:g} may diverge: it is above {2 * safe:.3g}, {which}")
     if steep and getattr(estimator, "_rule", "") == "averaged-sgd":
         ratio = step.largest_row**2 / estimator.alpha
         if ratio > 50:  # R-14.10
@@ -75,4 +85,21 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
         raise DataError(f"row {np.flatnonzero(~np.isfinite(labels))[0]}: the label is not finite")
     if len(labels) > 1 and (labels == labels[0]).all():
         found.append("all labels are equal: there is nothing to learn")
-    return HealthReport(extent, step, spread, tuple(found))
+    return HealthReport(extent, step, spread, tuple(found), note)
+
+
+def _last_step(estimator: Any) -> tuple[Any, str]:
+    """Return the last step of a Pipeline, and what to say of it; other estimators themselves."""
+    note = ""
+    while isinstance(steps := getattr(estimator, "steps", None), list) and steps:
+        name, estimator = steps[-1]
+        note = f"of the pipeline, {name!r} was examined: X must be what that step gets"
+    return estimator, note
+
+
+def _loss(estimator: Any) -> str:
+    """Return the loss of an estimator, "squared" where it is not known."""
+    loss = getattr(estimator, "loss", None)
+    if loss is None and hasattr(estimator, "_rule"):  # a rule of one loss has no such parameter
+        loss = estimator._loss()
+    return loss if isinstance(loss, str) and loss in LOSSES else "squared"

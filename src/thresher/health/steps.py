@@ -14,7 +14,8 @@ from thresher.data import checked, is_sparse, summed
 from thresher.errors import ParameterError
 from thresher.health.spectra import extremes
 
-LOSSES = (*CURVATURE, *FLAT, "poisson")
+LOSSES = (*CURVATURE, *FLAT, "margin", "poisson")
+_UNSEEN = 1e-9  # how far below 1 a radius counts as 1: rounding
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,15 @@ class SpectralRadius:
     diverges: bool  # for certain: eta * largest_singular^2 > 2 (R-10.5)
     converged: bool  # both singular values were found
     interval: tuple[float, float]  # where the radius lies; `radius` is the upper end
+    unseen: bool = False  # it is 1 only because of directions that X does not see: no divergence
 
     def __str__(self) -> str:
         low, high = self.interval
         text = f"{high:.6g}" if self.converged else f"between {low:.6g} and {high:.6g}"
         verdict = "diverges" if self.diverges else "converges" if high < 1 else "may not converge"
-        return f"spectral radius {text}: gradient descent {verdict} at this step"
+        verdict = "converges" if self.unseen else verdict
+        save = ", save in directions that X does not see" if self.unseen else ""
+        return f"spectral radius {text}: gradient descent {verdict} at this step{save}"
 
 
 def spectral_radius(
@@ -41,7 +45,9 @@ def spectral_radius(
     """Find the spectral radius of D_J (I - eta X'X), with D_J the projection on a support J.
 
     It is the largest |1 - eta s^2| of the singular values s of X[:, J] (R-10.4), found without a
-    copy of X: densely where the rows or J are at most 400, else by Lanczos iteration.
+    copy of X: densely where the rows or J are at most 400, else by Lanczos iteration. With a safe
+    step it is 1 where columns depend on each other: weights then have directions that X does not
+    see and in which they stay, and in all others gradient descent converges.
 
     Parameters
     ----------
@@ -59,6 +65,8 @@ def spectral_radius(
     --------
     >>> print(spectral_radius(np.diag([2.0, 1.0, 9.0]), eta=0.25, support=[0, 1]))
     spectral radius 0.75: gradient descent converges at this step
+    >>> print(spectral_radius([[1.0, 1.0]], eta=0.5))
+    spectral radius 1: gradient descent converges at this step, save in directions ...
     """
     X, _, at, values = checked(X)
     if not 0 < eta < math.inf:
@@ -78,7 +86,10 @@ def spectral_radius(
     most, (high, low) = max(map(max, growth)), bounds
     found = high[0] == high[1] and low[0] == low[1]
     roots = math.sqrt(high[1]), math.sqrt(low[1])
-    return SpectralRadius(most, *roots, eta * high[0] > 2 * (1 + tol), found, (least, most))
+    unseen = found and growth[0][1] < 1 - _UNSEEN and most >= 1 - _UNSEEN
+    unseen = unseen or (found and high[1] == 0)
+    diverges = eta * high[0] > 2 * (1 + tol)
+    return SpectralRadius(most, *roots, diverges, found, (least, most), unseen)
 
 
 @dataclass(frozen=True)
@@ -89,11 +100,15 @@ class SafeStep:
     online: float | None  # for the gradient of a row: no step overshoots; twice this may diverge
     largest_row: float  # largest norm of a row; clipped_square divides rows by sqrt(nonzeros)
     reason: str = ""
+    loss: str = ""  # for which they are safe
 
     def __str__(self) -> str:
+        text = f"safe step for {self.loss} loss:" if self.loss else "safe step:"
         if self.batch is None or self.online is None:
-            return f"safe step: not available, because {self.reason}"
-        return f"safe step: {self.online:.4g} a row, {self.batch:.4g} for all rows at once"
+            return f"{text} not available, because {self.reason}"
+        if math.isinf(self.online) and not self.largest_row:
+            return f"{text} any, as all rows are zero or nearly so"
+        return f"{text} {self.online:.4g} a row, {self.batch:.4g} for all rows at once"
 
 
 def safe_step(
@@ -113,7 +128,7 @@ def safe_step(
     Examples
     --------
     >>> print(safe_step([[3.0, 0.0], [0.0, 1.0]], loss="squared"))
-    safe step: 0.1111 a row, 0.1111 for all rows at once
+    safe step for squared loss: 0.1111 a row, 0.1111 for all rows at once
     """
     X, rows, at, values = checked(X)
     if loss not in LOSSES:
@@ -129,7 +144,7 @@ def safe_step(
     if loss not in CURVATURE:
         reason = f"{loss} has a bounded slope and no curvature: no rate diverges, none is safe"
         poisson = "the curvature of poisson, exp(p), has no bound"
-        return SafeStep(None, None, largest_row, poisson if loss == "poisson" else reason)
+        return SafeStep(None, None, largest_row, poisson if loss == "poisson" else reason, loss)
     if fit_intercept or sample_weight is not None or loss == "clipped_square":
         from scipy.sparse import csr_array
 
@@ -141,7 +156,7 @@ def safe_step(
     largest = extremes(X, summed(at, values, width, power=2), smallest=False)[0][1]
     pair = largest, float((weights * squares).max(initial=0.0))
     batch, online = (1 / (CURVATURE[loss] * s) if s > 0 else math.inf for s in pair)
-    return SafeStep(batch, online, largest_row)
+    return SafeStep(batch, online, largest_row, loss=loss)
 
 
 def potential(X: Any, y: ArrayLike, w: ArrayLike) -> float:

@@ -1,7 +1,7 @@
 """How stable a selection of features is, and selection of features that are stable.
 
-Supports are sets of features: collections of their numbers, or boolean masks. Nothing here makes a
-dense matrix, and index input is never turned into masks.
+Supports are sets of features: collections of their numbers, boolean masks, or models. Nothing here
+makes a dense matrix, and index input is never turned into masks.
 """
 
 from thresher.stability.bounds import Bound, false_selections_bound

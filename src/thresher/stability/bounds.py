@@ -10,18 +10,8 @@ from typing import Any
 from thresher.errors import ParameterError
 from thresher.stability.supports import checked_n_features, is_whole
 
-_NOTHING = (
-    "none, for features selected with a probability of at most q/p by a fit on half of the rows "
-    "(Shah and Samworth 2013, Theorem 1); for all noise features, that these are exchangeable and "
-    "that selection is no worse than guessing (Meinshausen and Buehlmann 2010, Theorem 1); q is "
-    "the mean number of features selected, estimated from the same fits"
-)
-_UNIMODAL = (
-    "for features selected with a probability of at most q/p by a fit on half of the rows, that "
-    "the share of pairs that select them in both halves has a unimodal distribution (Shah and "
-    "Samworth 2013, Theorem 2); q is the mean number of features selected, estimated from the "
-    "same fits"
-)
+NOTHING = "false are features that a fit selects with a probability of at most q/p"
+UNIMODAL = f"{NOTHING}, and the share of pairs that select one twice is unimodal"
 
 
 @dataclass(frozen=True)
@@ -36,22 +26,30 @@ class Bound:
         What it rests on.
     reason : str or None
         Why there is no bound.
+    n_features : int or None
+        Features that could be selected. A bound that is not below it says nothing.
 
     Examples
     --------
     >>> from thresher.stability import Bound
     >>> print(Bound(2.5, "none"))
     at most 2.5 false selections are expected; assumptions: none
+    >>> print(Bound(120.0, "none", n_features=100))
+    no useful bound: 120 false selections, of 100 features
     """
 
     number: float | None
     assumptions: str
     reason: str | None = None
+    n_features: int | None = None
 
     def __str__(self) -> str:
         """Say it in words."""
         if self.number is None:
             return f"not available, because {self.reason}"
+        if self.n_features is not None and self.number >= self.n_features:
+            all_of_them = f"{self.n_features:,} features"
+            return f"no useful bound: {self.number:.3g} false selections, of {all_of_them}"
         return (
             f"at most {self.number:.3g} false selections are expected; "
             f"assumptions: {self.assumptions}"
@@ -76,8 +74,15 @@ def false_selections_bound(
         C = 1 / (2 (2 tau - 1 - 1/(2B)))            if unimodal and tau <= 3/4
         C = 4 (1 - tau + 1/(2B)) / (1 + 1/B)        if unimodal and tau > 3/4
 
+    Features count as false that a fit on half of the rows selects with a probability of at most
+    q/p (Shah and Samworth, Theorems 1 and 2). The general bound also holds for all noise features,
+    if these are exchangeable and selection is no worse than guessing (Meinshausen and Buehlmann,
+    Theorem 1). The mean q is estimated from the same fits.
+
     The unimodal bound needs q/p <= 1/sqrt(3), tau >= 1/2 + 1/B and tau > 1/2 +
     min((q/p)^2, 1/(2B) + 3/4 (q/p)^2).
+
+    A bound of p or more is true of any selection: "no useful bound".
 
     Parameters
     ----------
@@ -118,11 +123,11 @@ def false_selections_bound(
         raise ParameterError(f"n_selected must be in 0..n_features = {p}; got {n_selected!r}")
     q, theta = float(n_selected), n_selected / p
     needed = fits_needed(threshold, pairs)  # tau = needed / 2B
-    assumptions = _UNIMODAL if unimodal else _NOTHING
+    assumptions = UNIMODAL if unimodal else NOTHING
     if needed <= pairs:
         return Bound(None, assumptions, "the threshold must be above 1/2")
     if not unimodal:
-        return Bound(q * theta * pairs / (needed - pairs), assumptions)
+        return Bound(q * theta * pairs / (needed - pairs), assumptions, n_features=p)
     if theta > 1 / math.sqrt(3):
         return Bound(
             None, assumptions, f"q/p = {theta:.3g} is above 1/sqrt(3): fits select too many"
@@ -136,8 +141,10 @@ def false_selections_bound(
         )
         return Bound(None, assumptions, reason)
     if tau <= 0.75:
-        return Bound(q * theta * pairs / (2 * (needed - pairs) - 1), assumptions)
-    return Bound(q * theta * 2 * (2 * pairs - needed + 1) / (pairs + 1), assumptions)
+        number = q * theta * pairs / (2 * (needed - pairs) - 1)
+    else:
+        number = q * theta * 2 * (2 * pairs - needed + 1) / (pairs + 1)
+    return Bound(number, assumptions, n_features=p)
 
 
 def fits_needed(threshold: float, pairs: int) -> int:

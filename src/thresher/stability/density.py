@@ -87,7 +87,7 @@ def selected_by_density(X: Any, support: Any, bins: int | ArrayLike = 10) -> Den
     ----------
     X : sparse matrix or array of shape (rows, features)
         The training rows.
-    support : collection of int, or boolean mask of shape (features,)
+    support : collection of int, boolean mask of shape (features,), or Model
         Features selected.
     bins : int or increasing sequence of float, default=10
         Number of bins, of equal width on a logarithmic scale from the smallest density that occurs

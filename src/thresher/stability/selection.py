@@ -17,8 +17,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from thresher.atomic import all_or_nothing
 from thresher.errors import ParameterError
 from thresher.stability.bounds import (
+    NOTHING,
+    UNIMODAL,
     Bound,
     check_pairs,
     check_threshold,
@@ -192,6 +195,8 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the estimator on all halves and select.
 
+        If it fails or is interrupted, all is as it was before.
+
         Parameters
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
@@ -201,6 +206,11 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
         -------
         self
         """
+        with all_or_nothing(self):
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
         settings = self._checked_settings()
         X, y = validate_data(
             self,
@@ -233,7 +243,6 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
         if self.refit and len(self.selected_):
             self.estimator_ = seeded(clone(self.estimator), seeds[-1])
             self.estimator_.fit(columns_of(X, self.selected_), y)
-        return self
 
     def _select(self, tallies: Sequence[Tally], seen: NDArray[np.int64]) -> None:
         """Turn the counts of the fits into probabilities, a selection and bounds."""
@@ -247,6 +256,11 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
         needed = fits_needed(self.threshold, self.n_pairs_)
         self.selected_ = np.unique(features[counts >= needed])
         self.n_candidates_ = len(np.union1d(seen, features))
+        if not self.n_candidates_:
+            reason = "X has no values other than zero: there is nothing to select"
+            self.false_selections_bound_ = Bound(None, NOTHING, reason)
+            self.unimodal_bound_ = Bound(None, UNIMODAL, reason)
+            return
         self.false_selections_bound_, self.unimodal_bound_ = (
             false_selections_bound(
                 self.n_selected_mean_,
@@ -283,10 +297,12 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
             raise ParameterError(
                 "StabilitySelection: param_name and param_values must be given together"
             )
-        if self.support_of is not None and not callable(self.support_of):
-            raise ParameterError(
-                f"StabilitySelection: support_of must be callable or None; got {self.support_of!r}"
-            )
+        for name in ("support_of", "callback"):
+            value = getattr(self, name)
+            if value is not None and not callable(value):
+                raise ParameterError(
+                    f"StabilitySelection: {name} must be callable or None; got {value!r}"
+                )
         if self.param_name is None or self.param_values is None:
             return [{}]
         names = sorted(self.estimator.get_params(deep=True))

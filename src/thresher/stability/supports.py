@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from thresher.errors import ParameterError
+from thresher.model import Model
 
 _BLOCK = 1024  # rows of the matrix of pairs at a time
 
@@ -28,8 +29,9 @@ def kappa(one: Any, other: Any, n_features: int) -> float:
 
     Parameters
     ----------
-    one, other : collection of int, or boolean mask of shape (n_features,)
-        Features selected; one given more than once counts once.
+    one, other : collection of int, boolean mask of shape (n_features,), or Model
+        Features selected; one given more than once counts once. Of a model, those with a weight
+        other than zero in any output.
     n_features : int
         Number of all features, p.
 
@@ -55,8 +57,7 @@ def stability_score(supports: Iterable[Any], n_features: int) -> float:
     Parameters
     ----------
     supports : iterable of at least two supports
-        Each a collection of feature numbers or a boolean mask of shape (n_features,), for example
-        ``[model.indices for model in models]``.
+        Each a collection of feature numbers, a boolean mask of shape (n_features,), or a Model.
     n_features : int
         Number of all features.
 
@@ -67,6 +68,8 @@ def stability_score(supports: Iterable[Any], n_features: int) -> float:
     0.666
     """
     p = checked_n_features(n_features)
+    if not isinstance(supports, Iterable):
+        raise ParameterError(f"supports must hold at least 2 supports; got {supports!r}")
     found = [feature_numbers(support, p, f"supports[{i}]") for i, support in enumerate(supports)]
     if len(found) < 2:
         raise ParameterError(f"supports must hold at least 2 supports; got {len(found)}")
@@ -103,7 +106,19 @@ def is_whole(value: Any) -> bool:
 
 def feature_numbers(support: Any, n_features: int, name: str) -> NDArray[np.int64]:
     """Return a support as sorted numbers of features, each once."""
-    array = np.asarray(support if hasattr(support, "dtype") else list(support))
+    if isinstance(support, Model):
+        if support.n_features != n_features:
+            raise ParameterError(
+                f"{name} is a model of {support.n_features} features; n_features is {n_features}"
+            )
+        support = support.indices
+    if not hasattr(support, "dtype"):
+        if not isinstance(support, Iterable):
+            raise ParameterError(
+                f"{name} must be feature numbers, a boolean mask or a Model; got {support!r}"
+            )
+        support = list(support)
+    array = np.asarray(support)
     if array.ndim != 1:
         raise ParameterError(f"{name} must have one dimension; its shape is {array.shape}")
     if array.dtype == bool:
