@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.metrics import log_loss
 
 from oracles.ftrl import ftrl
 from oracles.truncated_gradient import truncated_gradient
@@ -101,3 +102,15 @@ def test_parameters_that_contradict(other: dict[str, Any]) -> None:
     X, y = problem(50, 10)
     with pytest.raises(ParameterError, match="target_nnz"):
         TruncatedGradient(target_nnz=5, **other).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [TruncatedGradient, FTRLClassifier])
+def test_the_record_is_of_the_model(estimator: Any) -> None:
+    """Loss on other rows and nonzeros are those of the weights that are kept."""
+    X, y = problem()
+    clf = estimator(target_nnz=30, passes=3, random_state=0)
+    clf.fit(X[:400], y[:400], eval_set=(X[400:], y[400:]))
+    assert all(record.nonzeros <= 30 for record in clf.history_ if record.nonzeros is not None)
+    if estimator is TruncatedGradient:  # FTRL's l1 is set anew at the very end
+        expected = log_loss(y[400:], clf.predict_proba(X[400:]))
+        assert clf.history_[-1].valid_loss == pytest.approx(expected, rel=1e-6)

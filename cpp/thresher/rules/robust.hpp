@@ -72,13 +72,13 @@ class Robust {
     const bool purges = !streams_ || rows_since_purge_ >= purge_rows;
     if (purges) rows_since_purge_ = 0;
     const std::function<void()> look = [&] { go_on(Stage{}); };
-    for (bool going_on = true;;) {
+    bool going_on = true;
+    do {
       one_stage(team, look, rows);
-      going_on = go_on(report(rows)) && purges;
+      going_on = go_on(report(rows));
       if (purges) purge(rows, going_on ? size_after(rows.ids.size(), target) : target);
-      if (!going_on || rows.ids.size() <= target) break;
-    }
-    refit(team, look, rows, passes);
+    } while (going_on && purges && rows.ids.size() > target);
+    refit(team, look, rows, going_on ? passes : 1);
     go_on(report(rows));
   }
 

@@ -56,6 +56,7 @@ class StreamingEstimator(LinearEstimator):
             self._made_of, self._recorded = (params, X.shape[0]), (0.0, 0.0)
             learners, history, passes = self._new_learners(len(targets), X.shape[1]), [], 0
             self._prepare(learners, X)
+        self._width, self.history_ = X.shape[1], history
         self._watch = DivergenceWatch(examples=max(learner.steps for learner in learners))
         run = Run(self, learners, X, targets, weights, history, self._recorded, self._watch)
         rng = self._generator()

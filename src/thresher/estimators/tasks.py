@@ -153,7 +153,7 @@ class PartialClassifier(LinearClassifier):
     _partial_fit: Callable[..., Self]  # learns from checked rows, after those learned before
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from these rows: once, in the order in which they lie; the stabilized rule by stages.
+        """Learn from these rows, once and in their order; the stabilized rule makes stages of them.
 
         Parameters
         ----------
