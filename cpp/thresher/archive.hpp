@@ -8,9 +8,19 @@
 #include <span>
 #include <stdexcept>
 #include <type_traits>
+#include <typeinfo>
 #include <vector>
 
 namespace thresher {
+
+// Tells states of one rule and number type from those of others (FNV-1a of the type's name).
+template <class T>
+std::uint64_t signature_of() {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (const char* c = typeid(T).name(); *c; ++c)
+    hash = (hash ^ static_cast<unsigned char>(*c)) * 0x100000001B3u;
+  return hash;
+}
 
 class Saver {
  public:

@@ -13,7 +13,6 @@
 #include <shared_mutex>
 #include <span>
 #include <string>
-#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -266,13 +265,7 @@ class RuleLearner final : public Learner {
   }
 
  private:
-  // Tells states of one rule, number type and layout from those of others (FNV-1a of the type's name).
-  static std::uint64_t signature() {
-    std::uint64_t hash = 0xCBF29CE484222325u ^ sizeof(Cell);
-    for (const char* c = typeid(R).name(); *c; ++c)
-      hash = (hash ^ static_cast<unsigned char>(*c)) * 0x100000001B3u;
-    return hash;
-  }
+  static std::uint64_t signature() { return signature_of<R>() ^ sizeof(Cell); }
 
   struct Inner {
     double dot;      // sum of the opener's terms

@@ -1,7 +1,6 @@
 #include "stabilized_learner.hpp"
 
 #include <stdexcept>
-#include <typeinfo>
 
 #include "archive.hpp"
 #include "rules/robust.hpp"
@@ -46,7 +45,7 @@ class VariantLearner final : public StabilizedLearner {
 
   std::vector<std::byte> state() const override {
     Saver save;
-    save(std::uint64_t{typeid(Rule).hash_code()});
+    save(signature_of<Rule>());
     const_cast<Rule&>(rule_).archive(save);  // saving reads
     return save.take();
   }
@@ -55,7 +54,7 @@ class VariantLearner final : public StabilizedLearner {
     Restorer restore(state);
     std::uint64_t saved = 0;
     restore(saved);
-    if (saved != typeid(Rule).hash_code())
+    if (saved != signature_of<Rule>())
       throw std::invalid_argument("the state is of a learner of another rule or number type");
     Rule rule = rule_;
     rule.archive(restore);

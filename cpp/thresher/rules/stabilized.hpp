@@ -11,7 +11,8 @@
 //   Pi_j   selection probability: the share of bursts with k_j > 0 that left w_j nonzero
 //   Omega  stable set: features with Pi_j < pi0 are purged, for good, from every path
 //   d      share of Omega among the features seen;  beta = phi(d), the rejection rate
-//   g0     gravity of the next stage: the beta-quantile of |change of w_j| / k_j
+//   g0     gravity of the next stage: the beta-quantile of |change of w_j| / k_j, of all features
+//          that were in Omega during the stage, those just purged among them
 //
 // Stage 0 warms up: g0 = 0, nothing is purged. The model is the mean of the paths.
 //
