@@ -371,7 +371,7 @@ def test_check_says_for_which_loss() -> None:
     for estimator, loss in (
         (thresher.TruncatedGradientClassifier(), "logistic"),
         (thresher.MarginPerceptronClassifier(), "margin"),
-        (thresher.HardThresholdRegressor(s=1), "squared"),
+        (thresher.HardThresholdRegressor(), "squared"),
         (thresher.TruncatedGradientRegressor(loss="poisson"), "poisson"),
         (LogisticRegression(), "squared"),
     ):

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ from thresher import (
     FTRLClassifier,
     Model,
     ModelFileError,
+    StabilizedClassifier,
     TruncatedGradientClassifier,
     TruncatedGradientRegressor,
+    evidence,
 )
 
 RNG = np.random.default_rng(2)
@@ -252,6 +255,47 @@ def test_broken_descriptions(path: Path, text: str) -> None:
     del tensors["weights"]
     save_file(tensors, path, {"thresher": '{"format": 1}'})
     assert "damaged" in refused(path)
+
+
+# ---- evidence ------------------------------------------------------------------------------------
+
+DAMAGE: dict[str, Any] = {
+    "does not fit together": [
+        lambda parts: parts | {"indptr": parts["indptr"][[0, -1]]},  # fewer outputs than the model
+        lambda parts: parts | {"indptr": np.append(parts["indptr"], parts["indptr"][-1])},
+        lambda parts: parts | {"purged": parts["purged"][:-1]},
+        lambda parts: parts | {"updates": parts["updates"][:, None]},
+    ],
+    "outside the width": [lambda parts: parts | {"features": parts["features"] + np.uint64(1)}],
+    "do not increase": [
+        lambda parts: parts | {"features": parts["features"][::-1].copy()},
+        lambda parts: parts | {"features": np.zeros_like(parts["features"])},
+    ],
+}
+
+
+@pytest.mark.parametrize("message", DAMAGE)
+def test_evidence_that_does_not_fit_the_model(message: str, path: Path) -> None:
+    model = StabilizedClassifier(target_nnz=3, random_state=0).fit(X, THREE).model_
+    assert model.evidence is not None
+    model.save(path)
+    for change in (dict, *DAMAGE[message]):
+        parts = change({name: getattr(model.evidence, name) for name in evidence.KINDS})
+        replace(model, evidence=evidence.Evidence(**parts)).save(path)
+        if change is dict:
+            assert thresher.load(path).why(3, "oak") == model.why(3, "oak")
+        else:
+            assert message in refused(path)
+
+
+def test_evidence_of_outputs_without_features() -> None:
+    empty = {name: np.zeros(0, kind) for name, kind in evidence.TENSORS.items()}
+    empty["evidence_indptr"] = np.zeros(4, np.int64)
+    found = evidence.Evidence.from_tensors(empty, outputs=3, n_features=5)
+    assert found.of(2, 4) == {"documents": 0, "updates": 0}
+    one = {name: np.zeros(1, kind) for name, kind in evidence.TENSORS.items()}
+    one["evidence_indptr"] = np.array([0, 0, 1, 1])
+    assert evidence.Evidence.from_tensors(one, 3, 5).of(1, 0)["documents"] == 0
 
 
 def test_directory_and_missing_file(tmp_path: Path) -> None:

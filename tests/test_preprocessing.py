@@ -19,6 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from thresher import DataError, FTRLClassifier, ParameterError
 from thresher.preprocessing import UnitVarianceScaler
 
+FORMS = [np.array, sp.csr_matrix]
+
 
 def drawn(seed: int, rows: int = 30, columns: int = 12) -> np.ndarray:
     """Rows whose columns differ in size, by 2^-40 to 2^40, and in density."""
@@ -237,6 +239,71 @@ def test_names_pipeline_clone_and_pickle() -> None:
     np.testing.assert_array_equal(twin.scale_, scaler.partial_fit(frame).scale_)
     with pytest.raises(NotFittedError):
         clone(scaler).transform(frame)
+
+
+def state(scaler: UnitVarianceScaler) -> bytes:
+    """All that a scaler knows."""
+    return pickle.dumps({key: value for key, value in sorted(vars(scaler).items())})
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("make", FORMS)
+@pytest.mark.parametrize("place", ["_add", "_scales"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_what_fails_or_is_interrupted_changes_nothing(
+    method: str, place: str, make: Any, error: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = drawn(3)
+    new, old = UnitVarianceScaler(), UnitVarianceScaler().fit(make(X))
+    before = state(new), state(old)
+    real = getattr(UnitVarianceScaler, place)
+
+    def fails(self: Any, *args: Any) -> None:
+        real(self, *args)
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UnitVarianceScaler, place, fails)
+        for scaler in (new, old):
+            with pytest.raises(error):
+                getattr(scaler, method)(make(X if method == "partial_fit" else X[:, :5]))
+    assert (state(new), state(old)) == before
+    assert not hasattr(new, "n_features_in_")
+    old.partial_fit(make(X))
+    twice = UnitVarianceScaler().fit(make(np.vstack([X, X])))
+    np.testing.assert_allclose(old.scale_, twice.scale_)
+
+
+def test_bad_rows_change_nothing() -> None:
+    scaler = UnitVarianceScaler().fit(drawn(3))
+    before = state(scaler)
+    bad = drawn(4)[:, :5]
+    bad[2, 3] = np.nan
+    for fit in (scaler.fit, scaler.partial_fit):
+        with pytest.raises(ValueError, match=r"column 3|features"):
+            fit(bad)
+        assert state(scaler) == before
+
+
+@pytest.mark.parametrize("block", [4, 1 << 22])
+@pytest.mark.parametrize("make", FORMS)
+def test_values_that_cannot_be_scaled_in_place_are_left_alone(
+    make: Any, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thresher.preprocessing._BLOCK", block)
+    scaler = UnitVarianceScaler(min_count=1, copy=False).fit(np.full((9, 2), 1e-30))
+    X = np.ones((9, 2), np.float32)
+    X[6, 1] = 1e20
+    for rows in (make(X), make(np.asfortranarray(X))):
+        with pytest.raises(DataError, match="row 6, column 1: the value scaled, in float32, becom"):
+            scaler.transform(rows)
+        np.testing.assert_array_equal(rows.toarray() if sp.issparse(rows) else rows, X)
+    X[6, 1] = 1.0
+    rows = make(X)
+    scaled = scaler.transform(rows)
+    dense = rows.toarray() if sp.issparse(rows) else rows
+    np.testing.assert_allclose(dense, X / scaler.scale_, rtol=1e-6)  # scaled where they lie
+    assert scaled is rows or np.shares_memory(getattr(scaled, "data", scaled), rows.data)
 
 
 @pytest.mark.parametrize("min_count", [0, -3, 2.5, "many", None, True])

@@ -138,6 +138,32 @@ def test_supports_that_are_none(support: Any, message: str) -> None:
         stability_score([[0], support], 5)
 
 
+@pytest.mark.parametrize("support", [3, 2.5, None])
+def test_numbers_are_no_supports(support: Any) -> None:
+    with pytest.raises(ParameterError, match="one must be feature numbers, a boolean mask or a M"):
+        kappa(support, [0], 5)
+    with pytest.raises(ParameterError, match=r"supports\[1\] must be feature numbers"):
+        stability_score([[0], support], 5)
+    with pytest.raises(ParameterError, match="supports must hold at least 2 supports; got"):
+        stability_score(support, 5)
+
+
+def test_models_are_supports() -> None:
+    one, other, three = (
+        FTRLClassifier(l1=l1, passes=5, random_state=0).fit(X, y).model_
+        for l1, y in ((60.0, Y), (5.0, Y), (20.0, np.digitize(X[:, 4] + X[:, 1], [-0.5, 0.5])))
+    )
+    assert len(three.intercept) == 3
+    sets = [set(model.indices.tolist()) for model in (one, other, three)]
+    assert kappa(one, other, 40) == kappa(sets[0], sets[1], 40) < 1
+    assert kappa(one, sets[2], 40) == kappa(sets[0], three, 40)
+    assert stability_score([one, other, three], 40) == stability_score(sets, 40)
+    bins = selected_by_density(X, three, bins=1)
+    assert bins.selected.tolist() == [len(sets[2])]
+    with pytest.raises(ParameterError, match="one is a model of 40 features; n_features is 41"):
+        kappa(one, other, 41)
+
+
 def test_numbers_of_supports_and_features() -> None:
     for supports in ([], [[1]]):
         with pytest.raises(ParameterError, match=rf"at least 2 supports; got {len(supports)}"):
@@ -300,6 +326,15 @@ def test_bounds_that_are_not_there() -> None:
     assert false_selections_bound(0, 100).number == 0.0
     assert "at most 0 false" in str(false_selections_bound(0, 100))
     assert "unimodal" in false_selections_bound(1, 100, unimodal=True).assumptions
+
+
+def test_bounds_that_say_nothing() -> None:
+    for q, useful in ((10, True), (44, True), (45, False), (100, False)):  # 5 q^2 / p, p = 100
+        bound = false_selections_bound(q, 100, threshold=0.6)
+        assert bound.number == pytest.approx(q * q / 20)
+        assert str(bound).startswith("at most" if useful else "no useful bound: ")
+        assert len(str(bound)) < 200
+    assert "of 100 features" in str(bound)
 
 
 @pytest.mark.parametrize(
@@ -690,12 +725,58 @@ def test_pipeline_search_clone_and_pickle() -> None:
         ({"param_name": "l1", "param_values": []}, "param_values must hold at least one"),
         ({"param_name": "l3", "param_values": [1]}, "one of alpha, beta, .*; got 'l3'"),
         ({"support_of": "coef_"}, "support_of must be callable or None"),
+        ({"callback": "print"}, "callback must be callable or None; got 'print'"),
         ({"random_state": "x"}, "random_state"),
     ],
 )
 def test_bad_parameters(bad: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         StabilitySelection(SPARSE, **bad).fit(X, Y)
+
+
+def fail(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_fails_or_is_interrupted_changes_nothing() -> None:
+    new = StabilitySelection(SPARSE, pairs=2, random_state=0)
+    old = clone(new).fit(pd.DataFrame(X, columns=[f"f{j}" for j in range(40)]), Y)
+    before = [dict(vars(selector)) for selector in (new, old)]
+    assert "estimator_" in before[1]
+    others = np.where(Y == "spam", 1, 0)
+
+    class Breaks(FTRLClassifier):
+        def fit(self, X: Any, y: Any) -> Any:
+            if len(y) > 200:  # all rows: the refit
+                raise MemoryError
+            return super().fit(X, y)
+
+    breaks = Breaks(l1=60.0, passes=5)
+    for changes, error in (({"callback": fail}, KeyboardInterrupt), ({"estimator": breaks}, None)):
+        for selector, state in zip((new, old), before, strict=True):
+            selector.set_params(**changes)
+            with pytest.raises(error or MemoryError):
+                selector.fit(X[:, :20], others)
+            selector.set_params(**{name: state[name] for name in changes})
+            assert vars(selector) == state
+    for selector, state in zip((new, old), before, strict=True):
+        with pytest.raises(ValueError, match="y has one class"):
+            selector.fit(X[:, :7], np.zeros(301, int))
+        assert vars(selector) == state
+    assert not hasattr(new, "n_features_in_")
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_rows_of_zeros(make: Any) -> None:
+    zeros = make(np.zeros((40, 6)))
+    selector = StabilitySelection(SPARSE, pairs=2, random_state=0).fit(zeros, [0, 1] * 20)
+    assert selector.n_candidates_ == 0
+    assert selector.selected_.tolist() == []
+    for bound in (selector.false_selections_bound_, selector.unimodal_bound_):
+        assert bound.number is None
+        assert str(bound) == (
+            "not available, because X has no values other than zero: there is nothing to select"
+        )
 
 
 def test_classes_too_small_to_halve() -> None:

@@ -286,6 +286,8 @@ def mistakes_at(
 ) -> Certificate:  # fmt: skip
     """Give the certificate of `mistake_certificate` for geff = gap and R^2 = radius2."""
     bound = _updates_at(gap, radius2, eta, _number("margin", margin, 0.0)) if gap > 0 else 0.0
+    if gap > 0 and radius2 < np.finfo(np.float64).tiny:
+        bound = math.inf  # the squares of the rows have lost their digits
     tiny = math.isinf(bound) and math.isfinite(radius2)
     most = math.floor(bound) if math.isfinite(bound) else 0
     assumptions = [Assumption(f"u separates the rows with this shrinkage (by {gap:.3g})", gap > 0)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -78,17 +76,6 @@ class LinearEstimator(BaseEstimator, ABC):
         return {}
 
     # ---- checking ------------------------------------------------------------------------------
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Leave the estimator as it was if what is done inside fails."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def _is_new(self) -> bool:
         return not hasattr(self, "_made_of")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from thresher import _core, rules, settings
+from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, nonzeros
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator, Output
@@ -252,6 +253,6 @@ class StreamingRegressor(LinearRegressor, StreamingEstimator):
 
     def _learn_more(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
         first = self._is_new()
-        with self._all_or_nothing() if first else nullcontext():
+        with all_or_nothing(self) if first else nullcontext():
             X, y = self._validated(X, y, reset=first)
             return self._partial_fit(X, column_or_1d(y, warn=True), sample_weight, **prepare)

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from thresher.atomic import all_or_nothing
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
 from thresher.model import PROBABILITY_LOSSES, labels, probabilities, scores, values
@@ -44,7 +45,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         -------
         self
         """
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             before = getattr(self, "classes_", None)
             X, y = self._checked(X, y, reset=True)
             classes = np.unique(y)
@@ -171,7 +172,7 @@ class PartialClassifier(LinearClassifier):
 
     def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any, **prepare: Any) -> Self:
         first = self._is_new()
-        with self._all_or_nothing() if first else nullcontext():
+        with all_or_nothing(self) if first else nullcontext():
             return self._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
 
     def _learn_more_checked(
@@ -221,7 +222,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         -------
         self
         """
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             X, y = self._validated(X, y, reset=True)
             return self._fit(X, column_or_1d(y, warn=True), sample_weight, eval_set)
 

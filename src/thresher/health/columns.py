@@ -12,7 +12,6 @@ import numpy as np
 from thresher.data import checked, summed
 from thresher.errors import ParameterError
 
-
 _HUGE, _TINY = 1e6, 1e-6  # largest absolute values with which usual rates do not work
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from thresher.errors import ParameterError
 from thresher.stability.supports import checked_n_features, is_whole
 
-NOTHING = "false are features that a fit selects with a probability of at most q/p"
+NOTHING = "false means selected by a fit with a probability of at most q/p"
 UNIMODAL = f"{NOTHING}, and the share of pairs that select one twice is unimodal"
 
 
