@@ -236,8 +236,8 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
     lines = [
         "## The stabilized default beside the others",
         "",
-        "Error in %, with l1 logistic regression's and FTRL's, cut to as many weights; how many times "
-        "more weights the truncated gradient keeps; kappa between orders with the truncated "
+        "Error in %, with l1 logistic regression's and FTRL's, cut to as many weights; how many "
+        "times more weights the truncated gradient keeps; kappa between orders with the truncated "
         "gradient's; kappa and error of 80 % subsamples with those of FTRL cut.",
         "",
         "| data | error | l1 LR | FTRL cut | TG's nonzeros | kappa, TG's | sub kappa, FTRL cut's | "
