@@ -2,6 +2,7 @@
 // or the learning rate (Divergence). The bindings map each to one Python exception.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <stdexcept>
@@ -18,6 +19,13 @@ struct DataError : std::runtime_error {
 struct Divergence : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+// What every learner asks of a row's label and weight.
+inline void check_target(std::int64_t row, double label, double weight) {
+  if (!std::isfinite(label)) throw DataError(row, "the label is NaN or inf; labels must be finite");
+  if (!(weight >= 0 && std::isfinite(weight)))
+    throw DataError(row, "the sample weight must be a finite number >= 0");
+}
 
 // A number as a message shows it.
 inline std::string shown(double value) {

@@ -103,11 +103,8 @@ class RuleLearner final : public Learner {
       const Inner inner = open_row(rows);
       const double p = rule_.prediction(row_, scale * inner.dot);
       if (!std::isfinite(p + inner.squares)) report(batch, rows);
+      rows.check_target();
       const double y = rows.label(), weight = rows.weight();
-      if (!std::isfinite(y))
-        throw DataError(rows.row(), "the label is NaN or inf; labels must be finite");
-      if (!(weight >= 0 && std::isfinite(weight)))
-        throw DataError(rows.row(), "the sample weight must be a finite number >= 0");
       const Outcome outcome = loss_(p, y);
       const double g = weight * outcome.slope;
       rows.foresee();  // meanwhile

@@ -120,6 +120,9 @@ class Rows {
         std::count_if(x_, x_ + count_, [](Real v) { return v != Real(0); }));
   }
 
+  // Throws if the label or the weight of the row is none.
+  void check_target() const { thresher::check_target(row_, label(), weight()); }
+
   // Throws if a value of the row is not finite, or so large that its square is not.
   void check_values() const {
     for (std::size_t k = 0; k < count_; ++k) {

@@ -59,11 +59,8 @@ class MirrorDescent final : public Learner {
       const Inner inner = inner_with(rows);
       const double q = scale * inner.dot + bias_;
       if (!std::isfinite(q + inner.squares)) report(batch, rows);
+      rows.check_target();
       const double y = rows.label(), weight = rows.weight();
-      if (!std::isfinite(y))
-        throw DataError(rows.row(), "the label is NaN or inf; labels must be finite");
-      if (!(weight >= 0 && std::isfinite(weight)))
-        throw DataError(rows.row(), "the sample weight must be a finite number >= 0");
       const Outcome outcome = loss_(q, y);
       const double g = weight * outcome.slope;
 

@@ -112,10 +112,7 @@ class Paths {
         squares += four * four;
       }
       if (!std::isfinite(squares.total())) rows.check_values();
-      if (!std::isfinite(rows.label()))
-        throw DataError(rows.row(), "the label is NaN or inf; labels must be finite");
-      if (!(rows.weight() >= 0 && std::isfinite(rows.weight())))
-        throw DataError(rows.row(), "the sample weight must be a finite number >= 0");
+      rows.check_target();
       rows.with_keys([&](const auto* keys) {
         for (std::size_t k = 0; k < n; ++k)
           if (x[k] != 0) see(static_cast<std::uint64_t>(keys[k]));

@@ -19,7 +19,7 @@
 // as many as exceed `target`. When no more than `target` are left, M paths through all rows, each in an
 // order of its own, learn the weights anew on the features that stayed; the model is their mean.
 //
-// Every stage copies the rows without the features purged before it, so that later stages cost less.
+// Rows are copied without the features purged, so that later stages cost less (candidates.hpp).
 #pragma once
 
 #include <algorithm>
@@ -32,12 +32,15 @@
 
 #include "../error.hpp"
 #include "../team.hpp"
+#include "candidates.hpp"
 #include "paths.hpp"
 
 namespace thresher {
 
 template <class Real>
 class Robust {
+  using Rows = CandidateRows<Real>;
+
  public:
   Robust(std::uint64_t width, const Loss& loss, const Params& params)
       : loss_(loss),
@@ -101,10 +104,8 @@ class Robust {
 
   template <class Archive>
   void archive(Archive& io) {
-    io(features_), io(bias_), io(stage_), io(rows_), io(seen_), io(norms_), io(weights_),
-        io(taken_);
-    io(rows_since_purge_), io(stable_);
-    io(loss_sum_), io(weight_sum_);
+    io(features_), io(bias_), io(stage_), io(rows_), io(seen_), io(norms_), io(weights_);
+    io(taken_), io(rows_since_purge_), io(stable_), io(loss_sum_), io(weight_sum_);
     if (features_.size() != width_ || stage_ < 0 || rows_ < 0 || taken_ < 0 ||
         rows_since_purge_ < 0)
       throw std::invalid_argument("the learner state is damaged");
@@ -114,6 +115,7 @@ class Robust {
   static constexpr std::int64_t kept = -1;
   static constexpr double unknown = -1.0;          // probability of a feature not judged yet
   static constexpr std::int64_t purge_rows = 500;  // of a stream between two times
+
   struct Feature {
     double Z = 0.0, W = 0.0;       // means over the paths, added up over the stages
     double squares = 0.0;          // sum of x_j^2 over the rows
@@ -125,42 +127,11 @@ class Robust {
     std::int64_t purged = kept;    // the stage at whose end it was purged
   };
 
-  // The rows, with the features that are still in the game alone, numbered 0, 1, 2, ...
-  struct Rows {
-    std::vector<std::uint64_t> ids;  // their numbers in the data, increasing
-    std::vector<std::size_t> starts{0};
-    std::vector<std::uint32_t> keys;
-    std::vector<Real> x;
-    std::vector<double> labels, weights,
-        norms;  // norms: ||x||^2 with all features, times the weight
-
-    std::size_t count() const { return labels.size(); }
-
-    template <class Gone>
-    void drop(Gone&& gone) {
-      std::vector<std::uint32_t> now(ids.size());
-      std::size_t left = 0, end = 0;
-      for (std::size_t i = 0; i < ids.size(); ++i) {
-        if (gone(ids[i])) now[i] = none;
-        else now[i] = static_cast<std::uint32_t>(left), ids[left++] = ids[i];
-      }
-      ids.resize(left);
-      std::size_t begin = 0;
-      for (std::size_t r = 0; r < count(); ++r) {
-        for (std::size_t k = begin; k < starts[r + 1]; ++k)
-          if (now[keys[k]] != none) keys[end] = now[keys[k]], x[end++] = x[k];
-        begin = starts[r + 1], starts[r + 1] = end;
-      }
-      keys.resize(end), x.resize(end);
-    }
-    static constexpr std::uint32_t none = 0xFFFFFFFF;
-  };
-
   // What a path leaves behind, feature by feature.
   struct Cell {
-    Real w = 0, late = 0,
-         squares = 0;           // late: sum of updates, each times the share of the averaged
-    std::uint32_t updates = 0;  // iterates that came before it
+    Real w = 0, squares = 0;
+    Real late = 0;  // sum of updates, each times the share of the averaged iterates before it
+    std::uint32_t updates = 0;
   };
   struct Path {
     std::vector<Cell> cells;
@@ -181,49 +152,19 @@ class Robust {
 
   // ---- reading the rows ----------------------------------------------------------------------
 
+  // The rows with the features that can be judged; others wait until they have been seen often enough.
   Rows read(const Batch& batch) {
-    thresher::Rows<Real> source(batch, Visit{nullptr, 0, batch.rows}, width_);
     Rows rows;
-    while (source.next()) {
-      source.check_values();
-      const double weight = source.weight(), label = source.label();
-      if (!std::isfinite(label))
-        throw DataError(source.row(), "the label is NaN or inf; labels must be finite");
-      if (!(weight >= 0 && std::isfinite(weight)))
-        throw DataError(source.row(), "the sample weight must be a finite number >= 0");
-      if (weight == 0) continue;  // as if it were not there
-      double norm = 0.0;
-      source.with_keys([&](const auto* keys) {
-        for (std::size_t k = 0; k < source.count(); ++k) {
-          const double x = static_cast<double>(source.values()[k]);
-          if (x == 0.0) continue;
-          Feature& feature = features_[static_cast<std::uint64_t>(keys[k])];
-          seen_ += feature.rows++ == 0;
-          feature.squares += x * x, norm += x * x;
-        }
-      });
-      rows.labels.push_back(label), rows.weights.push_back(weight);
-      rows.norms.push_back(weight * norm);
-      norms_ += weight * norm, weights_ += weight;
-    }
+    rows.count_in(batch, width_, [this](std::uint64_t j, double x) {
+      seen_ += features_[j].rows++ == 0;
+      features_[j].squares += x * x;
+    });
+    for (std::size_t r = 0; r < rows.count(); ++r)
+      norms_ += rows.norms[r], weights_ += rows.weights[r];
     rows_ += static_cast<std::int64_t>(rows.count());
-    std::vector<std::uint32_t> place(width_, Rows::none);
-    for (std::uint64_t j = 0; j < width_;
-         ++j)  // others wait until they have been seen often enough
-      if (features_[j].purged == kept && often_enough(features_[j]))
-        place[j] = static_cast<std::uint32_t>(rows.ids.size()), rows.ids.push_back(j);
-    thresher::Rows<Real> again(batch, Visit{nullptr, 0, batch.rows}, width_);
-    while (again.next()) {
-      if (again.weight() == 0) continue;
-      again.with_keys([&](const auto* keys) {
-        for (std::size_t k = 0; k < again.count(); ++k) {
-          const std::uint32_t at = place[static_cast<std::size_t>(keys[k])];
-          if (at == Rows::none || again.values()[k] == 0) continue;
-          rows.keys.push_back(at), rows.x.push_back(again.values()[k]);
-        }
-      });
-      rows.starts.push_back(rows.keys.size());
-    }
+    rows.copy_from(batch, width_, [this](std::uint64_t j) {
+      return features_[j].purged == kept && often_enough(features_[j]);
+    });
     return rows;
   }
 
@@ -437,9 +378,8 @@ class Robust {
 
   Stage report(const Rows& rows) const {
     const double d = seen_ ? static_cast<double>(stable_) / static_cast<double>(seen_) : 0.0;
-    return {
-        stage_,    taken_,     0.0, rejection_, d, stable_, static_cast<std::int64_t>(rows.count()),
-        loss_sum_, weight_sum_};
+    const auto n = static_cast<std::int64_t>(rows.count());
+    return {stage_, taken_, 0.0, rejection_, d, stable_, n, loss_sum_, weight_sum_};
   }
 
   Loss loss_;

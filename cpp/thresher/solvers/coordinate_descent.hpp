@@ -136,12 +136,8 @@ inline CoordinateDescent::CoordinateDescent(const Batch& columns, std::span<cons
     throw std::invalid_argument("unknown step '" + step + "'");
   double total = 0.0;
   for (std::size_t i = 0; i < y_.size(); ++i) {
-    const auto row = static_cast<std::int64_t>(i);
-    if (!std::isfinite(y_[i]))
-      throw DataError(row, "the label is NaN or inf; labels must be finite");
     if (!weights.empty()) share_[i] = weights[i];
-    if (!(share_[i] >= 0 && std::isfinite(share_[i])))
-      throw DataError(row, "the sample weight must be a finite number >= 0");
+    check_target(static_cast<std::int64_t>(i), y_[i], share_[i]);
     total += share_[i];
   }
   if (!(total > 0 && std::isfinite(total)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from thresher import _core, settings
@@ -174,7 +174,7 @@ class StabilizedClassifier(PartialClassifier):
         learners = self._copies(self._learners) if len(self._learners) > 1 else self._learners
         for learner, target in zip(learners, targets, strict=True):
             batch.set_targets(target, weights)
-            learner.learn(batch, passes, self.tol or 0.0, self._jobs(), stages.see)
+            learner.learn(batch, passes, self.tol or 0.0, effective_n_jobs(self.n_jobs), stages.see)
             stages.end_output(learner)  # once stopped, other outputs make one stage
         self._learners = learners
         self._documents = self._documents + _documents(X)
@@ -183,11 +183,6 @@ class StabilizedClassifier(PartialClassifier):
         self._forget_answers()
         self._model = self.model_  # made at once: predicting changes nothing
         return self
-
-    def _jobs(self) -> int:
-        if self.n_jobs is None:
-            return 1
-        return len(os.sched_getaffinity(0)) if self.n_jobs == -1 else int(self.n_jobs)
 
     # ---- answers and state ---------------------------------------------------------------------
 

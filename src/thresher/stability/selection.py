@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -31,6 +30,7 @@ from thresher.stability.bounds import (
 from thresher.stability.density import column_counts
 from thresher.stability.halves import Tally, columns_of, fit_pair, seeded
 from thresher.stability.refitted import Refitted
+from thresher.stability.strata import classes_and_strata
 from thresher.stability.supports import is_whole
 
 
@@ -223,7 +223,7 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
         )
         strata = np.zeros(len(y), np.int64)
         if is_classifier(self.estimator):
-            strata = self._checked_classes(y)
+            self.classes_, strata = classes_and_strata(y, stratify=self.stratify)
         seeds = self._seeds()
         tallies = [Tally() for _ in settings]
         sizes: list[int] = []  # features selected in each half, by any value
@@ -315,26 +315,6 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
         if not settings:
             raise ParameterError("StabilitySelection: param_values must hold at least one value")
         return settings
-
-    def _checked_classes(self, y: NDArray[Any]) -> NDArray[np.int64]:
-        """Keep the labels; return the number of each row's class, or 0 if it does not matter."""
-        if y.dtype.kind not in "iubUS":  # whole numbers and words are labels
-            check_classification_targets(y)
-        self.classes_, numbers_of, counts = np.unique(y, return_inverse=True, return_counts=True)
-        if len(counts) < 2:
-            raise ValueError(
-                f"StabilitySelection needs rows of at least 2 classes; y has one class, "
-                f"{self.classes_.tolist()[0]!r}"
-            )
-        if not self.stratify:
-            return np.zeros(len(y), np.int64)
-        if counts.min() < 2:
-            label = self.classes_[counts.argmin()].item()
-            raise ValueError(
-                f"StabilitySelection needs at least 2 rows of each class, one for each half; class "
-                f"{label!r} has 1"
-            )
-        return np.asarray(numbers_of)
 
     def _seeds(self) -> list[int]:
         """Return a seed for each pair, and one for the refit."""

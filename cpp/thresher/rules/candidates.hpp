@@ -1,0 +1,91 @@
+// Rows with some of their features alone, copied so that many passes cost no more than what is left.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../batch.hpp"
+#include "../rows.hpp"
+
+namespace thresher {
+
+template <class Real>
+struct CandidateRows {
+  std::vector<std::uint64_t> ids;      // the features, by their numbers in the data, increasing
+  std::vector<std::size_t> starts{0};  // row r is [starts[r], starts[r + 1])
+  std::vector<std::uint32_t> keys;     // places in `ids`
+  std::vector<Real> x;
+  std::vector<double> labels, weights;
+  std::vector<double> norms;  // ||x||^2 of whole rows, times their weights
+
+  std::size_t count() const { return labels.size(); }
+
+  // Checks all rows and takes what is not a feature; see(j, x) for every value that is not 0. Rows of
+  // weight 0 are left out, as if they were not there.
+  template <class See>
+  void count_in(const Batch& batch, std::uint64_t width, See&& see) {
+    Rows<Real> source(batch, Visit{nullptr, 0, batch.rows}, width);
+    while (source.next()) {
+      source.check_values();
+      source.check_target();
+      if (source.weight() == 0) continue;
+      double norm = 0.0;
+      each_value(source, [&](std::uint64_t j, Real value) {
+        const double v = static_cast<double>(value);
+        see(j, v);
+        norm += v * v;
+      });
+      labels.push_back(source.label()), weights.push_back(source.weight());
+      norms.push_back(source.weight() * norm);
+    }
+  }
+
+  // Copies the features that admits(j).
+  template <class Admits>
+  void copy_from(const Batch& batch, std::uint64_t width, Admits&& admits) {
+    std::vector<std::uint32_t> place(width, none);
+    for (std::uint64_t j = 0; j < width; ++j)
+      if (admits(j)) place[j] = static_cast<std::uint32_t>(ids.size()), ids.push_back(j);
+    Rows<Real> source(batch, Visit{nullptr, 0, batch.rows}, width);
+    while (source.next()) {
+      if (source.weight() == 0) continue;
+      each_value(source, [&](std::uint64_t j, Real value) {
+        if (place[j] != none) keys.push_back(place[j]), x.push_back(value);
+      });
+      starts.push_back(keys.size());
+    }
+  }
+
+  // Leaves out the features that are gone(j).
+  template <class Gone>
+  void drop(Gone&& gone) {
+    std::vector<std::uint32_t> now(ids.size());
+    std::size_t left = 0, end = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (gone(ids[i])) now[i] = none;
+      else now[i] = static_cast<std::uint32_t>(left), ids[left++] = ids[i];
+    }
+    ids.resize(left);
+    std::size_t begin = 0;
+    for (std::size_t r = 0; r < count(); ++r) {
+      for (std::size_t k = begin; k < starts[r + 1]; ++k)
+        if (now[keys[k]] != none) keys[end] = now[keys[k]], x[end++] = x[k];
+      begin = starts[r + 1], starts[r + 1] = end;
+    }
+    keys.resize(end), x.resize(end);
+  }
+
+ private:
+  static constexpr std::uint32_t none = 0xFFFFFFFF;
+
+  template <class F>
+  static void each_value(const Rows<Real>& row, F&& f) {
+    row.with_keys([&](const auto* keys) {
+      for (std::size_t k = 0; k < row.count(); ++k)
+        if (row.values()[k] != 0) f(static_cast<std::uint64_t>(keys[k]), row.values()[k]);
+    });
+  }
+};
+
+}  // namespace thresher
