@@ -109,8 +109,6 @@ def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
             f"{owner}: target_nnz goes with variant='robust'; the published variant has gravity by "
             f"its rejection rate alone"
         )
-    if paths * bursts > 2**16 - 1:
-        raise ParameterError(f"{owner}: paths * bursts must be at most {2**16 - 1}")
     if params["keep"] > 0 and paths * bursts == 1:
         raise ParameterError(
             f"{owner}: keep={params['keep']} needs more than one path or burst: the share of one "
