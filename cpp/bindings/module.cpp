@@ -174,6 +174,10 @@ NB_MODULE(_core, m) {
           "next_pass", [](Learner& self) { changing(self, [&] { self.next_pass(); }); },
           "Let the rate decay as after a pass over the data.")
       .def(
+          "widen",
+          [](Learner& self, std::uint64_t width) { changing(self, [&] { self.widen(width); }); },
+          "width"_a, "Take feature numbers below a larger width from now on.")
+      .def(
           "predict",
           [](const Learner& self, const BorrowedBatch& batch, bool average) {
             const BorrowedBatch held = batch;
@@ -295,6 +299,7 @@ NB_MODULE(_core, m) {
       "loss"_a, "epsilon"_a, "quantile"_a, "predictions"_a, "labels"_a,
       "Values and slopes of a loss at raw predictions.");
 
+  bindings::bind_blocks(m);
   bindings::bind_solvers(m);
   bindings::bind_stabilized(m);
 }

@@ -16,13 +16,15 @@ struct Batch {
   using Values = std::variant<const float*, const double*>;
 
   std::int64_t rows = 0;
-  std::int64_t columns =
-      0;          // of a dense array; of CSR rows as they say, while the store bounds the keys
+  // Of a dense array; of CSR rows as they say, while the store bounds the keys. Of distinct rows all
+  // keys are below it, where it is not 0.
+  std::int64_t columns = 0;
   Starts starts;  // row r is [starts[r], starts[r + 1]); none for a dense array
   Keys keys;      // none for a dense array
   Values values;
   const double* labels = nullptr;   // none when only predicting
   const double* weights = nullptr;  // none: every row weighs 1
+  bool distinct = false;  // no CSR row has a key twice, in whatever order: not looked at again
 };
 
 // Which rows of a batch are visited, and in which sequence.

@@ -48,6 +48,9 @@ class Learner {
   virtual std::int64_t learn(const Batch& batch, const Visit& visit) = 0;
   virtual void next_pass() = 0;
 
+  // Takes feature numbers up to a larger width from now on.
+  virtual void widen(std::uint64_t width) = 0;
+
   // All that follows reads, and changes nothing. `average` asks for the mean of the iterates where the
   // rule keeps it; other rules answer with their last weights.
   virtual void predict(const Batch& batch, bool average, double* out) const = 0;
@@ -133,6 +136,7 @@ class RuleLearner final : public Learner {
   }
 
   void next_pass() override { rule_.next_pass(); }
+  void widen(std::uint64_t width) override { store_.widen(width); }
 
   void predict(const Batch& batch, bool average, double* out) const override {
     Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, store_.width());

@@ -89,6 +89,9 @@ class Learner:
     def next_pass(self) -> None:
         """Let the rate decay as after a pass over the data."""
 
+    def widen(self, width: int) -> None:
+        """Take feature numbers below a larger width from now on."""
+
     def predict(
         self, batch: Batch, average: bool = False
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
@@ -181,6 +184,89 @@ def loss_values(
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
 ]:
     """Values and slopes of a loss at raw predictions."""
+
+class BadLine:
+    """A line that is no example."""
+
+    @property
+    def line(self) -> int:
+        """From 0, of the block."""
+
+    @property
+    def column(self) -> int:
+        """From 1, in bytes."""
+
+    @property
+    def what(self) -> str: ...
+    @property
+    def text(self) -> bytes: ...
+
+class Block:
+    """Rows as a reader hands them over, and where they came from."""
+
+    @property
+    def batch(self) -> Batch:
+        """The rows, borrowed."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def nonzeros(self) -> int: ...
+    @property
+    def width(self) -> int:
+        """All keys are below it; 0: there are keys of 2^63 and above."""
+
+    @property
+    def starts(self) -> object: ...
+    @property
+    def keys(self) -> object:
+        """int32 or int64; a key of 2^63 or above is negative here."""
+
+    @property
+    def values(self) -> object: ...
+    @property
+    def labels(
+        self,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)] | None:
+        """NaN for a row without; None for rows with any number of labels."""
+
+    @property
+    def weights(
+        self,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)] | None: ...
+    @property
+    def label_starts(
+        self,
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), writable=False)] | None: ...
+    @property
+    def label_values(
+        self,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)] | None: ...
+    @property
+    def tags(self) -> object:
+        """Text that names each row, or None."""
+
+    def line(self, row: int) -> int:
+        """The line of a row in its file, from 1."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def first_line(self) -> int: ...
+    @property
+    def line_count(self) -> int: ...
+    @property
+    def digest(self) -> int: ...
+    @property
+    def bad(self) -> list[BadLine]: ...
+    @property
+    def names(self) -> list:
+        """Pairs (key, name) of features, where they were asked for."""
+
+    @property
+    def sketch(self) -> bytes: ...
 
 class CoordinateDescent:
     """Coordinate descent on one output, step by step."""

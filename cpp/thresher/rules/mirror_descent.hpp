@@ -88,6 +88,7 @@ class MirrorDescent final : public Learner {
   }
 
   void next_pass() override { rate_.next_pass(); }
+  void widen(std::uint64_t) override { cannot("take more features than it was made for"); }
 
   void predict(const Batch& batch, bool, double* out) const override {
     Rows<double> rows(batch, Visit{nullptr, 0, batch.rows}, theta_.size());

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include "../pack.hpp"
 #include "pages.hpp"
@@ -23,6 +24,14 @@ class DenseStore {
 
   std::uint64_t width() const { return cells_.size(); }
   std::size_t bytes() const { return cells_.size() * sizeof(Cell); }
+
+  // Makes room for feature numbers up to a larger width.
+  void widen(std::uint64_t width) {
+    if (width <= cells_.size()) return;
+    ZeroedArray<Cell> wider(width);
+    std::copy_n(cells_.data(), cells_.size(), wider.data());
+    cells_ = std::move(wider);
+  }
 
   template <class Dead>
   void reserve(std::size_t, Dead&&) {}

@@ -28,6 +28,11 @@ class HashedStore {
   std::uint64_t width() const { return width_; }  // 0: any key
   std::size_t bytes() const { return slots_.size() * sizeof(Slot); }
 
+  // Lets keys up to a larger width in.
+  void widen(std::uint64_t width) {
+    if (width_ != 0) width_ = std::max(width_, width);
+  }
+
   // Makes room for n more cells; dead(cell) tells which may go.
   template <class Dead>
   void reserve(std::size_t n, Dead&& dead) {
