@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from os import PathLike
+from typing import IO, Any
 
 
 @contextmanager
@@ -38,3 +41,47 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         estimator.__dict__.clear()
         estimator.__dict__.update(before)
         raise
+
+
+@contextmanager
+def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
+    """Write a file beside its final place, and move it there in one step at the end.
+
+    If what is done inside fails, nothing of it stays; a file that was there before is untouched.
+
+    Parameters
+    ----------
+    path : path
+    """
+    path = os.fspath(path)
+    temporary = f"{path}.{secrets.token_hex(8)}.part"
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, path) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        os.unlink(temporary)
+        if error.filename is None or error.filename == temporary:
+            raise type(error)(error.errno, error.strerror, path) from None
+        raise
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def write_whole(path: str | PathLike[str], content: bytes) -> None:
+    """Write a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+    content : bytes
+    """
+    with written_whole(path) as file:
+        file.write(content)

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.certificates import Certificate
-from thresher.data import as_batch, is_sparse
+from thresher.data import as_batch, is_source, is_sparse
 from thresher.evidence import Evidence, Why, reason
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+    from thresher.data.source import Source
 
 __all__ = ["Feature", "Model", "Progress", "Why", "load"]
 
@@ -58,6 +62,21 @@ class Feature(NamedTuple):
     name: str | int
     weight: float
     label: Any = None
+
+
+class Output(NamedTuple):
+    """What one output has learned: features in increasing order, their weights, an intercept."""
+
+    keys: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+    intercept: float
+
+    def largest(self, count: int | None) -> Output:
+        """Return the output with so many weights at most, of equal ones the first."""
+        if count is None or len(self.keys) <= count:
+            return self
+        kept = np.sort(np.argsort(-np.abs(self.weights), kind="stable")[:count])
+        return Output(self.keys[kept], self.weights[kept], self.intercept)
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,10 +138,33 @@ class Model:
         for array in (self.indptr, self.indices, self.weights, self.intercept):
             array.setflags(write=False)
 
+    @classmethod
+    def of(cls, outputs: Sequence[Output], **rest: Any) -> Model:
+        """Make a model of what its outputs have learned.
+
+        Parameters
+        ----------
+        outputs : sequence of Output
+        **rest
+            All other attributes.
+        """
+        return cls(
+            indptr=np.cumsum([0] + [len(output.keys) for output in outputs], dtype=np.int64),
+            indices=np.concatenate([output.keys for output in outputs]),
+            weights=np.concatenate([output.weights for output in outputs]),
+            intercept=np.array([output.intercept for output in outputs]),
+            **rest,
+        )
+
     @property
     def nnz(self) -> int:
         """Number of nonzero weights, over all outputs."""
         return len(self.indices)
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether rows have any number of labels, and each label an output of its own."""
+        return bool(self.parameters.get("multilabel", False))
 
     @property
     def density(self) -> float:
@@ -236,10 +278,14 @@ class Model:
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
             Where the model has names and the columns of X do, they must be the same for all
             features with nonzero weight.
         """
+        if is_source(X):
+            found = [raw for _, raw in self.raw_blocks(X)]
+            raw = np.concatenate(found) if found else np.zeros((0, len(self.intercept)))
+            return scores(raw, self.loss, self.classes is not None)
         columns = getattr(X, "columns", None)
         X = X.tocsr() if is_sparse(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
@@ -272,14 +318,39 @@ class Model:
         batch = as_batch(X)
         return np.column_stack([learner.predict(batch) for learner in self._learners()])
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels of a classifier, values of a regressor.
+    def raw_blocks(self, source: Source) -> Iterator[tuple[Block, NDArray[np.float64]]]:
+        """Yield the blocks of a source, each with the raw predictions of its rows by each output.
+
+        Features that the training data did not have count for nothing.
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        source : Source
+            What `thresher.scan` returns.
+        """
+        dense = self.nnz * 20 > self.n_features
+        learners = self._learners(self.n_features if dense else 0)
+        room = self.n_features
+        for block in source.blocks(dtype="float64"):
+            if dense and block.width > room:
+                room = 1 << (block.width - 1).bit_length()
+                for learner in learners:
+                    learner.widen(room)
+            batch = block.batch
+            yield block, np.column_stack([learner.predict(batch) for learner in learners])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return labels of a classifier, values of a regressor.
+
+        Where rows have any number of labels, it is an array of 0 and 1 of shape (rows, labels).
+
+        Parameters
+        ----------
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         decision = self.decision_function(X)
+        if self.multilabel:
+            return (decision.reshape(-1, len(self.intercept)) >= 0).astype(np.int64)
         if self.classes is None:
             return values(decision, self.loss)
         return labels(decision, self.classes)
@@ -311,20 +382,22 @@ class Model:
 
         write(self, path)
 
-    def _learners(self) -> list[_core.Learner]:
-        """Make a learner for each output, holding its weights."""
+    def _learners(self, width: int | None = None) -> list[_core.Learner]:
+        """Make a learner for each output, holding its weights; a width of 0 takes any feature."""
         numbers = {
             "epsilon": 0.0, "quantile": 0.5, "eta0": 1.0, "power": 0.0, "decay": 1.0,
             "gravity": 0.0, "period": 1.0, "ceiling": math.inf, "l2": 0.0, "fit_intercept": 1.0,
             "average": 0.0, "relative": 0.0, "fading": 0.0,
         }  # fmt: skip
         words = {"loss": self.loss, "schedule": "constant", "shrink": "truncate"}
-        store = "dense" if self.nnz * 20 > self.n_features else "hashed"
+        store = "dense" if self.nnz * 20 > self.n_features and width != 0 else "hashed"
+        width = self.n_features if width is None else width
+        width = 0 if width == 2**64 else width
         learners = []
         for k, b in enumerate(self.intercept):
             entries = slice(self.indptr[k], self.indptr[k + 1])
             learner = _core.make_learner(
-                "truncated_gradient", store, "float64", self.n_features, numbers, words
+                "truncated_gradient", store, "float64", width, numbers, words
             )
             learner.plant(self.indices[entries], self.weights[entries], float(b))
             learners.append(learner)

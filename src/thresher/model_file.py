@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import os
-import secrets
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from thresher.atomic import write_whole
 from thresher.certificates import Certificate
 from thresher.errors import ModelFileError
 from thresher.evidence import TENSORS as EVIDENCE
@@ -64,21 +64,7 @@ def write(model: Model, path: str | PathLike[str]) -> None:
         about["certificates"] = [certificate.to_dict() for certificate in model.certificates]
     about["checksum"] = _checksum(tensors, about)
     content = to_bytes(tensors, {_KEY: json.dumps(about, sort_keys=True)})
-    path = os.fspath(path)
-    temporary = f"{path}.{secrets.token_hex(8)}.part"
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, path) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_whole(path, content)
 
 
 def read(path: str | PathLike[str]) -> Model:

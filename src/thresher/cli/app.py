@@ -1,19 +1,21 @@
-"""The `thresher` command and its subcommands."""
+"""The `thresher` command and its subcommands: options are declared here, and nothing is done."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import Annotated, Any
 
 import typer
 
 from thresher._version import __version__
+from thresher.cli.options import takes_parameters
 
 app = typer.Typer(
     name="thresher",
     help="Learn sparse linear models from massive, high-dimensional, sparse data.",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
 
@@ -55,6 +57,508 @@ def demo(
     run(examples, features, relevant, seed, quiet)
 
 
+# ---- options that commands share ----------------------------------------------------------------
+
+_READING = "Reading"
+_LEARNING = "Learning"
+_RESULT = "Result and progress"
+_NIGHT = "Long runs"
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="Files, globs, or - for standard input; svmlight, VW text, CSV, Parquet, Arrow, or a "
+        "cache; plain, .gz, .bz2, .xz or .zst.",
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="svmlight, vw, csv, parquet, arrow or cache. Default: found by looking.",
+        rich_help_panel=_READING,
+        show_default=False,
+    ),
+]
+Bits = Annotated[
+    int | None,
+    typer.Option(
+        "--bits",
+        "-b",
+        help="Fold feature numbers, and hashes of names, to so many bits, for a dense store of "
+        "2^bits weights. Default: numbers as they are; names as full 64-bit hashes in a hashed "
+        "store.",
+        rich_help_panel=_READING,
+        show_default=False,
+    ),
+]
+ZeroBased = Annotated[
+    bool,
+    typer.Option(
+        "--zero-based",
+        help="Features of svmlight files are numbered from 0.",
+        rich_help_panel=_READING,
+    ),
+]
+Interactions = Annotated[
+    list[str],
+    typer.Option(
+        "--interactions",
+        "-q",
+        metavar="AB",
+        help="Products of the features of two namespaces of VW text, by their first letters, as "
+        "in VW; : is any. May be repeated.",
+        rich_help_panel=_READING,
+        show_default=False,
+    ),
+]
+Multilabel = Annotated[
+    bool,
+    typer.Option(
+        "--multilabel",
+        help="Rows have any number of labels, as in 3,17 5:1; each has an output.",
+        rich_help_panel=_READING,
+    ),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        metavar="COLUMN",
+        help="The label's column of a table. Default: label, y, target or class.",
+        rich_help_panel=_READING,
+        show_default=False,
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        "--weight",
+        metavar="COLUMN",
+        help="The column of a table that holds the weights of the rows.",
+        rich_help_panel=_READING,
+        show_default=False,
+    ),
+]
+Text = Annotated[
+    list[str],
+    typer.Option(
+        "--text",
+        metavar="COLUMN",
+        help="A column of a table that holds text: each word is a feature. May be repeated.",
+        rich_help_panel=_READING,
+        show_default=False,
+    ),
+]
+Ngrams = Annotated[
+    int,
+    typer.Option(
+        "--ngrams",
+        help="Longest run of words of a text column that is a feature.",
+        rich_help_panel=_READING,
+    ),
+]
+Ignore = Annotated[
+    list[str],
+    typer.Option(
+        "--ignore",
+        metavar="COLUMN",
+        help="A column of a table to leave out. May be repeated.",
+        rich_help_panel=_READING,
+        show_default=False,
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        help="Threads that parse; 1 does all in one thread. Results do not depend on it. Default: "
+        "as many as there are processors.",
+        rich_help_panel=_READING,
+        show_default=False,
+    ),
+]
+OnBadLine = Annotated[
+    str,
+    typer.Option(
+        "--on-bad-line",
+        metavar="POLICY",
+        help="error: stop and name file, line and column; skip: leave it out and count; "
+        "quarantine=FILE: copy it there and go on.",
+        rich_help_panel=_READING,
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="Show nothing but warnings.", rich_help_panel=_RESULT)
+]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Write a JSON object for each event.", rich_help_panel=_RESULT),
+]
+
+
+@app.command()
+@takes_parameters
+def train(
+    data: Data,
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="MODEL", help="Where the model goes.")
+    ],
+    rule: Annotated[
+        str,
+        typer.Option(
+            "--rule",
+            metavar="RULE",
+            help="truncated-gradient, forward-backward, ftrl, dual-averaging, averaged-sgd, "
+            "margin-perceptron, mirror-descent learn row by row; stabilized, coordinate-descent, "
+            "hard-threshold hold all rows in memory.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = "ftrl",
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            "--loss",
+            metavar="LOSS",
+            help="logistic, hinge, squared_hinge for classes; squared, square, absolute, huber, "
+            "epsilon_insensitive, quantile, poisson, clipped_square for numbers. Default: "
+            "logistic.",
+            rich_help_panel=_LEARNING,
+            show_default=False,
+        ),
+    ] = None,
+    multiclass: Annotated[
+        bool,
+        typer.Option(
+            "--multiclass",
+            help="Labels are any numbers (or words, in tables), each a class. Without it they are "
+            "-1 and 1, or 0 and 1.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = False,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            "--classes",
+            metavar="A,B,...",
+            help="All classes. Default: found by a reading of their own.",
+            rich_help_panel=_LEARNING,
+            show_default=False,
+        ),
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            "--class-weight",
+            metavar="A:W,...",
+            help="Weights of the rows of classes.",
+            rich_help_panel=_LEARNING,
+            show_default=False,
+        ),
+    ] = None,
+    passes: Annotated[
+        int, typer.Option(min=1, help="Passes over the data.", rich_help_panel=_LEARNING)
+    ] = 1,
+    shuffle: Annotated[
+        bool,
+        typer.Option(
+            "--shuffle",
+            help="Shuffle rows within blocks of about a megabyte, and the blocks of a cache.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of chance.", rich_help_panel=_LEARNING)] = 0,
+    store: Annotated[
+        str,
+        typer.Option(
+            "--store",
+            metavar="STORE",
+            help="dense: an array of all features. hashed: a table of those with nonzero weight, "
+            "for rules that drop dead ones, else of those seen. auto: hashed for names without "
+            "--bits, else dense.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = "auto",
+    valid: Annotated[
+        list[str],
+        typer.Option(
+            "--valid",
+            metavar="FILE",
+            help="Rows to compute the loss on after each pass; training stops when it no longer "
+            "falls, and the model of the best pass is kept. May be repeated.",
+            rich_help_panel=_LEARNING,
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    tol: Annotated[
+        float | None,
+        typer.Option(
+            "--tol",
+            help="Stop when the loss of a pass is not better than the best by more than this, "
+            "--patience times in a row. Default: 0 with --valid, else never stop.",
+            rich_help_panel=_LEARNING,
+            show_default=False,
+        ),
+    ] = None,
+    patience: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Passes without improvement before stopping.", rich_help_panel=_LEARNING
+        ),
+    ] = 5,
+    format: Format = None,
+    bits: Bits = None,
+    zero_based: ZeroBased = False,
+    interactions: Interactions = [],  # noqa: B006
+    multilabel: Multilabel = False,
+    label: Label = None,
+    weight: Weight = None,
+    text: Text = [],  # noqa: B006
+    ngrams: Ngrams = 1,
+    ignore: Ignore = [],  # noqa: B006
+    threads: Threads = None,
+    on_bad_line: OnBadLine = "error",
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            "--cache",
+            metavar="FILE",
+            help="Parse once into this file and learn from it; made anew when the data or the way "
+            "of reading them have changed.",
+            rich_help_panel=_NIGHT,
+            show_default=False,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE",
+            help="Write what has been learned here now and then, and at Ctrl-C. Default: "
+            "MODEL.checkpoint, at Ctrl-C or with --every or --resume.",
+            rich_help_panel=_NIGHT,
+            show_default=False,
+        ),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            "--every",
+            metavar="TIME",
+            help="Time between checkpoints: 60s, 0.1s, 5m. Default: 60s.",
+            rich_help_panel=_NIGHT,
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on from the checkpoint, to the same model byte for byte; without one, start "
+            "from the beginning.",
+            rich_help_panel=_NIGHT,
+        ),
+    ] = False,
+    names: Annotated[
+        bool,
+        typer.Option(
+            "--names/--no-names",
+            help="Keep the names of the features with nonzero weight; found by reading files once "
+            "more.",
+            rich_help_panel=_RESULT,
+        ),
+    ] = True,
+    json: Json = False,
+    quiet: Quiet = False,
+    chosen: Any = None,
+) -> None:
+    """Learn a model from files, row by row, in bounded memory.
+
+    [bold]thresher train clicks.vw.gz -m clicks.thresher --bits 22[/]
+
+    Labels are -1 and 1, or 0 and 1; others need --multiclass, --multilabel, or a loss for numbers.
+    The loss shown is progressive: that of each row before it was learned, since the line before.
+    Exit codes: 0; 1 bad data or model; 2 bad usage; 130 interrupted.
+    """
+    from thresher.cli.train import Options
+    from thresher.cli.train import train as run
+
+    reading = {
+        "format": format,
+        "bits": bits,
+        "zero_based": zero_based,
+        "interactions": tuple(interactions),
+        "multilabel": multilabel,
+        "label": label,
+        "weight": weight,
+        "text": tuple(text),
+        "ngrams": ngrams,
+        "ignore": tuple(ignore),
+        "threads": threads,
+        "on_bad_line": on_bad_line,
+    }
+    options = Options(
+        data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,
+        classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume, names, json,
+        quiet,
+    )  # fmt: skip
+    raise typer.Exit(run(options))
+
+
+@app.command()
+def predict(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model that train wrote.")],
+    data: Data,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where predictions go. Default: standard output."
+        ),
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="KIND",
+            help="label: the class, or the value. probability: of class 1, or of all classes in "
+            "their order, for losses that have them. raw: the score before either.",
+        ),
+    ] = "label",
+    format: Format = None,
+    zero_based: ZeroBased = False,
+    label: Label = None,
+    threads: Threads = None,
+    on_bad_line: OnBadLine = "error",
+    quiet: Quiet = False,
+) -> None:
+    """Predict: a line for each row of the data, in their order.
+
+    [bold]thresher predict clicks.thresher new.vw.gz --as probability -o out.txt[/]
+
+    Rows are read as in training: the model remembers bits, interactions and columns. Labels in the
+    data are not looked at. Tags of VW text follow their predictions.
+    """
+    from thresher.cli.predict import predict as run
+
+    reading = {
+        "format": format,
+        "zero_based": zero_based,
+        "label": label,
+        "threads": threads,
+        "on_bad_line": on_bad_line,
+    }
+    raise typer.Exit(run(model, data, output, kind, reading, quiet))
+
+
+@app.command()
+def inspect(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model that train wrote.")],
+    top: Annotated[int, typer.Option(min=0, help="How many of the largest weights to show.")] = 20,
+    why: Annotated[
+        list[str],
+        typer.Option(
+            "--why",
+            metavar="FEATURE",
+            help="What is known of this feature, by name or number. May be repeated.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--class",
+            metavar="CLASS",
+            help="Only the weights of this class, where there are several.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what a model is, its largest weights, or why a feature has its weight.
+
+    [bold]thresher inspect clicks.thresher --top 50[/]
+    """
+    from thresher.cli.inspect import inspect as run
+
+    raise typer.Exit(run(model, top, why, label, json))
+
+
+@app.command()
+def convert(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="IN... OUT",
+            help="Files, globs or - to read, and the file to write, whose name tells the format: "
+            ".svm, .vw, .parquet, .csv or .cache, and .gz, .bz2, .xz or .zst behind it.",
+        ),
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="FORMAT", help="The format, where the name does not tell."
+        ),
+    ] = None,
+    format: Format = None,
+    bits: Bits = None,
+    zero_based: ZeroBased = False,
+    interactions: Interactions = [],  # noqa: B006
+    multilabel: Multilabel = False,
+    label: Label = None,
+    weight: Weight = None,
+    text: Text = [],  # noqa: B006
+    ngrams: Ngrams = 1,
+    ignore: Ignore = [],  # noqa: B006
+    threads: Threads = None,
+    on_bad_line: OnBadLine = "error",
+    quiet: Quiet = False,
+) -> None:
+    """Write the rows of files in another format, or as a cache.
+
+    [bold]thresher convert 'logs/*.vw.gz' logs.cache[/]
+
+    Values stay what they are, to the last bit. Names of features stay in VW text and caches; other
+    formats have their 64-bit hashes, or with --bits those bits of them.
+    """
+    from thresher.cli.convert import convert as run
+
+    reading = {
+        "format": format,
+        "bits": bits,
+        "zero_based": zero_based,
+        "interactions": tuple(interactions),
+        "multilabel": multilabel,
+        "label": label,
+        "weight": weight,
+        "text": tuple(text),
+        "ngrams": ngrams,
+        "ignore": tuple(ignore),
+        "threads": threads,
+        "on_bad_line": on_bad_line,
+    }
+    raise typer.Exit(run(files, to, reading, quiet))
+
+
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; what went wrong is one line on standard error."""
+    from thresher.errors import DivergenceError, ParameterError
+
+    try:
+        app()
+    except ParameterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except BrokenPipeError:  # who read the output has gone
+        sys.stderr.close()
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except (ValueError, DivergenceError, MemoryError) as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(1) from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"{where}{error.strerror or error}", file=sys.stderr)
+        raise SystemExit(1) from None

@@ -18,6 +18,11 @@ def is_sparse(X: Any) -> bool:
     return hasattr(X, "tocsr")
 
 
+def is_source(X: Any) -> bool:
+    """Tell whether X is a source of blocks, without importing one."""
+    return hasattr(X, "blocks") and hasattr(X, "rereadable")
+
+
 def as_batch(
     X: Any,
     y: NDArray[np.float64] | None = None,

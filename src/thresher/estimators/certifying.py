@@ -19,7 +19,8 @@ from thresher.certificates import (
     regret_certificate,
 )
 from thresher.data import as_batch, is_sparse, nonzeros
-from thresher.estimators.linear import LinearEstimator, Output
+from thresher.estimators.linear import LinearEstimator
+from thresher.model import Output
 
 if TYPE_CHECKING:
     from thresher.estimators.training import Run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,23 +14,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from thresher import rules, settings
 from thresher.errors import ParameterError
-from thresher.model import Model, Progress
+from thresher.model import Model, Output, Progress
 from thresher.parameters import Task
-
-
-class Output(NamedTuple):
-    """What one output has learned: features in increasing order, their weights, an intercept."""
-
-    keys: NDArray[np.uint64]
-    weights: NDArray[np.float64]
-    intercept: float
-
-    def largest(self, count: int | None) -> Output:
-        """Return the output with so many weights at most, of equal ones the first."""
-        if count is None or len(self.keys) <= count:
-            return self
-        kept = np.sort(np.argsort(-np.abs(self.weights), kind="stable")[:count])
-        return Output(self.keys[kept], self.weights[kept], self.intercept)
 
 
 class LinearEstimator(BaseEstimator, ABC):
@@ -167,14 +152,10 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def _model_of(self, outputs: list[Output], **extras: Any) -> Model:
         names = getattr(self, "feature_names_in_", None)
-        indices = np.concatenate([output.keys for output in outputs])
-        evidence = extras.get("evidence")
-        named = indices if evidence is None else evidence.features  # why() may be asked of all
-        return Model(
-            indptr=np.cumsum([0] + [len(output.keys) for output in outputs], dtype=np.int64),
-            indices=indices,
-            weights=np.concatenate([output.weights for output in outputs]),
-            intercept=np.array([output.intercept for output in outputs]),
+        evidence = extras.get("evidence")  # why() may be asked of all features it has
+        named = evidence.features if evidence else np.concatenate([o.keys for o in outputs])
+        return Model.of(
+            outputs,
             n_features=self._width,
             classes=getattr(self, "classes_", None),
             loss=self._learned_loss(),

@@ -10,10 +10,9 @@ from thresher import _core
 from thresher.certificates import Certificate
 from thresher.estimators import certifying
 from thresher.estimators.documentation import documented
-from thresher.estimators.linear import Output
 from thresher.estimators.streaming import StreamingClassifier
 from thresher.estimators.training import Run
-from thresher.model import Model, Progress
+from thresher.model import Model, Output, Progress
 
 _NEVER = 2**63 - 1
 

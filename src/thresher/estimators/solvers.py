@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.estimators.linear import LinearEstimator, Output
-from thresher.model import Progress
+from thresher.estimators.linear import LinearEstimator
+from thresher.model import Output, Progress
 
 
 class MatrixEstimator(LinearEstimator):

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from thresher import _core, settings
 from thresher.data import as_batch
 from thresher.estimators.documentation import documented
-from thresher.estimators.linear import Output
 from thresher.estimators.tasks import PartialClassifier
 from thresher.evidence import Evidence
-from thresher.model import Progress
+from thresher.model import Output, Progress
 
 
 @documented

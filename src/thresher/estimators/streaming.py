@@ -15,10 +15,11 @@ from thresher import _core, rules, settings
 from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, nonzeros
 from thresher.errors import ParameterError
-from thresher.estimators.linear import LinearEstimator, Output
+from thresher.estimators.linear import LinearEstimator
 from thresher.estimators.tasks import LinearRegressor, PartialClassifier
 from thresher.estimators.training import Run
 from thresher.health.watch import DivergenceWatch
+from thresher.model import Output
 
 _BLOCK = 2000  # rows of a block of shuffle="blocks"
 

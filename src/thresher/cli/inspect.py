@@ -1,0 +1,107 @@
+"""`thresher inspect`: what a model has learned."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from thresher.model import Model, load
+
+
+def inspect(
+    file: str, top: int, why: list[str], label: str | None, as_json: bool
+) -> int:
+    """Print a summary, the largest weights, or why a feature has its weight."""
+    model = load(file)
+    chosen = _label(model, label)
+    if why:
+        reasons = [model.why(_feature(model, word), chosen) for word in why]
+        if as_json:
+            print(json.dumps([_plain(reason._asdict()) for reason in reasons], default=str))
+        else:
+            print("\n\n".join(_why(reason) for reason in reasons))
+        return 0
+    features = model.top(top, chosen)
+    if as_json:
+        facts = summary(model) | {"top": [_plain(feature._asdict()) for feature in features]}
+        print(json.dumps(facts, default=str))
+        return 0
+    width = max(map(len, summary(model)))
+    for name, value in summary(model).items():
+        print(f"{name:<{width}}  {_shown(value)}")
+    if features:
+        print()
+        print(_table(features))
+    return 0
+
+
+def summary(model: Model) -> dict[str, Any]:
+    """Return what a model is, in a few words."""
+    parameters = dict(model.parameters)
+    last = model.history[-1] if model.history else None
+    facts: dict[str, Any] = {"rule": parameters.pop("rule", "unknown"), "loss": model.loss}
+    if model.classes is not None:
+        count, shown = len(model.classes), [str(label) for label in model.classes[:8].tolist()]
+        facts["classes"] = f"{count}: {', '.join(shown)}{', ...' if count > 8 else ''}"
+    facts["features"] = "any (64-bit hashes)" if model.n_features == 2**64 else model.n_features
+    facts["nonzero weights"] = model.nnz
+    facts["intercept"] = (
+        float(model.intercept[0]) if len(model.intercept) == 1 else f"{len(model.intercept)} of them"
+    )
+    if last is not None:
+        facts["examples"] = last.examples
+        facts["last loss"] = last.loss
+        if last.valid_loss is not None:
+            facts["validation loss"] = last.valid_loss
+    facts["parameters"] = ", ".join(
+        f"{name}={value}"
+        for name, value in sorted(parameters.items())
+        if value not in (None, "", False) and name != "loss"
+    )
+    return facts
+
+
+def _table(features: list[Any]) -> str:
+    labelled = any(feature.label is not None for feature in features)
+    width = max(7, *(len(str(feature.name)) for feature in features))
+    lines = [f"{'feature':<{width}}  {'weight':>12}" + ("  class" if labelled else "")]
+    for feature in features:
+        line = f"{feature.name!s:<{width}}  {feature.weight:>+12.6g}"
+        lines.append(line + (f"  {feature.label}" if labelled else ""))
+    return "\n".join(lines)
+
+
+def _why(reason: Any) -> str:
+    facts = {k: v for k, v in reason._asdict().items() if v is not None}
+    width = max(map(len, facts))
+    return "\n".join(f"{name:<{width}}  {_shown(value)}" for name, value in facts.items())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _plain(facts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in facts.items()
+    }
+
+
+def _label(model: Model, label: str | None) -> Any:
+    """Return the class that a text stands for."""
+    if label is None or model.classes is None:
+        return label
+    return next((known for known in model.classes.tolist() if str(known) == label), label)
+
+
+def _feature(model: Model, word: str) -> str | int:
+    """Return the feature that a text stands for: a name, else a number."""
+    if model.names and word in model.names.values():
+        return word
+    return int(word) if word.isdecimal() else word

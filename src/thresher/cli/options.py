@@ -1,0 +1,131 @@
+"""Parameters of the rules as options of the command line, made from the one table of rules."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from thresher.errors import ParameterError
+from thresher.parameters import Parameter, Task
+from thresher.rules import RULES
+
+# Not options: objects of Python; or they have options of their own, the same for all rules.
+_ELSEWHERE = frozenset(
+    "callback warm_start levels certify class_weight random_state n_jobs "
+    "passes shuffle store loss tol patience".split()
+)
+_SQUARES = ("squared", "square", "clipped_square")  # losses of classifiers and of regressors
+
+
+def option(name: str) -> str:
+    """Return a parameter's name as an option."""
+    return "--" + name.replace("_", "-")
+
+
+def _of_rules(name: str) -> dict[str, Parameter]:
+    """Return the parameter of this name, of each rule that has it."""
+    return {rule: spec.parameters[name] for rule, spec in RULES.items() if name in spec.parameters}
+
+
+def _help(name: str) -> str:
+    """Say what a parameter means to each rule that has it, and its defaults."""
+    by_text: dict[tuple[str, str], list[str]] = {}
+    for rule, parameter in _of_rules(name).items():
+        text = parameter.help + ("" if parameter.kind == "flag" else f" ({parameter.allowed()})")
+        by_text.setdefault((text, str(parameter.default)), []).append(rule)
+    everywhere = len(_of_rules(name)) >= 6 and len(by_text) == 1
+    return " ".join(
+        f"{'' if everywhere else ', '.join(rules) + ': '}{text} Default: {default.lower()}."
+        for (text, default), rules in by_text.items()
+    )
+
+
+def takes_parameters(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each parameter of a rule; it gets those given as `chosen`."""
+    names = [n for n in dict.fromkeys(n for r in RULES.values() for n in r.parameters)]
+    names = [name for name in names if name not in _ELSEWHERE]
+    own = [p for p in inspect.signature(command).parameters.values() if p.name != "chosen"]
+    made = []
+    for name in names:
+        flag = next(iter(_of_rules(name).values())).kind == "flag"
+        shown = f"{option(name)}/{option('no_' + name)}" if flag else option(name)
+        settings = typer.Option(
+            shown,
+            help=_help(name),
+            rich_help_panel="Parameters of the rules",
+            metavar=None if flag else "VALUE",
+            show_default=False,
+        )
+        kind: Any = Annotated[bool | None if flag else str | None, settings]
+        made.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        )
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        chosen = {name: kwargs.pop(name, None) for name in names}
+        given = {name: value for name, value in chosen.items() if value is not None}
+        command(*args, chosen=given, **kwargs)
+
+    own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+    wrapped.__signature__ = inspect.Signature([*own, *made])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in [*own, *made]}
+    return wrapped
+
+
+def parameters(
+    rule: str, task: Task, chosen: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return all parameters of a rule: those chosen, as text, and defaults for the others.
+
+    Raises ParameterError for one that the rule does not have, or a value that is no number.
+    """
+    table = RULES[rule].parameters
+    values = {name: parameter.default_for(task) for name, parameter in table.items()}
+    values |= {name: value for name, value in defaults.items() if name in table}
+    for name, text in chosen.items():
+        if name not in table:
+            known = ", ".join(option(n) for n in table if n not in _ELSEWHERE)
+            raise ParameterError(
+                f"{option(name)} is not a parameter of the rule {rule}; it has {known}"
+            )
+        values[name] = value_of(table[name], text, f"{option(name)}")
+    return values
+
+
+def value_of(parameter: Parameter, text: str | bool, owner: str) -> Any:
+    """Return the value that a text stands for."""
+    if isinstance(text, bool) or text in parameter.choices:
+        return text
+    if text.lower() == "none" and parameter.optional:
+        return None
+    try:
+        if parameter.kind == "integer":
+            return int(text)
+        if parameter.kind == "number":
+            return float(text)
+    except ValueError:
+        pass
+    raise ParameterError(f"{owner} must be {parameter.allowed()}; got {text!r}")
+
+
+def task_of(rule: str, loss: str | None, labelled: bool) -> Task:
+    """Tell whether labels are classes or numbers: of classes, or by the loss.
+
+    Parameters
+    ----------
+    rule : str
+    loss : str or None
+    labelled : bool
+        Whether the labels were said to be those of classes.
+    """
+    losses = RULES[rule].losses
+    chosen = losses[0] if loss is None else loss
+    classifies = chosen in RULES[rule].losses_for("classifier") or chosen == "margin"
+    if labelled or (classifies and chosen not in _SQUARES):
+        return "classifier"
+    return "regressor"

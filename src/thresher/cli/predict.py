@@ -1,0 +1,128 @@
+"""`thresher predict`: a model and files -> a line for each row."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.atomic import written_whole
+from thresher.data.source import scan
+from thresher.errors import ParameterError
+from thresher.model import PROBABILITY_LOSSES, Model, labels, load, probabilities, scores, values
+
+KINDS = ("label", "probability", "raw")
+
+
+def predict(
+    model_file: str,
+    data: Sequence[str],
+    output: str | None,
+    kind: str,
+    reading: dict[str, Any],
+    quiet: bool,
+) -> int:
+    """Write predictions as the options say; return the exit code."""
+    model = load(model_file)
+    render = renderer(model, kind)
+    source = scan(list(data), **reading_of(model, reading))
+    rows = 0
+    with _opened(output) as out:
+        for block, raw in model.raw_blocks(source):
+            lines, tags = render(raw), block.tags
+            if tags is not None:
+                lines = [
+                    f"{line} {tag}" if tag else line for line, tag in zip(lines, tags, strict=True)
+                ]
+            out.write(("\n".join(lines) + "\n" * bool(lines)).encode())
+            rows += block.rows
+    if source.bad_lines.count:
+        first = source.bad_lines.first
+        print(
+            f"warning: {source.bad_lines.count:,} bad lines left out; the first: {first}",
+            file=sys.stderr,
+        )
+    if output is not None and not quiet:
+        print(f"{rows:,} predictions -> {output}", file=sys.stderr)
+    return 0
+
+
+def reading_of(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return how to read rows for a model: as it was trained, unless told otherwise."""
+    learned = {
+        name: model.parameters[name]
+        for name in ("bits", "zero_based", "multilabel", "label", "weight", "ngrams")
+        if name in model.parameters
+    }
+    for name in ("interactions", "text", "ignore"):
+        words = str(model.parameters.get(name) or "")
+        learned[name] = tuple(words.split(",")) if words else ()
+    given = {name: value for name, value in chosen.items() if value not in (None, (), [], False)}
+    return learned | given
+
+
+def renderer(model: Model, kind: str) -> Callable[[NDArray[np.float64]], list[str]]:
+    """Return what turns raw predictions into lines."""
+    if kind not in KINDS:
+        raise ParameterError(f"--as must be one of {', '.join(KINDS)}; got {kind!r}")
+    classes = model.classes
+    if kind == "probability" and (classes is None or model.loss not in PROBABILITY_LOSSES):
+        raise ParameterError(
+            f"--as probability needs a classifier with one of the losses "
+            f"{', '.join(PROBABILITY_LOSSES)}; this model's is {model.loss}"
+        )
+
+    def decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        return scores(raw, model.loss, classes is not None)
+
+    def render(raw: NDArray[np.float64]) -> list[str]:
+        found = decision(raw)
+        if kind == "raw":
+            return _numbers(found)
+        if classes is None:
+            return _numbers(values(found, model.loss))
+        if model.multilabel:
+            return _label_sets(raw, classes, model, kind)
+        if kind == "probability":
+            shares = probabilities(found, model.loss)
+            return _numbers(shares[:, 1] if len(classes) == 2 else shares)
+        return [str(label) for label in labels(found, classes).tolist()]
+
+    return render
+
+
+def _numbers(found: NDArray[np.float64]) -> list[str]:
+    if found.ndim == 1:
+        return [f"{number:.9g}" for number in found.tolist()]
+    return [" ".join(f"{number:.9g}" for number in row) for row in found.tolist()]
+
+
+def _label_sets(
+    raw: NDArray[np.float64], classes: NDArray[Any], model: Model, kind: str
+) -> list[str]:
+    """Return the labels of rows that have any number, those of highest score first."""
+    lines = []
+    for row in raw:
+        chosen = np.flatnonzero(row >= (0.5 if model.loss == "clipped_square" else 0.0))
+        chosen = chosen[np.argsort(-row[chosen], kind="stable")]
+        if kind == "probability":
+            # Each label has a probability of its own.
+            shares = 1 / (1 + np.exp(-row)) if model.loss == "logistic" else np.clip(row, 0, 1)
+            lines.append(",".join(f"{classes[k]}:{shares[k]:.4g}" for k in chosen))
+        else:
+            lines.append(",".join(str(classes[k]) for k in chosen))
+    return lines
+
+
+@contextlib.contextmanager
+def _opened(output: str | None) -> Iterator[IO[bytes]]:
+    if output is None or output == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with written_whole(output) as file:
+            yield file

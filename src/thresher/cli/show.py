@@ -1,0 +1,201 @@
+"""How a run is shown while it goes: a line that changes on a terminal, lines in a pipe, JSON."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from types import FrameType
+from typing import Any
+
+from thresher.data.block import Block
+from thresher.training.passes import Run, Watcher
+
+_OFTEN = 0.2  # seconds between two looks of a terminal
+_SELDOM = 5.0  # seconds between two lines in a pipe, beside those at powers of two
+
+
+class Stop:
+    """Ctrl-C, or a polite request to end: noted, and obeyed between two blocks; twice, at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._ask)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
+class Shown(Watcher):
+    """What runs have in common: when to show, and what."""
+
+    def __init__(self, stop: Stop, passes: int, often: float) -> None:
+        self.stop, self.passes, self.often = stop, passes, often
+        self._last = 0.0
+        self._began, self._first = time.monotonic(), (0.0, 0)  # share done and steps at the start
+        self._records = 0
+
+    def stops(self) -> bool:
+        """Tell whether the user wants to stop."""
+        return self.stop.asked
+
+    def progress(self, run: Run, block: Block) -> None:
+        """Show it where the time has come, or a record was made."""
+        if self._last == 0.0:
+            self._first = (0.0, run.learning.steps - block.rows)
+        now = time.monotonic()
+        recorded = len(run.learning.history) > self._records
+        if now - self._last < self.often and not recorded:
+            return
+        self._last, self._records = now, len(run.learning.history)
+        self.show(self.facts(run, block))
+
+    def facts(self, run: Run, block: Block) -> dict[str, Any]:
+        """Return where a run stands."""
+        learning, size = run.learning, run.source.size
+        last = learning.history[-1] if learning.history else None
+        seconds = time.monotonic() - self._began
+        share = None
+        if size:
+            share = min(1.0, (run.number + block.raw / size) / self.passes)
+        if self._first[0] == 0.0 and share is not None:
+            self._first = (share, self._first[1])
+        done = None if share is None else share - self._first[0]
+        return {
+            "event": "progress",
+            "examples": learning.steps,
+            "pass": run.number + 1,
+            "loss": None if last is None else last.loss,
+            "mean_loss": learning.mean_since(),
+            "nonzeros": None if last is None else last.nonzeros,
+            "seconds": round(seconds, 3),
+            "rows_per_second": round((learning.steps - self._first[1]) / max(seconds, 1e-9)),
+            "done": share,
+            "left": seconds * (1 - share) / done if share and done and done > 0 else None,
+        }
+
+    def show(self, facts: dict[str, Any]) -> None:
+        """Show where a run stands."""
+
+    def close(self) -> None:
+        """Leave the terminal in order."""
+
+
+class Quiet(Shown):
+    """Shows nothing but warnings."""
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Show warnings."""
+        if event == "warning":
+            print(f"warning: {facts['message']}", file=sys.stderr)
+
+
+class Json(Shown):
+    """An object a line, for programs."""
+
+    def show(self, facts: dict[str, Any]) -> None:
+        """Print it."""
+        print(json.dumps(facts), flush=True)
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Print it."""
+        record = facts.pop("record", None)
+        if record is not None:
+            facts |= record._asdict()
+        print(json.dumps({"event": event, **facts}), flush=True)
+
+
+class Lines(Shown):
+    """A table that grows by a line now and then."""
+
+    _head = False
+
+    def show(self, facts: dict[str, Any]) -> None:
+        """Print a line."""
+        if not self._head:
+            self._head = True
+            print("    examples  pass      loss  nonzeros     rows/s   done  left", file=sys.stderr)
+        print(_line(facts), file=sys.stderr, flush=True)
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Say what happened."""
+        text = _told(event, facts)
+        if text:
+            print(text, file=sys.stderr, flush=True)
+
+
+class Live(Lines):
+    """A line that is written over and over, and stays where a pass ends."""
+
+    _open = False
+
+    def show(self, facts: dict[str, Any]) -> None:
+        """Write the line anew."""
+        if not self._head:
+            self._head = True
+            print("    examples  pass      loss  nonzeros     rows/s   done  left", file=sys.stderr)
+        print("\r" + _line(facts) + "\x1b[K", end="", file=sys.stderr, flush=True)
+        self._open = True
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Say what happened, below the line."""
+        if event == "checkpoint":
+            return
+        self.close()
+        super().tell(event, **facts)
+
+    def close(self) -> None:
+        """End the line."""
+        if self._open:
+            print(file=sys.stderr)
+        self._open = False
+
+
+def shown(quiet: bool, as_json: bool, passes: int) -> Shown:
+    """Return what fits where the output goes."""
+    stop = Stop()
+    if quiet:
+        return Quiet(stop, passes, float("inf"))
+    if as_json:
+        return Json(stop, passes, 0.5)
+    if sys.stderr.isatty():
+        return Live(stop, passes, _OFTEN)
+    return Lines(stop, passes, _SELDOM)
+
+
+def _line(facts: dict[str, Any]) -> str:
+    nonzeros = "" if facts["nonzeros"] is None else f"{facts['nonzeros']:,}"
+    loss = "" if facts["loss"] is None else f"{facts['loss']:.4f}"
+    done = "" if facts["done"] is None else f"{100 * facts['done']:.0f} %"
+    return (
+        f"{facts['examples']:>12,}{facts['pass']:>6}{loss:>10}{nonzeros:>10}"
+        f"{facts['rows_per_second']:>11,}{done:>7}  {duration(facts['left'])}"
+    )
+
+
+def _told(event: str, facts: dict[str, Any]) -> str:
+    if event == "warning":
+        return f"warning: {facts['message']}"
+    if event == "resumed":
+        return f"going on after {facts['examples']:,} examples"
+    if event == "checkpoint":
+        return f"checkpoint after {facts['examples']:,} examples ({facts['digest'][:12]})"
+    if event == "pass" and facts["record"].valid_loss is not None:
+        return f"pass {facts['number']}: loss on the validation rows {facts['loss']:.5f}"
+    return str(facts.get("message", ""))
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time to go, shortly."""
+    if seconds is None:
+        return ""
+    whole = int(seconds + 0.5)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02}"
+    return f"{whole // 3600} h {whole % 3600 // 60:02}"

@@ -1,0 +1,289 @@
+"""`thresher train`: from files to a model."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from thresher import settings
+from thresher.cli.options import parameters, task_of
+from thresher.cli.show import Shown, shown
+from thresher.data.source import Source, scan
+from thresher.errors import ParameterError
+from thresher.model import Model
+from thresher.rules import RULES
+from thresher.training.labels import Labels, LabelSets, ManyClasses, TwoClasses, Values
+from thresher.training.learning import Learning
+from thresher.training.passes import Interrupted, Plan, Run
+from thresher.training.result import model_of
+
+MATRIX_RULES = ("stabilized", "coordinate-descent", "hard-threshold")  # see all rows at once
+
+
+@dataclass
+class Options:
+    """What the command line said, but for the parameters of the rule and the options of reading."""
+
+    data: Sequence[str]
+    model: str
+    rule: str
+    loss: str | None = None
+    reading: dict[str, Any] = field(default_factory=dict)
+    chosen: dict[str, Any] = field(default_factory=dict)
+    passes: int = 1
+    shuffle: bool = False
+    seed: int = 0
+    store: str = "auto"
+    multiclass: bool = False
+    classes: str | None = None
+    class_weight: str | None = None
+    cache: str | None = None
+    valid: Sequence[str] = ()
+    tol: float | None = None
+    patience: int = 5
+    checkpoint: str | None = None
+    every: str | None = None
+    resume: bool = False
+    names: bool = True
+    json: bool = False
+    quiet: bool = False
+
+
+def train(options: Options) -> int:
+    """Train as the options say; return the exit code."""
+    if options.rule not in RULES:
+        raise ParameterError(
+            f"--rule must be one of {', '.join(RULES)}; got {options.rule!r}"
+        )
+    labelled = options.multiclass or bool(options.reading.get("multilabel"))
+    task = task_of(options.rule, options.loss, labelled)
+    defaults: dict[str, Any] = {"random_state": options.seed}
+    if options.rule not in MATRIX_RULES:
+        defaults |= {"tol": options.tol, "patience": options.patience}
+    if options.loss is not None:
+        if len(RULES[options.rule].losses) == 1:
+            raise ParameterError(
+                f"--loss does not go with the rule {options.rule}, whose loss is "
+                f"{RULES[options.rule].losses[0]}"
+            )
+        defaults["loss"] = options.loss
+    params = parameters(options.rule, task, options.chosen, defaults)
+    watcher = shown(options.quiet, options.json, options.passes)
+    source = scan(list(options.data), **options.reading)
+    if options.cache is not None:
+        from thresher.cli.caching import cached
+
+        source = cached(source, options.cache, options.reading, watcher)
+    elif options.passes > 1 and not source.rereadable:
+        raise ParameterError("more than one pass over standard input needs --cache FILE")
+    if options.rule in MATRIX_RULES:
+        from thresher.cli.matrix import train_matrix
+
+        return train_matrix(options, source, task, params, watcher)
+    params["store"] = _store(options, source)
+    settings.check(options.rule, task, params, "train")
+    labels = _labels(options, source, params, task == "classifier")
+    params["class_weight"] = _class_weight(options.class_weight, labels)
+    width, grows = _width(options, source, params)
+    learning = Learning(options.rule, task, params, labels, width, grows)
+    run = Run(learning, source, _plan(options, params), _valid(options), watcher)
+    if params.get("center"):
+        if not source.rereadable:
+            raise ParameterError("--center must read the rows twice: standard input needs --cache")
+        learning.center(*source.mean())
+    return _go(options, run, watcher)
+
+
+def _go(options: Options, run: Run, watcher: Shown) -> int:
+    checkpointed = run.plan.every < float("inf")
+    if options.resume and not run.resume():
+        watcher.tell(
+            "note", message=f"no checkpoint {run.plan.checkpoint}: starting from the beginning"
+        )
+    try:
+        run.go()
+    except Interrupted:
+        watcher.close()
+        print(
+            f"interrupted after {run.learning.steps:,} examples; {run.plan.checkpoint} holds what "
+            f"was learned, and --resume goes on from it",
+            file=sys.stderr,
+        )
+        return 130
+    watcher.close()
+    model = model_of(run, options.names, **_described(options, run.source))
+    model.save(options.model)
+    if checkpointed and run.plan.checkpoint is not None and os.path.exists(run.plan.checkpoint):
+        os.unlink(run.plan.checkpoint)
+    report(options, model, run.source, run.learning.seconds, run.learning.mean_since())
+    return 0
+
+
+# ---- what is learned from what -------------------------------------------------------------------
+
+
+def _store(options: Options, source: Source) -> str:
+    if options.store not in ("auto", "dense", "hashed"):
+        raise ParameterError(f"--store must be auto, dense or hashed; got {options.store!r}")
+    if options.store == "auto":
+        return "hashed" if source.named and source.bits is None else "dense"
+    if options.store == "dense" and source.named and source.bits is None:
+        raise ParameterError("--store dense needs --bits where features have names")
+    return options.store
+
+
+def _labels(
+    options: Options, source: Source, params: Mapping[str, Any], classifies: bool
+) -> Labels:
+    loss = params.get("loss", RULES[options.rule].losses[0])
+    low = 0.0 if loss == "clipped_square" else -1.0
+    if not classifies:
+        return Values(loss)
+    multilabel = bool(options.reading.get("multilabel"))
+    if not options.multiclass and not multilabel:
+        return TwoClasses(low)
+    if options.classes is not None:
+        classes: Sequence[Any] = [_number(word) for word in options.classes.split(",")]
+    elif source.rereadable:
+        classes = source.labels().tolist()
+    else:
+        raise ParameterError(
+            "several classes from standard input need --classes, or --cache FILE to find them"
+        )
+    return (LabelSets if multilabel else ManyClasses)(classes, low)
+
+
+def _number(word: str) -> Any:
+    try:
+        return float(word)
+    except ValueError:
+        return word
+
+
+def _class_weight(text: str | None, labels: Labels) -> dict[Any, float] | None:
+    if text is None:
+        return None
+    if labels.classes is None:
+        raise ParameterError("--class-weight needs classes; the loss is one for numbers")
+    found: dict[Any, float] = {}
+    for entry in text.split(","):
+        label, _, weight = entry.rpartition(":")
+        try:
+            found[_number(label)] = float(weight)
+        except ValueError:
+            found[label] = -1.0
+        if not 0 <= found[_number(label)] < float("inf"):
+            raise ParameterError(
+                f"--class-weight must be LABEL:WEIGHT,..., weights >= 0; got {text!r}"
+            )
+    return found
+
+
+def _width(options: Options, source: Source, params: Mapping[str, Any]) -> tuple[int, bool]:
+    """Return the number of features, and whether more may come."""
+    if source.bits is not None:
+        return 1 << source.bits, False
+    needed = options.rule == "mirror-descent" or params.get("max_density") is not None
+    if needed:
+        if not source.rereadable:
+            raise ParameterError(
+                f"the rule {options.rule} must know the number of features beforehand: standard "
+                f"input needs --bits, or --cache FILE"
+            )
+        width = source.width()
+        if width == 2**64:
+            raise ParameterError(f"the rule {options.rule} needs --bits where features have names")
+        return width, False
+    if params["store"] == "hashed":
+        return 0, not source.named
+    return 1, True
+
+
+def _plan(options: Options, params: Mapping[str, Any]) -> Plan:
+    wanted = options.checkpoint is not None or options.every is not None or options.resume
+    return Plan(
+        passes=options.passes,
+        shuffle=options.shuffle,
+        seed=options.seed,
+        tol=options.tol if options.tol is not None or not options.valid else 0.0,
+        patience=options.patience,
+        checkpoint=options.checkpoint or options.model + ".checkpoint",
+        every=seconds_of(options.every or "60s") if wanted else float("inf"),
+        described=_identity(options, params),
+    )
+
+
+def _identity(options: Options, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a resumed run must share."""
+    values = {name: value for name, value in params.items() if name != "callback"}
+    values |= {"rule": options.rule, "data": list(options.data), "valid": list(options.valid)}
+    values |= {"shuffle": options.shuffle, "seed": options.seed, "cache": options.cache}
+    values |= {name: v for name, v in options.reading.items() if name != "threads"}
+    if isinstance(values.get("class_weight"), dict):
+        values["class_weight"] = sorted(map(list, values["class_weight"].items()))
+    identity: dict[str, Any] = json.loads(json.dumps(values))  # tuples as lists, as they come back
+    return identity
+
+
+def _valid(options: Options) -> Source | None:
+    return scan(list(options.valid), **options.reading) if options.valid else None
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds of 60s, 0.1s, 5m or 2h."""
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)(s|m|h)?", text)
+    if found is None:
+        raise ParameterError(f"--every must be a time such as 60s, 0.1s or 5m; got {text!r}")
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[found[2]]
+
+
+# ---- the end -------------------------------------------------------------------------------------
+
+
+def _described(options: Options, source: Source) -> dict[str, Any]:
+    """Return how the rows were read, as predicting must read them too."""
+    reading = asdict(source.reading)
+    for name in ("threads", "on_bad_line", "format"):
+        reading.pop(name)
+    for name in ("interactions", "text", "ignore"):
+        reading[name] = ",".join(reading[name])
+    return reading | {"shuffle": "blocks" if options.shuffle else False}
+
+
+def report(
+    options: Options, model: Model, source: Source, seconds: float, loss: float | None
+) -> None:
+    """Say what was learned."""
+    last = model.history[-1] if model.history else None
+    examples = 0 if last is None else last.examples
+    facts = {
+        "event": "done",
+        "model": options.model,
+        "examples": examples,
+        "mean_loss": loss,
+        "valid_loss": None if last is None else last.valid_loss,
+        "nonzeros": model.nnz,
+        "seconds": round(seconds, 3),
+        "bad_lines": source.bad_lines.count,
+    }
+    if options.json:
+        print(json.dumps(facts))
+        return
+    if source.bad_lines.count:
+        print(
+            f"warning: {source.bad_lines.count:,} bad lines left out; the first: "
+            f"{source.bad_lines.first}",
+            file=sys.stderr,
+        )
+    if options.quiet:
+        return
+    mean = "" if loss is None else f", mean progressive loss {loss:.5f}"
+    print(
+        f"{examples:,} examples in {seconds:.2f} s{mean}, {model.nnz:,} nonzero weights -> "
+        f"{options.model}"
+    )

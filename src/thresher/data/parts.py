@@ -1,0 +1,193 @@
+"""The parts of a source: text files, caches, tables, iterators; each gives blocks."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from thresher import _core
+from thresher.data import opening
+from thresher.data.block import Block, Position
+from thresher.data.reading import Reading
+from thresher.errors import DataError, ParameterError
+
+_SKIP = 1 << 20  # bytes discarded at a time
+
+
+class Part(ABC):
+    """One file, or one iterator.
+
+    Attributes
+    ----------
+    name : str
+        As errors call it.
+    rereadable : bool
+    named : bool
+        Whether features have names.
+    shuffles : bool
+        Whether its blocks can be read in any order.
+    """
+
+    name: str
+    rereadable: bool = True
+    named: bool = False
+    shuffles: bool = False
+
+    @property
+    def size(self) -> int | None:
+        """Bytes on disk, where they are known."""
+        return None
+
+    def facts(self) -> Any:
+        """Return what tells that it is the same later; None where nothing does."""
+        return None
+
+    @abstractmethod
+    def blocks(
+        self,
+        number: int,
+        after: Position | None,
+        reading: Reading,
+        dtype: str,
+        names: bool | Collection[int],
+        order: tuple[int, int] | None,
+    ) -> Iterator[Block]:
+        """Read it, as the part of this number in its source; see `Source.blocks`."""
+
+
+class FilePart(Part):
+    """A part that is a file, local or not, or standard input."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rereadable = name != "-"
+        self.local = self.rereadable and "://" not in name
+
+    @property
+    def size(self) -> int | None:
+        """Bytes on disk, of a local file."""
+        return os.path.getsize(self.name) if self.local and os.path.isfile(self.name) else None
+
+    def facts(self) -> Any:
+        """Name, size and time of change, of a local file."""
+        if not self.local or not os.path.isfile(self.name):
+            return None
+        status = os.stat(self.name)
+        return [self.name, status.st_size, status.st_mtime_ns]
+
+
+class TextPart(FilePart):
+    """A text file, plain or packed."""
+
+    def __init__(self, name: str, format: str) -> None:
+        super().__init__(name)
+        self.format, self.named = format, format == "vw"
+
+    def blocks(
+        self,
+        number: int,
+        after: Position | None,
+        reading: Reading,
+        dtype: str,
+        names: bool | Collection[int],
+        order: tuple[int, int] | None,
+    ) -> Iterator[Block]:
+        """Parse the file, on the threads wanted."""
+        offset, line = (0, 1) if after is None else (after.offset, after.line)
+        stream = opening.open_bytes(self.name)
+        try:
+            if not stream.plain:
+                _skip(stream, offset, self.name)
+            reader = _core.Reader(
+                self.name if stream.plain else stream,
+                self.format,
+                dtype=dtype,
+                bits=reading.bits or 0,
+                zero_based=reading.zero_based,
+                multilabel=reading.multilabel,
+                interactions=list(reading.interactions),
+                names=names is True,
+                wanted=None if isinstance(names, bool) else sorted(names),
+                keep_going=reading.keeps_going,
+                threads=reading.workers,
+                offset=offset,
+                line=line,
+            )
+            while (native := reader.next()) is not None:
+                behind = native.offset + native.bytes
+                end = Position(number, behind, native.first_line + native.line_count)
+                raw = behind if stream.plain else stream.raw_position
+                yield Block(native, self.name, end, raw)
+        finally:
+            stream.close()
+
+
+def _skip(stream: opening.BinaryStream, count: int, name: str) -> None:
+    """Discard so many bytes."""
+    buffer = memoryview(bytearray(_SKIP))
+    while count > 0:
+        got = stream.readinto(buffer[: min(count, _SKIP)])
+        if not got:
+            raise DataError(f"{name}: the input has changed: it is shorter than it was")
+        count -= got
+
+
+class CachePart(FilePart):
+    """A cache: rows parsed before."""
+
+    shuffles = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        if not self.local:
+            raise ParameterError(f"{name}: a cache must be a local file")
+        self.reader = _core.CacheReader(name)
+        self.named = self.reader.named
+
+    def blocks(
+        self,
+        number: int,
+        after: Position | None,
+        reading: Reading,
+        dtype: str,
+        names: bool | Collection[int],
+        order: tuple[int, int] | None,
+    ) -> Iterator[Block]:
+        """Read the blocks of the cache, in this order or as they lie."""
+        count = self.reader.blocks
+        places = None if order is None else _core.path_order(*order, 0, count)
+        for at in range(0 if after is None else after.offset, count):
+            native = self.reader.block(at if places is None else int(places[at]), dtype)
+            end = Position(number, at + 1, native.first_line + native.line_count)
+            raw = (self.size or 0) * (at + 1) // count
+            yield Block(native, self.name, end, raw, counts_rows=True)
+
+
+def parts_of(files: Any, reading: Reading) -> list[Part]:
+    """Return the parts that files, globs or an iterator stand for."""
+    if not isinstance(files, str | os.PathLike) and (callable(files) or not _is_paths(files)):
+        from thresher.data.iterators import IteratorPart
+
+        return [IteratorPart(files)]
+    given = [files] if isinstance(files, str | os.PathLike) else list(files)
+    return [part_of(name, reading) for name in opening.expand(given)]
+
+
+def _is_paths(files: Any) -> bool:
+    return isinstance(files, list | tuple) and all(
+        isinstance(file, str | os.PathLike) for file in files
+    )
+
+
+def part_of(name: str, reading: Reading) -> Part:
+    """Return the part that is a file, of the format named or found by looking."""
+    format = reading.format or opening.look(name)
+    if format in ("svmlight", "vw"):
+        return TextPart(name, format)
+    if format == "cache":
+        return CachePart(name)
+    from thresher.data.tables import TablePart
+
+    return TablePart(name, format)

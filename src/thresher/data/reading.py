@@ -1,0 +1,120 @@
+"""How files are read: the options of `scan`, checked, and what becomes of bad lines."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from thresher.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+
+FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The options of `scan`, which documents them."""
+
+    format: str | None = None
+    bits: int | None = None
+    zero_based: bool = False
+    multilabel: bool = False
+    interactions: tuple[str, ...] = ()
+    label: str | None = None
+    weight: str | None = None
+    text: tuple[str, ...] = ()
+    ngrams: int = 1
+    ignore: tuple[str, ...] = ()
+    threads: int | None = None
+    on_bad_line: str = "error"
+
+    def __post_init__(self) -> None:
+        """Raise ParameterError for an option that is not allowed."""
+        if self.format is not None and self.format not in FORMATS:
+            raise ParameterError(f"format must be one of {', '.join(FORMATS)}; got {self.format!r}")
+        if self.bits is not None and not (
+            isinstance(self.bits, int) and not isinstance(self.bits, bool) and 1 <= self.bits <= 40
+        ):
+            raise ParameterError(f"bits must be a whole number from 1 to 40; got {self.bits!r}")
+        if self.threads is not None and not (
+            isinstance(self.threads, int) and 1 <= self.threads <= 256
+        ):
+            raise ParameterError(f"threads must be from 1 to 256; got {self.threads!r}")
+        for pair in self.interactions:
+            if len(pair) != 2 or not pair.isascii() or not pair.isprintable() or " " in pair:
+                raise ParameterError(
+                    f"interactions must be pairs of letters, the first of two namespaces, as in "
+                    f"'ab'; got {pair!r}"
+                )
+        if not 1 <= self.ngrams <= 8:
+            raise ParameterError(f"ngrams must be from 1 to 8; got {self.ngrams!r}")
+        policy, _, file = self.on_bad_line.partition("=")
+        if not (self.on_bad_line in ("error", "skip") or (policy == "quarantine" and file)):
+            raise ParameterError(
+                f"on_bad_line must be error, skip or quarantine=FILE; got {self.on_bad_line!r}"
+            )
+
+    @property
+    def workers(self) -> int:
+        """Number of threads that parse."""
+        return self.threads or len(os.sched_getaffinity(0))
+
+    @property
+    def keeps_going(self) -> bool:
+        """Whether bad lines are left out, and reading goes on behind them."""
+        return self.on_bad_line != "error"
+
+
+class BadLines:
+    """Lines that are no examples: reported, counted, or put aside.
+
+    Parameters
+    ----------
+    policy : {"error", "skip", "quarantine=FILE"}
+    """
+
+    def __init__(self, policy: str) -> None:
+        self.policy, _, self.file = policy.partition("=")
+        self.count = 0
+        self.first: str | None = None  # the first one, described
+        self._written = 0  # bytes put aside
+        self._place = (-1, -1)  # file and line of the last bad line: later passes meet it again
+        self._out: IO[bytes] | None = None
+
+    def see(self, block: Block) -> DataError | None:
+        """Deal with the bad lines of a block; return the error to raise behind its rows."""
+        for bad in block.native.bad:
+            line = block.native.first_line + bad.line
+            if self.policy == "error":
+                return DataError(f"{block.file}:{line}:{bad.column}: {bad.what}")
+            if (block.end.file, line) <= self._place:
+                continue
+            self._place = (block.end.file, line)
+            self.count += 1
+            if self.first is None:
+                self.first = f"{block.file}:{line}:{bad.column}: {bad.what}"
+            if self.policy == "quarantine":
+                self._put(bad.text)
+        return None
+
+    def _put(self, text: bytes) -> None:
+        if self._out is None:
+            self._out = open(self.file, "r+b" if self._written else "wb")  # noqa: SIM115
+            self._out.truncate(self._written)
+            self._out.seek(self._written)
+        self._out.write(text + b"\n")
+        self._out.flush()
+        self._written += len(text) + 1
+
+    @property
+    def state(self) -> list[Any]:
+        """As JSON can carry it."""
+        return [self.count, self.first, self._written, list(self._place)]
+
+    @state.setter
+    def state(self, saved: list[Any]) -> None:
+        self.count, self.first, self._written, (file, line) = saved
+        self._place = (int(file), int(line))

@@ -1,0 +1,240 @@
+"""Sources: files, pipes and iterators as streams of blocks, read as often as they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.block import Block, Position
+from thresher.data.parts import Part
+from thresher.data.reading import BadLines, Reading
+from thresher.errors import ParameterError
+
+__all__ = ["Source", "scan"]
+
+
+class Source:
+    """Rows of files, read in blocks when they are asked for, and never held all at once.
+
+    Made by `scan`. Estimators take it in place of X, with the labels in it: ``fit(source)``.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        Where the rows are, in their order.
+    bad_lines : BadLines
+        What happens to lines that are no examples.
+
+    Attributes
+    ----------
+    rereadable : bool
+        Whether it can be read more than once.
+    named : bool
+        Whether features have names, and their numbers are hashes.
+    size : int or None
+        Bytes on disk, where they are known.
+    """
+
+    def __init__(self, parts: Sequence[Part], reading: Reading) -> None:
+        if not parts:
+            raise ParameterError("a source needs at least one file")
+        self.parts, self.reading = list(parts), reading
+        self.bad_lines = BadLines(reading.on_bad_line)
+        self.rereadable = all(part.rereadable for part in parts)
+        self.named = any(part.named for part in parts)
+        self.shuffles = len(parts) == 1 and parts[0].shuffles
+        self._reads = 0
+
+    @property
+    def bits(self) -> int | None:
+        """Feature numbers are folded to so many bits, or are as they are."""
+        return self.reading.bits
+
+    @property
+    def size(self) -> int | None:
+        """Bytes on disk, where they are known."""
+        sizes = [part.size for part in self.parts]
+        return None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
+
+    def blocks(
+        self,
+        after: Position | None = None,
+        *,
+        dtype: str = "float64",
+        names: bool | Collection[int] = False,
+        order: tuple[int, int] | None = None,
+    ) -> Iterator[Block]:
+        """Read the rows, in the order in which they lie.
+
+        Parameters
+        ----------
+        after : Position, optional
+            Where to begin: the `end` of a block read before.
+        dtype : {"float32", "float64"}
+            Number type of the values.
+        names : bool or collection of int
+            Whether blocks bring the names of features, or of which.
+        order : pair of int, optional
+            Seed and number of a permutation of the blocks, for sources that can shuffle.
+        """
+        if not self.rereadable and self._reads:
+            raise ParameterError(
+                f"{self}: can be read only once; more passes need a cache, which is made from it"
+            )
+        self._reads += 1
+        first = 0 if after is None else after.file
+        raw = sum(part.size or 0 for part in self.parts[:first])
+        for number, part in enumerate(self.parts[first:], first):
+            begin = after if number == first else None
+            for block in part.blocks(number, begin, self.reading, dtype, names, order):
+                error = self.bad_lines.see(block)
+                if error is not None:
+                    if block.rows:
+                        yield block
+                    raise error
+                yield replace(block, raw=raw + block.raw)
+            raw += part.size or 0
+
+    def names(self, keys: Iterable[int]) -> dict[int, str]:
+        """Read again until the names of all these features are found; return those found."""
+        wanted, found = {int(key) for key in keys}, dict[int, str]()
+        if not wanted or not self.named:
+            return found
+        for block in self.blocks(names=wanted):
+            for key, name in block.names:
+                if key in wanted:
+                    found.setdefault(key, name)
+            if len(found) == len(wanted):
+                break
+        return found
+
+    def facts(self) -> list[Any]:
+        """Return what tells that the input is the same later: as JSON can carry it."""
+        return [part.facts() for part in self.parts]
+
+    def is_as(self, facts: Sequence[Any]) -> bool:
+        """Tell whether the input is surely what it was when it gave these facts."""
+        return list(facts) == self.facts() and all(part.facts() is not None for part in self.parts)
+
+    def labels(self) -> NDArray[Any]:
+        """Read all and return the different labels, in increasing order."""
+        found: set[Any] = set()
+        for block in self.blocks(dtype="float32"):
+            found.update(np.unique(block.label_sets()[1]).tolist())
+        try:
+            return np.array(sorted(found))
+        except TypeError:
+            raise ParameterError(f"{self}: labels are partly numbers and partly words") from None
+
+    def width(self) -> int:
+        """Read all and return the number of features: the largest number, and one."""
+        if self.reading.bits is not None:
+            return 1 << self.reading.bits
+        widths = [block.width or 2**64 for block in self.blocks(dtype="float32") if block.rows]
+        return max(widths, default=0)
+
+    def mean(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """Read all and return the features seen, and the mean of each over all rows."""
+        keys, sums, rows = np.zeros(0, np.uint64), np.zeros(0), 0
+        for block in self.blocks(dtype="float64"):
+            rows += block.rows
+            new = np.asarray(block.native.keys).astype(np.int64).view(np.uint64)
+            keys, at = np.unique(np.concatenate([keys, new]), return_inverse=True)
+            sums = np.bincount(at, np.concatenate([sums, block.native.values]), len(keys))
+        return keys, sums / max(rows, 1)
+
+    def __str__(self) -> str:
+        names = [part.name for part in self.parts]
+        return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+    def __repr__(self) -> str:
+        return f"<Source: {self}>"
+
+
+def scan(
+    files: str | PathLike[str] | Sequence[str | PathLike[str]] | Any,
+    *,
+    format: str | None = None,
+    bits: int | None = None,
+    zero_based: bool = False,
+    multilabel: bool = False,
+    interactions: Sequence[str] = (),
+    label: str | None = None,
+    weight: str | None = None,
+    text: Sequence[str] = (),
+    ngrams: int = 1,
+    ignore: Sequence[str] = (),
+    threads: int | None = None,
+    on_bad_line: str = "error",
+) -> Source:
+    r"""Describe files as a source of rows, for ``fit``, ``partial_fit`` and ``predict``.
+
+    Nothing is read yet but the first bytes, by which the format is found.
+
+    Parameters
+    ----------
+    files : path, sequence of paths, or iterator
+        Files, globs (sorted by name), ``"-"`` for standard input, addresses such as ``s3://...``
+        where fsspec is installed; plain or packed (gzip, bzip2, xz, Zstandard). Or an iterator,
+        or a function that returns one, of batches ``(X, y)`` or of examples ``({name: value}, label)``.
+    format : {"svmlight", "vw", "csv", "parquet", "arrow", "cache"}, optional
+        By default found by looking.
+    bits : int, optional
+        Fold feature numbers, and hashes of names, to so many bits.
+    zero_based : bool
+        The features of svmlight files are numbered from 0, and not from 1.
+    multilabel : bool
+        Rows have any number of labels, as in ``3,17 5:1``.
+    interactions : sequence of str
+        Pairs of namespaces of VW text, by their first letters: ``"ab"``.
+    label, weight : str, optional
+        Columns of tables. The label's is by default that named label, y, target or class.
+    text : sequence of str
+        Columns of tables that hold text; each word becomes a feature.
+    ngrams : int
+        Longest run of words of a text column that becomes a feature.
+    ignore : sequence of str
+        Columns of tables to leave out.
+    threads : int, optional
+        Threads that parse; by default as many as there are processors.
+    on_bad_line : str
+        What to do with a line that is no example: ``"error"``, ``"skip"``, or
+        ``"quarantine=FILE"``, which copies it there.
+
+    Returns
+    -------
+    Source
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from thresher import FTRLClassifier, scan
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "clicks.vw")
+    ...     _ = file.write_text("1 |ad sport |user anna\n-1 |ad loan |user anna\n" * 100)
+    ...     clf = FTRLClassifier(store="hashed", passes=1).fit(scan(file))
+    >>> sorted(feature.name for feature in clf.model_.top(2))
+    ['ad^loan', 'ad^sport']
+    """
+    from thresher.data.parts import parts_of
+
+    reading = Reading(
+        format=format,
+        bits=bits,
+        zero_based=zero_based,
+        multilabel=multilabel,
+        interactions=tuple(interactions),
+        label=label,
+        weight=weight,
+        text=tuple(text),
+        ngrams=ngrams,
+        ignore=tuple(ignore),
+        threads=threads,
+        on_bad_line=on_bad_line,
+    )
+    return Source(parts_of(files, reading), reading)

@@ -1,0 +1,1 @@
+"""Learners taken through sources of rows: passes, early stopping, checkpoints."""

@@ -1,0 +1,108 @@
+"""Checkpoints: a run as one file, from which it goes on to the same bytes.
+
+A safetensors file: the states of the learners as they are in memory (and those of the best pass,
+where early stopping keeps one), everything else as JSON, and a digest of it all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from thresher.atomic import write_whole
+from thresher.errors import ModelFileError
+
+FORMAT = 1
+_KEY = "thresher-checkpoint"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a run stood.
+
+    Attributes
+    ----------
+    about : dict
+        All that JSON can carry.
+    states : list of bytes
+        The learners' states.
+    best : list of bytes
+        Those of the best pass so far, where one is kept.
+    """
+
+    about: Mapping[str, Any]
+    states: Sequence[bytes] = field(repr=False)
+    best: Sequence[bytes] = field(repr=False, default=())
+
+    @property
+    def digest(self) -> str:
+        """Digest of all that decides how the run goes on: equal runs have equal digests."""
+        timeless = {name: value for name, value in self.about.items() if name != "seconds"}
+        digest = hashlib.sha256(json.dumps(timeless, sort_keys=True).encode())
+        for content in (*self.states, b"|", *self.best):
+            digest.update(len(content).to_bytes(8, "little"))
+            digest.update(content)
+        return digest.hexdigest()[:32]
+
+    def write(self, path: str | PathLike[str]) -> str:
+        """Write it, whole or not at all; return the digest."""
+        digest = self.digest
+        tensors = {
+            f"{name}{number}": np.frombuffer(content, np.uint8)
+            for name, contents in (("state", self.states), ("best", self.best))
+            for number, content in enumerate(contents)
+        }
+        about = {
+            "format": FORMAT,
+            "digest": digest,
+            "states": len(self.states),
+            "best": len(self.best),
+            "seconds": self.about.get("seconds"),
+            "about": dict(self.about),
+        }
+        write_whole(path, to_bytes(tensors, {_KEY: json.dumps(about)}))
+        return digest
+
+
+def read(path: str | PathLike[str]) -> Checkpoint:
+    """Read and verify a checkpoint.
+
+    Raises FileNotFoundError, or ModelFileError where the file is no checkpoint or is damaged.
+    """
+    path = os.fspath(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            text = (file.metadata() or {}).get(_KEY)
+            if text is None:
+                raise ModelFileError(f"{path}: a safetensors file, but not a checkpoint")
+            about = json.loads(text)
+            if about["format"] != FORMAT:
+                raise ModelFileError(f"{path}: a checkpoint of another version of Thresher")
+            checkpoint = Checkpoint(
+                about["about"],
+                [file.get_tensor(f"state{i}").tobytes() for i in range(about["states"])],
+                [file.get_tensor(f"best{i}").tobytes() for i in range(about["best"])],
+            )
+            wanted = about["digest"]
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read ({error})") from error
+    except SafetensorError as error:
+        raise ModelFileError(f"{path}: not a checkpoint, or cut short ({error})") from error
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"{path}: damaged: its description cannot be read") from error
+    if checkpoint.digest != wanted:
+        raise ModelFileError(f"{path}: damaged: the contents do not match their digest")
+    return checkpoint

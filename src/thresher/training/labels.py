@@ -1,0 +1,258 @@
+"""Labels of rows -> what each output learns, block by block."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import DataError
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+
+
+class Labels(ABC):
+    """What the labels of a stream mean: how many outputs there are, and what each is told."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """Number of outputs."""
+
+    @property
+    @abstractmethod
+    def classes(self) -> NDArray[Any] | None:
+        """Labels of a classifier; None for a regression."""
+
+    @abstractmethod
+    def targets(self, block: Block) -> list[NDArray[np.float64]]:
+        """Return the labels as each output's learner sees them.
+
+        Raises DataError, naming the row's place, where a label is not one of those expected.
+        """
+
+    @property
+    def state(self) -> Any:
+        """What has been seen of the labels, as JSON can carry it."""
+        return None
+
+    @state.setter
+    def state(self, seen: Any) -> None:
+        assert seen is None
+
+
+class Values(Labels):
+    """Labels are numbers to predict.
+
+    Parameters
+    ----------
+    loss : str
+        Decides which numbers make sense.
+    """
+
+    def __init__(self, loss: str) -> None:
+        self.loss = loss
+
+    @property
+    def outputs(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def classes(self) -> None:
+        """None."""
+        return None
+
+    def targets(self, block: Block) -> list[NDArray[np.float64]]:
+        """Return the labels themselves."""
+        y = _single(block)
+        if y.dtype.kind not in "fiub":
+            raise DataError(f"{block.place(0)}: the label is {y[0]!r}; a number was expected")
+        y = np.ascontiguousarray(y, np.float64)
+        _refuse(block, np.isnan(y), lambda row: "the row has no label")
+        if self.loss == "poisson":
+            _refuse(block, y < 0, lambda row: f"the label is {y[row]:g}; loss poisson needs >= 0")
+        if self.loss == "clipped_square":
+            outside = (y < 0) | (y > 1)
+            _refuse(
+                block, outside, lambda row: f"the label is {y[row]:g}; clipped_square needs 0..1"
+            )
+        return [y]
+
+
+class TwoClasses(Labels):
+    """Labels are -1 and 1, or 0 and 1.
+
+    Parameters
+    ----------
+    low : float
+        What the output is told for the first class.
+    """
+
+    def __init__(self, low: float = -1.0) -> None:
+        self.low = low
+        self.seen: float | None = None  # the first class: -1 or 0, once it was seen
+
+    @property
+    def outputs(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The two labels."""
+        return np.array([0 if self.seen == 0 else -1, 1])
+
+    def targets(self, block: Block) -> list[NDArray[np.float64]]:
+        """Return `low` and 1."""
+        y = _single(block)
+        if y.dtype.kind not in "fiub":
+            raise DataError(f"{block.place(0)}: the label is {y[0]!r}; {_TWO}")
+        _refuse(
+            block,
+            (y != 1) & (y != -1) & (y != 0),
+            lambda row: _no_label(y[row]) or f"the label is {y[row]:g}; {_TWO}",
+        )
+        first = y[(y != 1).argmax()] if len(y) else 1.0
+        if first != 1 and self.seen is None:
+            self.seen = float(first)
+        _refuse(
+            block,
+            (y != 1) & (y != self.seen),
+            lambda row: f"the label is {y[row]:g}, after labels of {self.seen:g}; {_TWO}",
+        )
+        return [np.where(y == 1, 1.0, self.low)]
+
+    @property
+    def state(self) -> Any:
+        """The first class, once it was seen."""
+        return self.seen
+
+    @state.setter
+    def state(self, seen: Any) -> None:
+        self.seen = seen
+
+
+class ManyClasses(Labels):
+    """Each row has one of several labels; of more than two, each has an output.
+
+    Parameters
+    ----------
+    classes : sequence
+        All labels, in increasing order.
+    low : float
+        What an output is told of rows of other classes.
+    """
+
+    def __init__(self, classes: Sequence[Any] | NDArray[Any], low: float = -1.0) -> None:
+        self._classes, self.low = tidy(np.unique(np.asarray(classes))), low
+        if len(self._classes) < 2:
+            raise DataError(
+                f"a classifier needs rows of at least 2 classes; found {self._classes.tolist()}"
+            )
+
+    @property
+    def outputs(self) -> int:
+        """One for two classes, else one for each."""
+        return 1 if len(self._classes) == 2 else len(self._classes)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """All labels."""
+        return self._classes
+
+    def targets(self, block: Block) -> list[NDArray[np.float64]]:
+        """Return 1 for an output's own class, else `low`."""
+        y = _single(block)
+        numbers = np.minimum(np.searchsorted(self._classes, y), len(self._classes) - 1)
+        _refuse(
+            block,
+            self._classes[numbers] != y,
+            lambda row: (
+                _no_label(y[row])
+                or f"the label {_shown(y[row])} is not among the classes "
+                f"{', '.join(map(_shown, self._classes[:20].tolist()))}"
+            ),
+        )
+        own = [1] if self.outputs == 1 else range(self.outputs)
+        return [np.where(numbers == output, 1.0, self.low) for output in own]
+
+
+class LabelSets(Labels):
+    """Each row has any number of labels, and each label an output.
+
+    Parameters
+    ----------
+    classes : sequence
+        All labels, in increasing order.
+    low : float
+        What an output is told of rows without its label.
+    """
+
+    def __init__(self, classes: Sequence[Any] | NDArray[Any], low: float = -1.0) -> None:
+        self._classes, self.low = tidy(np.unique(np.asarray(classes))), low
+        if len(self._classes) < 1:
+            raise DataError("no row has a label")
+
+    @property
+    def outputs(self) -> int:
+        """One for each label."""
+        return len(self._classes)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """All labels."""
+        return self._classes
+
+    def targets(self, block: Block) -> list[NDArray[np.float64]]:
+        """Return 1 where a row has the output's label, else `low`."""
+        starts, labels = block.label_sets()
+        rows = np.repeat(np.arange(block.rows), np.diff(starts))
+        numbers = np.minimum(np.searchsorted(self._classes, labels), len(self._classes) - 1)
+        unknown = np.zeros(block.rows, bool)
+        unknown[rows[self._classes[numbers] != labels]] = True
+        _refuse(block, unknown, lambda row: "a label is not among those of the training data")
+        table = np.full((len(self._classes), block.rows), self.low)
+        table[numbers, rows] = 1.0
+        return list(table)
+
+
+_TWO = (
+    "labels must be -1 and 1, or 0 and 1, for two classes; --multiclass takes others, and "
+    "--loss squared learns numbers"
+)
+
+
+def tidy(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that are whole numbers as integers, so that they print as 3 and not as 3.0."""
+    if labels.dtype.kind == "f":
+        whole = labels.astype(np.int64)
+        if (whole == labels).all():
+            return whole
+    return labels
+
+
+def _single(block: Block) -> NDArray[Any]:
+    labels: NDArray[Any] | None = block.labels
+    if labels is None:
+        raise DataError(f"{block.place(0)}: rows have lists of labels; --multilabel learns them")
+    return labels
+
+
+def _shown(label: Any) -> str:
+    return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
+
+
+def _no_label(label: Any) -> str:
+    return "the row has no label" if isinstance(label, float) and np.isnan(label) else ""
+
+
+def _refuse(block: Block, bad: NDArray[np.bool_], what: Any) -> None:
+    """Raise DataError for the first bad row."""
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(f"{block.place(row)}: {what(row)}")

@@ -1,0 +1,311 @@
+"""Learners taken through blocks of rows: one for each output, in step, and a record of it."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core, settings
+from thresher.errors import DataError
+from thresher.health.watch import DivergenceWatch
+from thresher.model import Progress
+from thresher.parameters import Task
+from thresher.rules import RULES
+from thresher.training.labels import Labels
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+
+_NEVER = 2**62  # nonzeros that no learner reaches
+
+
+class Learning:
+    """A model being learned from a stream of blocks.
+
+    What is learned is a function of the rows alone, not of how they are cut into blocks, and not of
+    whether learning was interrupted and went on from `state`.
+
+    Parameters
+    ----------
+    rule : str
+        A key of ``RULES``, of a rule that learns row by row.
+    task : {"classifier", "regressor"}
+    params : mapping
+        Checked parameters of the rule.
+    labels : Labels
+    width : int
+        Number of features; 0 for any 64-bit key.
+    grows : bool
+        Whether features at or above `width` may come; the dense store then grows.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        task: Task,
+        params: Mapping[str, Any],
+        labels: Labels,
+        width: int,
+        grows: bool = False,
+    ) -> None:
+        self.rule, self.task, self.params, self.labels = rule, task, dict(params), labels
+        self.grows = grows
+        self.made_of = settings.learner_parameters(rule, self.params)
+        self.average = bool(self.made_of.get("average", False))
+        self.target: int | None = self.made_of.get("target_nnz")
+        self.store = str(self.made_of.get("store", "dense"))
+        self.dtype = str(self.made_of.get("dtype", "float64"))
+        self._room = max(width, 1) if self.store == "dense" else width
+        self.width = 0 if grows else width  # of the rows seen, where it is not known beforehand
+        self.numbers, self.words = settings.core_parameters(rule, self.params, None, max(width, 1))
+        self.learners = [self._new_learner() for _ in range(labels.outputs)]
+        self.full: set[int] = set()
+        self._limit = _NEVER
+        if self.params.get("max_density") is not None:
+            self._limit = math.ceil(self.params["max_density"] * width)
+        if rule == "margin-perceptron":
+            for learner in self.learners:
+                learner.pause_at(self._limit)
+        self.history: list[Progress] = []
+        self.watch = DivergenceWatch()
+        self.warnings: list[str] = []
+        self.steps = 0
+        self._recorded = (0.0, 0.0)
+        self._began = time.perf_counter()
+
+    def _new_learner(self) -> _core.Learner:
+        core = RULES[self.rule].core
+        try:
+            return _core.make_learner(
+                core, self.store, self.dtype, self._room, self.numbers, self.words
+            )
+        except MemoryError:
+            raise MemoryError(
+                f"no memory for {self.labels.outputs} x {self._room} weights in a dense store; "
+                f"a hashed store needs memory for the features seen alone, and bits bound the width"
+            ) from None
+
+    # ---- learning ------------------------------------------------------------------------------
+
+    def learn(self, block: Block, order: NDArray[np.int64] | None = None) -> None:
+        """Learn the rows of a block, in this order or as they lie.
+
+        A bad row stops all outputs before it; the error names its place.
+        """
+        targets = self.labels.targets(block)
+        self.make_room(block)
+        weights = self._weights(block, targets)
+        self._expect(targets, weights)
+        batch, position, rows = block.batch, 0, block.rows
+        try:
+            while position < rows and len(self.full) < len(self.learners):
+                mark = max(128, 1 << self.steps.bit_length())
+                end = min(rows, position + mark - self.steps)
+                self._learn(batch, targets, weights, order, position, end)
+                position = end
+                if self.steps == mark:
+                    self.record()
+        except _core.DataError as error:
+            raise located(error, block) from None
+
+    def _learn(
+        self,
+        batch: _core.Batch,
+        targets: Sequence[NDArray[np.float64]],
+        weights: NDArray[np.float64] | None,
+        order: NDArray[np.int64] | None,
+        first: int,
+        last: int,
+    ) -> None:
+        reached = [first] * len(self.learners)
+
+        def advance(output: int, last: int) -> None:
+            learner = self.learners[output]
+            batch.set_targets(targets[output], weights)
+            while reached[output] < last and output not in self.full:
+                before = learner.steps
+                try:
+                    learner.learn(batch, order, reached[output], last)
+                finally:
+                    reached[output] += learner.steps - before
+                if learner.paused and learner.facts()["nonzeros"] >= self._limit:
+                    self.full.add(output)
+
+        try:
+            for output in range(len(self.learners)):
+                advance(output, last)
+        except _core.DataError:
+            bad = max(reached)
+            for output in range(len(self.learners)):
+                advance(output, bad)
+            raise
+        finally:
+            self.steps = max(learner.steps for learner in self.learners)
+
+    def make_room(self, block: Block) -> None:
+        """Let the learners take the block's largest feature number."""
+        if not self.grows:
+            return
+        width = block.width or 2**64
+        self.width = max(self.width, width)
+        if self._room and width > self._room:
+            if self.store == "dense" and width > 2**33:
+                raise DataError(
+                    f"{block.place(0)}: here or soon after, a feature is numbered {width - 1}: too "
+                    f"many for a dense store; use a hashed one, or bits to fold the numbers"
+                )
+            self._widen(width)
+
+    def _widen(self, width: int) -> None:
+        if self.grows and self._room and width > self._room:
+            self._room = 1 << (width - 1).bit_length()
+            for learner in self.learners:
+                learner.widen(self._room)
+
+    def _weights(
+        self, block: Block, targets: Sequence[NDArray[np.float64]]
+    ) -> NDArray[np.float64] | None:
+        """Return the weights of the rows, those of their classes included."""
+        by_class = self.params.get("class_weight")
+        if not by_class:
+            return block.weights
+        classes = self.labels.classes
+        assert classes is not None
+        if len(targets) == 1:
+            numbers = (targets[0] == 1.0).astype(np.intp)
+        else:
+            numbers = np.argmax(targets, axis=0)
+        factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
+        weights: NDArray[np.float64] = factors[numbers]
+        return weights if block.weights is None else weights * block.weights
+
+    # ---- the record ----------------------------------------------------------------------------
+
+    @property
+    def tally(self) -> tuple[float, float]:
+        """Sums of losses and weights so far."""
+        return (
+            sum(learner.loss_sum for learner in self.learners),
+            sum(learner.weight_sum for learner in self.learners),
+        )
+
+    def mean_since(self, before: tuple[float, float] = (0.0, 0.0)) -> float:
+        """Return the mean progressive loss since a tally; without one, of all rows so far."""
+        loss, weight = self.tally
+        return (loss - before[0]) / (weight - before[1]) if weight > before[1] else 0.0
+
+    def nonzeros(self) -> int:
+        """Count the weights that are not zero, of all outputs."""
+        counts = [learner.nonzeros(self.average) for learner in self.learners]
+        return sum(counts if self.target is None else [min(n, self.target) for n in counts])
+
+    def record(self, valid: float | None = None, end: bool = False) -> Progress:
+        """Add a record of the rows since the one before."""
+        # Counting looks at every weight: not before the steps so far have cost more than that.
+        counted = end or self.steps >= (self._room if self.store == "dense" else 0) // 16
+        record = Progress(
+            examples=self.steps,
+            loss=self.mean_since(self._recorded),
+            nonzeros=self.nonzeros() if counted else None,
+            rate=self.learners[0].rate,
+            seconds=self.seconds,
+            valid_loss=valid,
+        )
+        if end and self.history and self.history[-1].examples == self.steps:
+            self.history[-1] = self.history[-1]._replace(nonzeros=record.nonzeros, valid_loss=valid)
+            return self.history[-1]
+        self._recorded = self.tally
+        self.history.append(record)
+        if self.rule != "margin-perceptron":  # its weights grow as they will (R-9.8)
+            message = self.watch.see(record)
+            if message is not None:
+                self.warnings.append(message)
+        return record
+
+    def losses(
+        self, predictions: NDArray[np.float64], labels: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the losses at raw predictions."""
+        loss = self.words["loss"], self.numbers["epsilon"], self.numbers["quantile"]
+        return _core.loss_values(*loss, predictions, labels)[0]
+
+    def _expect(
+        self, targets: Sequence[NDArray[np.float64]], weights: NDArray[np.float64] | None
+    ) -> None:
+        """Tell the watch what predicting zero would cost on these rows."""
+        if self.watch.zero_loss is None and len(targets[0]):
+            zeros = np.zeros(len(targets[0]))
+            self.watch.expect(
+                float(np.mean([self.losses(zeros, target).mean() for target in targets])),
+                float(len(zeros) if weights is None else weights.sum()),
+            )
+
+    def center(self, keys: NDArray[np.uint64], means: NDArray[np.float64]) -> None:
+        """Set the mean of the rows, before the first."""
+        self._widen(int(keys[-1]) + 1 if len(keys) else 0)
+        for learner in self.learners:
+            learner.center(keys, means)
+
+    def next_pass(self) -> None:
+        """Let the rates decay as after a pass."""
+        for learner in self.learners:
+            learner.next_pass()
+
+    # ---- state ---------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Any], list[bytes]]:
+        """Return all that decides how learning goes on: as JSON, and the learners' own states.
+
+        No times are in it: equal runs have equal states.
+        """
+        about = {
+            "room": self._room,
+            "width": self.width,
+            "full": sorted(self.full),
+            "history": [list(record._replace(seconds=0.0)) for record in self.history],
+            "recorded": list(self._recorded),
+            "watch": vars(self.watch),
+            "labels": self.labels.state,
+        }
+        return about, [learner.state() for learner in self.learners]
+
+    def restore(self, about: Mapping[str, Any], states: Sequence[bytes], seconds: float) -> None:
+        """Go on from a state, after so many seconds.
+
+        Raises ValueError where it is not one of this learning.
+        """
+        if len(states) != len(self.learners):
+            raise ValueError(f"it is of {len(states)} outputs, and this is of {len(self.learners)}")
+        if about["room"] > self._room:
+            for learner in self.learners:
+                learner.widen(int(about["room"]))
+        for learner, content in zip(self.learners, states, strict=True):
+            learner.restore(content)
+        self._room, self.width = int(about["room"]), int(about["width"])
+        self.full = set(about["full"])
+        self.history = [Progress(*record) for record in about["history"]]
+        loss, weight = about["recorded"]
+        self._recorded = (float(loss), float(weight))
+        vars(self.watch).update(about["watch"])
+        self.labels.state = about["labels"]
+        self.steps = max(learner.steps for learner in self.learners)
+        self._began = time.perf_counter() - seconds
+
+    @property
+    def seconds(self) -> float:
+        """Time spent so far, over all runs."""
+        return time.perf_counter() - self._began
+
+
+def located(error: _core.DataError, block: Block) -> DataError:
+    """Return the error of a row with the place where the row came from."""
+    found = re.fullmatch(r"row (\d+): (.*)", str(error), re.DOTALL)
+    if found is None or int(found[1]) >= block.rows:
+        return DataError(str(error))
+    return DataError(f"{block.place(int(found[1]))}: {found[2]}")

@@ -1,0 +1,292 @@
+"""A run over a source: passes, early stopping, checkpoints, and going on from one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.data.block import Block, Position
+from thresher.errors import DataError, ModelFileError
+from thresher.training import checkpoint as checkpoints
+from thresher.training.checkpoint import Checkpoint
+from thresher.training.learning import Learning
+from thresher.training.names import NameKeeper
+from thresher.training.trail import Trail
+
+if TYPE_CHECKING:
+    from thresher.data.source import Source
+
+
+class Interrupted(Exception):
+    """A run was asked to stop, and did, after writing a checkpoint where one was wanted."""
+
+
+@dataclass
+class Watcher:
+    """Who is told of a run, and may stop it. Does nothing; the command line overrides it."""
+
+    def progress(self, run: Run, block: Block) -> None:
+        """Tell that a block has been learned."""
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Tell of anything else: "pass", "checkpoint", "resumed", "warning"."""
+
+    def stops(self) -> bool:
+        """Ask whether to stop now."""
+        return False
+
+
+@dataclass
+class Plan:
+    """What a run does besides learning.
+
+    Attributes
+    ----------
+    passes : int
+    shuffle : bool
+        Whether rows are shuffled within blocks, and blocks where the source can, in each pass anew.
+    seed : int
+    tol, patience
+        As of the estimators.
+    checkpoint : path or None
+    every : float
+        Seconds between checkpoints.
+    described : dict
+        The options that a resumed run must share; JSON can carry them.
+    """
+
+    passes: int = 1
+    shuffle: bool = False
+    seed: int = 0
+    tol: float | None = None
+    patience: int = 5
+    checkpoint: str | PathLike[str] | None = None
+    every: float = 60.0
+    described: dict[str, Any] = field(default_factory=dict)
+
+
+class Run:
+    """Learners taken through a source, pass after pass.
+
+    Parameters
+    ----------
+    learning : Learning
+    source : Source
+    plan : Plan
+    valid : Source, optional
+        Rows to compute the loss on after each pass.
+    watcher : Watcher, optional
+    """
+
+    def __init__(
+        self,
+        learning: Learning,
+        source: Source,
+        plan: Plan,
+        valid: Source | None = None,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self.learning, self.source, self.plan, self.valid = learning, source, plan, valid
+        self.watcher = watcher or Watcher()
+        self.number = 0  # passes that are done
+        self.position: Position | None = (
+            None  # behind the last block of the pass; None: at its start
+        )
+        self.trail = Trail()
+        self.names = None if source.rereadable or not source.named else NameKeeper()
+        self.best: list[bytes] = []
+        self.best_loss, self.best_pass, self.stale = float("inf"), 0, 0
+        self.pass_tally = learning.tally  # at the start of the pass
+        self.updates = -1.0  # of the margin perceptron, up to the end of the pass before
+        self.stopped = False
+        self._written = time.monotonic()
+        self._warned = 0
+
+    # ---- the loop ------------------------------------------------------------------------------
+
+    def go(self) -> None:
+        """Make all passes that are left."""
+        while self.number < self.plan.passes and not self.stopped:
+            for block in self._blocks():
+                self.learning.learn(block, self._order(block))
+                self.trail.see(block)
+                self.position = block.end
+                if self.names is not None:
+                    self.names.see(block, self.learning)
+                self._warn()
+                self.watcher.progress(self, block)
+                self._pause()
+            self._end_pass()
+        if self.best and self.best_pass != self.number:
+            for learner, state in zip(self.learning.learners, self.best, strict=True):
+                learner.restore(state)
+        if self.learning.rule == "ftrl" and self.learning.target is not None:
+            for learner in self.learning.learners:  # its l1 acts whenever a weight is read
+                learner.steer()
+
+    def _blocks(self) -> Iterator[Block]:
+        order = None
+        if self.plan.shuffle and self.source.shuffles:
+            order = (self.plan.seed, self.number)
+        return self.source.blocks(
+            self.position,
+            dtype=self.learning.dtype,
+            names=self.names is not None,
+            order=order,
+        )
+
+    def _order(self, block: Block) -> NDArray[np.int64] | None:
+        if not self.plan.shuffle:
+            return None
+        return _core.path_order(self.plan.seed, self.trail.blocks, self.number, block.rows)
+
+    def _pause(self) -> None:
+        """Between two blocks: stop, or write a checkpoint, where it is time."""
+        if self.watcher.stops():
+            if self.plan.checkpoint is not None:
+                self.write_checkpoint()
+            raise Interrupted
+        due = time.monotonic() - self._written >= self.plan.every
+        if self.plan.checkpoint is not None and due:
+            self.write_checkpoint()
+
+    def _end_pass(self) -> None:
+        learning = self.learning
+        self.number, self.position = self.number + 1, None
+        self.trail.begin()
+        valid = None if self.valid is None else self.loss_on(self.valid)
+        if learning.steps == 0:
+            raise DataError(f"{self.source}: no rows to learn from")
+        record = learning.record(valid, end=True)
+        self._warn()
+        loss = learning.mean_since(self.pass_tally) if valid is None else valid
+        self.watcher.tell("pass", number=self.number, loss=loss, record=record)
+        self._judge(loss)
+        if len(learning.full) == len(learning.learners) or self._converged():
+            self.stopped = True
+        self.pass_tally = learning.tally
+        if self.number < self.plan.passes and not self.stopped:
+            learning.next_pass()
+            self._pause()
+
+    def _judge(self, loss: float) -> None:
+        """Decide whether to go on, by the loss of the pass."""
+        if self.plan.tol is None:
+            return
+        self.stale = 0 if loss < self.best_loss - self.plan.tol else self.stale + 1
+        if loss < self.best_loss:
+            self.best_loss, self.best_pass = loss, self.number
+            if self.valid is not None:
+                self.best = [learner.state() for learner in self.learning.learners]
+        self.stopped = self.stale >= self.plan.patience
+
+    def _converged(self) -> bool:
+        """Tell whether another pass would change nothing."""
+        if self.learning.rule != "margin-perceptron":
+            return False
+        before = self.updates
+        self.updates = sum(learner.facts()["updates"] for learner in self.learning.learners)
+        return self.updates == before
+
+    def _warn(self) -> None:
+        for message in self.learning.warnings[self._warned :]:
+            self.watcher.tell("warning", message=message)
+        self._warned = len(self.learning.warnings)
+
+    def loss_on(self, source: Source) -> float:
+        """Return the mean loss on all rows of a source."""
+        learning = self.learning
+        total, rows = 0.0, 0
+        for block in source.blocks(dtype=learning.dtype):
+            learning.make_room(block)
+            targets = learning.labels.targets(block)
+            for learner, target in zip(learning.learners, targets, strict=True):
+                raw = learner.predict(block.batch, learning.average)
+                total += float(learning.losses(raw, target).sum()) / len(targets)
+            rows += block.rows
+        if rows == 0:
+            raise DataError(f"{source}: no rows to compute a loss on")
+        return total / rows
+
+    # ---- checkpoints ---------------------------------------------------------------------------
+
+    def write_checkpoint(self) -> None:
+        """Write where the run stands."""
+        assert self.plan.checkpoint is not None
+        learning, states = self.learning.state()
+        about = {
+            "options": self.plan.described,
+            "source": self.source.facts(),
+            "learning": learning,
+            "pass": self.number,
+            "position": None if self.position is None else self.position.as_json(),
+            "trail": self.trail.state,
+            "names": None if self.names is None else self.names.state,
+            "best": [self.best_loss, self.best_pass, self.stale],
+            "pass_tally": list(self.pass_tally),
+            "updates": self.updates,
+            "seconds": self.learning.seconds,
+        }
+        digest = Checkpoint(about, states, self.best).write(self.plan.checkpoint)
+        self._written = time.monotonic()
+        self.watcher.tell("checkpoint", examples=self.learning.steps, digest=digest)
+
+    def resume(self) -> bool:
+        """Go on from the checkpoint; False where there is none.
+
+        Raises ModelFileError where it is not of this run, DataError where the input has changed.
+        """
+        assert self.plan.checkpoint is not None
+        try:
+            saved = checkpoints.read(self.plan.checkpoint)
+        except FileNotFoundError:
+            return False
+        about = saved.about
+        for name, now in self.plan.described.items():
+            before = about["options"].get(name)
+            if before != now:
+                raise ModelFileError(
+                    f"{self.plan.checkpoint}: {name} was {before!r} in the run that wrote it, and "
+                    f"is {now!r} now; a resumed run needs the same options"
+                )
+        try:
+            self.learning.restore(about["learning"], saved.states, float(about["seconds"]))
+        except ValueError as error:
+            raise ModelFileError(f"{self.plan.checkpoint}: {error}") from None
+        self.number, position = about["pass"], about["position"]
+        self.position = None if position is None else Position.from_json(position)
+        self.best = list(saved.best)
+        self.best_loss, self.best_pass, self.stale = about["best"]
+        loss, weight = about["pass_tally"]
+        self.pass_tally, self.updates = (loss, weight), about["updates"]
+        if self.names is not None:
+            self.names.state = about["names"]
+        if self.source.is_as(about["source"]):
+            self.trail.state = about["trail"]
+        else:
+            self._read_again(about["trail"])
+        self.watcher.tell("resumed", examples=self.learning.steps, digest=saved.digest)
+        return True
+
+    def _read_again(self, trail: dict[str, Any]) -> None:
+        """Read up to the position again, to see that the input is what it was."""
+        self.trail.state = trail
+        self.trail.begin()
+        if self.position is None:
+            return
+        for block in self.source.blocks(dtype=self.learning.dtype):
+            self.trail.see(block)
+            if block.end == self.position:
+                break
+        if self.trail.chain != trail["chain"]:
+            raise DataError(
+                f"{self.source}: the input has changed since the checkpoint was written: it was "
+                f"read up to line {self.position.line} of its file number {self.position.file + 1}"
+            )
