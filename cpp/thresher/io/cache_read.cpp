@@ -1,0 +1,405 @@
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "cache.hpp"
+#include "cache_format.hpp"
+#include "keys.hpp"
+#include "mapping.hpp"
+
+namespace thresher::io {
+
+using namespace format;
+
+namespace {
+
+template <class T>
+T header_at(const std::byte* at) {
+  T header;
+  std::memcpy(static_cast<void*>(&header), at, sizeof header);
+  return header;
+}
+
+// Whether starts begin at 0, never decrease, and end at `end`.
+template <class Start>
+bool are_starts(const Start* starts, std::uint64_t rows, std::uint64_t end) {
+  if (starts[0] != 0 || static_cast<std::uint64_t>(starts[rows]) != end) return false;
+  bool ordered = true;
+  for (std::uint64_t row = 0; row < rows; ++row) ordered &= starts[row] <= starts[row + 1];
+  return ordered;
+}
+
+template <class Key>
+bool are_below(const Key* keys, std::uint64_t count, std::uint64_t columns) {
+  return count == 0 || largest_key(keys, count) < columns;
+}
+
+// What a block points to: the file, and values that the file has in another type.
+struct Held {
+  Held(std::shared_ptr<const Mapping> mapping_, const Entry& entry_)
+      : mapping(std::move(mapping_)), entry(entry_) {}
+  ~Held() { mapping->release(entry.at, entry.size); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  std::shared_ptr<const Mapping> mapping;
+  Entry entry;
+  std::unique_ptr<float[]> floats;
+  std::unique_ptr<double[]> doubles;
+  std::shared_ptr<const void> ones;
+};
+
+// As many ones as any block may need, made when the first block does.
+template <class T>
+class Ones {
+ public:
+  std::shared_ptr<const std::vector<T>> get(std::size_t count) {
+    const std::lock_guard lock(mutex_);
+    if (!ones_ || ones_->size() < count)
+      ones_ = std::make_shared<const std::vector<T>>(std::max<std::size_t>(count, 1), T(1));
+    return ones_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const std::vector<T>> ones_;
+};
+
+// A block on its way.
+struct Coming {
+  std::size_t number;
+  Real real;
+  bool names;
+  pid_t process = ::getpid();
+  Block block;
+  std::exception_ptr error;
+  std::thread thread;
+
+  // False in a process that was forked meanwhile: threads stay behind.
+  bool wait() {
+    if (process == ::getpid()) {
+      if (thread.joinable()) thread.join();
+      return true;
+    }
+    if (thread.joinable()) thread.detach();
+    return false;
+  }
+};
+
+}  // namespace
+
+struct CacheReader::Open {
+  explicit Open(std::shared_ptr<const Mapping> mapping_) : mapping(std::move(mapping_)) {
+    read_header();
+    read_index();
+    checked = std::make_unique<std::atomic<bool>[]>(entries.size());
+    for (const Entry& entry : entries) most = std::max<std::size_t>(most, entry.nonzeros);
+  }
+  ~Open() {
+    // What a forked process has of another's thread is in no state to be destroyed.
+    if (coming && !coming->wait()) coming.release();
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw CacheError(mapping->path() + ": " + what);
+  }
+  [[noreturn]] void cut() const {
+    fail("the cache is cut short, or still being copied: its end is missing; make it again");
+  }
+
+  void read_header() {
+    if (mapping->size() < sizeof(FileHeader)) {
+      if (mapping->size() == 0) fail("the file is empty, and so no cache");
+      cut();
+    }
+    mapping->read(0, sizeof(FileHeader));
+    const auto header = header_at<FileHeader>(mapping->data());
+    if (header.magic != file_magic) fail("the file is no Thresher cache");
+    if (header.version != version)
+      fail("the cache has format " + std::to_string(header.version) + "; this version reads " +
+           std::to_string(version) + "; make it again");
+    if (header.size > mapping->size()) cut();
+    if (header.size < sizeof header || header.size % alignment != 0 ||
+        header.about_bytes > header.size - sizeof header)
+      fail("the header of the cache is damaged; make it again");
+    mapping->read(0, header.size);
+    const std::span rest(mapping->data() + sizeof header, header.size - sizeof header);
+    if (header.sum != sum_of(header, rest))
+      fail("the header of the cache is damaged; make it again");
+    about.assign(reinterpret_cast<const char*>(rest.data()), header.about_bytes);
+    first = header.size;
+  }
+
+  void read_index() {
+    const std::uint64_t size = mapping->size();
+    if (size < first + sizeof(Trailer) || size % alignment != 0) cut();
+    const std::uint64_t end = size - sizeof(Trailer);
+    mapping->read(end, sizeof(Trailer));
+    totals = header_at<Trailer>(mapping->data() + end);
+    if (totals.magic != end_magic || totals.file_bytes != size) cut();
+    const auto damaged = [this] { fail("the index of the cache is damaged; make it again"); };
+    if (totals.index < first || totals.index > end || totals.index % alignment != 0) damaged();
+    const std::uint64_t room = end - totals.index;
+    if (totals.blocks > room / sizeof(Entry) ||
+        totals.sketch_bytes > room - totals.blocks * sizeof(Entry) ||
+        totals.width > INT64_MAX)
+      damaged();
+    mapping->read(totals.index, room);
+    const std::byte* index = mapping->data() + totals.index;
+    if (totals.sum != sum_of(totals, std::span(index, room))) damaged();
+    entries.resize(totals.blocks);
+    if (!entries.empty())
+      std::memcpy(static_cast<void*>(entries.data()), index, entries.size() * sizeof(Entry));
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(index) + totals.blocks * sizeof(Entry);
+    sketch.assign(bytes, bytes + totals.sketch_bytes);
+
+    // Blocks lie one after another, without gaps, and totals are theirs.
+    std::uint64_t at = first, rows = 0, nonzeros = 0;
+    for (const Entry& entry : entries) {
+      if (entry.at != at || entry.size < sizeof(BlockHeader) || entry.size > totals.index - at ||
+          entry.size % alignment != 0 || entry.rows > entry.size || entry.nonzeros > entry.size ||
+          entry.columns > INT64_MAX)
+        damaged();
+      at += entry.size, rows += entry.rows, nonzeros += entry.nonzeros;
+      const bool bounded = totals.width == 0 || entry.nonzeros == 0 ||
+                           (entry.columns > 0 && entry.columns <= totals.width);
+      if (!bounded) damaged();
+    }
+    if (at != totals.index || rows != totals.rows || nonzeros != totals.nonzeros) damaged();
+  }
+
+  const Entry& entry(std::size_t number) const {
+    if (number >= entries.size())
+      throw std::out_of_range("block " + std::to_string(number) + " of a cache of " +
+                              std::to_string(entries.size()));
+    return entries[number];
+  }
+
+  const char* block_fault(const Entry& of, const BlockHeader& header, const Layout& layout) const;
+  void check(std::size_t number, const BlockHeader& header, const Layout& layout);
+  Block read(std::size_t number, Real real, bool names);
+  void start(std::size_t number, Real real, bool names);
+
+  std::shared_ptr<const Mapping> mapping;
+  std::string about;
+  std::uint64_t first = 0;  // where the first block begins
+  Trailer totals;
+  std::vector<Entry> entries;
+  std::vector<std::uint8_t> sketch;
+  std::unique_ptr<std::atomic<bool>[]> checked;  // each block, when it is first read
+  std::size_t most = 0;                          // nonzeros of a block
+  Ones<float> float_ones;
+  Ones<double> double_ones;
+
+  std::mutex mutex;  // of what follows
+  std::unique_ptr<Coming> coming;
+  std::size_t expected = 0;  // the block after the last that was asked for
+};
+
+// What is wrong with a block; none if nothing is. A sum can be forged, and learners trust keys and starts: these
+// are looked at besides.
+const char* CacheReader::Open::block_fault(const Entry& of, const BlockHeader& header,
+                                           const Layout& layout) const {
+  if (header.magic != block_magic || header.size != of.size || header.rows != of.rows ||
+      header.nonzeros != of.nonzeros || header.columns != of.columns)
+    return "its header is not the one of the index";
+  const auto one_of = [](Kind kind, std::initializer_list<Kind> kinds) {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  };
+  if (!one_of(header.starts, {Kind::narrow, Kind::wide}) ||
+      !one_of(header.keys, {Kind::narrow, Kind::wide}) ||
+      !one_of(header.values, {Kind::none, Kind::narrow, Kind::wide}) ||
+      !one_of(header.labels, {Kind::none, Kind::wide}) ||
+      !one_of(header.weights, {Kind::none, Kind::wide}) ||
+      !one_of(header.lists, {Kind::none, Kind::wide}) ||
+      !one_of(header.tags, {Kind::none, Kind::narrow}) ||
+      !one_of(header.lines, {Kind::none, Kind::narrow}))
+    return "its header has types that are unknown";
+  if (!layout.fits || layout.size != of.size) return "its sizes do not agree";
+  const std::byte* base = mapping->data() + of.at;
+  if (header.sum != sum_of(header, std::span(base + sizeof header, of.size - sizeof header)))
+    return "its checksum is another";
+
+  const auto array = [base]<class T>(const Layout::Array& where, const T*) {
+    return reinterpret_cast<const T*>(base + where.at);
+  };
+  const std::int32_t* narrow = nullptr;
+  const std::int64_t* wide = nullptr;
+  const bool starts = header.starts == Kind::narrow
+                          ? are_starts(array(layout.starts, narrow), of.rows, of.nonzeros)
+                          : are_starts(array(layout.starts, wide), of.rows, of.nonzeros);
+  const bool keys = header.keys == Kind::narrow
+                        ? are_below(array(layout.keys, narrow), of.nonzeros, of.columns)
+                        : of.columns == 0 ||
+                              are_below(array(layout.keys, wide), of.nonzeros, of.columns);
+  const bool lists = header.lists == Kind::none || are_starts(array(layout.label_starts, wide),
+                                                              of.rows, header.label_count);
+  const bool tags = header.tags == Kind::none ||
+                    are_starts(array(layout.tag_starts, static_cast<const std::uint32_t*>(nullptr)),
+                               of.rows, header.tag_bytes);
+  const bool names = header.name_count == 0 || are_starts(array(layout.name_starts, wide),
+                                                          header.name_count, header.name_bytes);
+  if (!starts || !lists || !tags || !names) return "its rows do not lie one after another";
+  if (!keys) return "a key is larger than it says";
+  return nullptr;
+}
+
+void CacheReader::Open::check(std::size_t number, const BlockHeader& header, const Layout& layout) {
+  if (checked[number].load(std::memory_order_acquire)) return;
+  const Entry& of = entries[number];
+  if (const char* fault = block_fault(of, header, layout))
+    fail("block " + std::to_string(number) + " (bytes " + std::to_string(of.at) + " to " +
+         std::to_string(of.at + of.size) + ") is damaged: " + fault + "; make the cache again");
+  checked[number].store(true, std::memory_order_release);
+}
+
+Block CacheReader::Open::read(std::size_t number, Real real, bool names) {
+  const Entry& of = entry(number);
+  auto held = std::make_shared<Held>(mapping, of);
+  mapping->read(of.at, of.size);
+  const std::byte* base = mapping->data() + of.at;
+  const auto header = header_at<BlockHeader>(base);
+  const Layout layout(header, of.size);
+  check(number, header, layout);
+
+  const auto at = [base](const Layout::Array& where) {
+    return static_cast<const void*>(base + where.at);
+  };
+  Block block;
+  Batch& batch = block.batch;
+  batch.rows = static_cast<std::int64_t>(header.rows);
+  batch.columns = static_cast<std::int64_t>(header.columns);
+  batch.distinct = true;
+  if (header.starts == Kind::narrow)
+    batch.starts = static_cast<const std::int32_t*>(at(layout.starts));
+  else batch.starts = static_cast<const std::int64_t*>(at(layout.starts));
+  if (header.keys == Kind::narrow) batch.keys = static_cast<const std::int32_t*>(at(layout.keys));
+  else batch.keys = static_cast<const std::int64_t*>(at(layout.keys));
+
+  const auto values_as = [&]<class To>(Ones<To>& ones, std::unique_ptr<To[]>& converted) {
+    const auto convert = [&](const auto* from) {
+      if constexpr (std::is_same_v<decltype(from), const To*>) {
+        batch.values = from;
+      } else {
+        converted = std::make_unique_for_overwrite<To[]>(header.nonzeros);
+        for (std::uint64_t k = 0; k < header.nonzeros; ++k)
+          converted[k] = static_cast<To>(from[k]);
+        batch.values = static_cast<const To*>(converted.get());
+      }
+    };
+    if (header.values == Kind::narrow) convert(static_cast<const float*>(at(layout.values)));
+    else if (header.values == Kind::wide) convert(static_cast<const double*>(at(layout.values)));
+    else {
+      const auto shared = ones.get(most);
+      batch.values = shared->data();
+      held->ones = shared;
+    }
+  };
+  if (real == Real::float32) values_as(float_ones, held->floats);
+  else values_as(double_ones, held->doubles);
+
+  const auto doubles = [&](Kind kind, const Layout::Array& where) {
+    return kind == Kind::none ? nullptr : static_cast<const double*>(at(where));
+  };
+  batch.labels = doubles(header.labels, layout.labels);
+  batch.weights = doubles(header.weights, layout.weights);
+  block.label_values = doubles(header.lists, layout.label_values);
+  if (header.lists != Kind::none)
+    block.label_starts = static_cast<const std::int64_t*>(at(layout.label_starts));
+  if (header.tags != Kind::none) {
+    block.tag_starts = static_cast<const std::uint32_t*>(at(layout.tag_starts));
+    block.tags = static_cast<const char*>(at(layout.tags));
+  }
+  if (header.lines != Kind::none)
+    block.lines = static_cast<const std::uint32_t*>(at(layout.lines));
+  block.offset = header.offset, block.bytes = header.bytes, block.digest = header.digest;
+  block.first_line = header.first_line, block.line_count = header.line_count;
+  if (names && header.name_count > 0) {
+    const auto* keys = static_cast<const std::uint64_t*>(at(layout.name_keys));
+    const auto* starts = static_cast<const std::uint64_t*>(at(layout.name_starts));
+    const auto* text = static_cast<const char*>(at(layout.names));
+    block.names.reserve(header.name_count);
+    for (std::uint64_t i = 0; i < header.name_count; ++i)
+      block.names.push_back({keys[i], std::string(text + starts[i], text + starts[i + 1])});
+  }
+  block.owner = std::move(held);
+  return block;
+}
+
+// Under the mutex.
+void CacheReader::Open::start(std::size_t number, Real real, bool names) {
+  auto next = std::make_unique<Coming>();
+  next->number = number, next->real = real, next->names = names;
+  Coming* into = next.get();
+  // A signal is for the threads that Python knows.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    next->thread = std::thread([this, into] {
+      try {
+        into->block = read(into->number, into->real, into->names);
+      } catch (...) {
+        into->error = std::current_exception();
+      }
+    });
+    coming = std::move(next);
+  } catch (const std::system_error&) {
+    mapping->expect(entries[number].at, entries[number].size);  // no thread to be had
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+CacheReader::CacheReader(std::unique_ptr<Open> open) : open_(std::move(open)) {}
+CacheReader::CacheReader(const std::string& path)
+    : CacheReader(std::make_unique<Open>(std::make_shared<const Mapping>(path))) {}
+CacheReader CacheReader::from_memory(std::span<const std::byte> bytes) {
+  return CacheReader(std::make_unique<Open>(std::make_shared<const Mapping>(bytes)));
+}
+CacheReader::~CacheReader() = default;
+CacheReader::CacheReader(CacheReader&&) noexcept = default;
+
+const std::string& CacheReader::about() const { return open_->about; }
+std::size_t CacheReader::blocks() const { return open_->entries.size(); }
+std::uint64_t CacheReader::rows() const { return open_->totals.rows; }
+std::uint64_t CacheReader::nonzeros() const { return open_->totals.nonzeros; }
+std::int64_t CacheReader::width() const { return static_cast<std::int64_t>(open_->totals.width); }
+bool CacheReader::named() const { return open_->totals.named != 0; }
+std::uint64_t CacheReader::file_bytes() const { return open_->mapping->size(); }
+std::span<const std::uint8_t> CacheReader::sketch() const { return open_->sketch; }
+std::uint64_t CacheReader::rows_of(std::size_t number) const { return open_->entry(number).rows; }
+
+Block CacheReader::block(std::size_t number, Real real, bool names) {
+  Open& file = *open_;
+  file.entry(number);
+  std::unique_ptr<Coming> coming;
+  bool in_order = false;
+  {
+    const std::lock_guard lock(file.mutex);
+    coming = std::move(file.coming);
+    in_order = number == file.expected || number == 0;
+    file.expected = number + 1;
+  }
+  if (coming && !coming->wait()) coming.release();
+  const bool matches = coming && coming->number == number && coming->real == real &&
+                       coming->names == names;
+  if (matches && coming->error) std::rethrow_exception(coming->error);
+  Block block = matches ? std::move(coming->block) : file.read(number, real, names);
+  if (in_order && number + 1 < file.entries.size()) prefetch(number + 1, real, names);
+  return block;
+}
+
+void CacheReader::prefetch(std::size_t number, Real real, bool names) {
+  open_->entry(number);
+  const std::lock_guard lock(open_->mutex);
+  if (!open_->coming) open_->start(number, real, names);
+}
+
+}  // namespace thresher::io

@@ -1,0 +1,303 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "cache.hpp"
+#include "cache_format.hpp"
+#include "keys.hpp"
+
+namespace thresher::io {
+
+using namespace format;
+
+namespace {
+
+template <class T>
+bool all_one(const T* values, std::size_t count) {
+  return std::all_of(values, values + count, [](T value) { return value == T(1); });
+}
+
+// To the bit: a NaN has one, and -0 is not 0.
+bool all_floats(const double* values, std::size_t count) {
+  return std::all_of(values, values + count, [](double value) {
+    return std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(value))) ==
+           std::bit_cast<std::uint64_t>(value);
+  });
+}
+
+Kind kind_of(const float* values, std::size_t count) {
+  return all_one(values, count) ? Kind::none : Kind::narrow;
+}
+Kind kind_of(const double* values, std::size_t count) {
+  if (all_one(values, count)) return Kind::none;
+  return all_floats(values, count) ? Kind::narrow : Kind::wide;
+}
+
+bool row_by_row(const std::uint32_t* lines, std::size_t rows) {
+  for (std::size_t row = 0; row < rows; ++row)
+    if (lines[row] != row) return false;
+  return true;
+}
+
+std::span<const std::byte> bytes_of(const auto& object) {
+  return std::as_bytes(std::span(&object, 1));
+}
+
+// The header of a block: everything that is known before its arrays are copied.
+BlockHeader header_of(const Block& block) {
+  const Batch& batch = block.batch;
+  if (!batch.distinct) throw std::invalid_argument("a cache takes rows that are distinct");
+  BlockHeader header;
+  header.rows = static_cast<std::uint64_t>(batch.rows);
+  const auto rows = static_cast<std::size_t>(batch.rows);
+  std::visit(
+      [&](auto starts) {
+        if constexpr (std::is_same_v<decltype(starts), std::monostate>)
+          throw std::invalid_argument("a cache takes CSR rows");
+        else if (starts[0] != 0) throw std::invalid_argument("row starts of a block begin at 0");
+        else header.nonzeros = static_cast<std::uint64_t>(starts[batch.rows]);
+      },
+      batch.starts);
+  const auto nonzeros = static_cast<std::size_t>(header.nonzeros);
+  header.starts = header.nonzeros <= INT32_MAX ? Kind::narrow : Kind::wide;
+  std::visit(
+      [&](auto keys) {
+        if constexpr (std::is_same_v<decltype(keys), std::monostate>) {
+          throw std::invalid_argument("a cache takes CSR rows");
+        } else {
+          const std::uint64_t largest = largest_key(keys, nonzeros);
+          header.keys = largest <= INT32_MAX ? Kind::narrow : Kind::wide;
+          header.columns = static_cast<std::uint64_t>(batch.columns);
+          // Learners trust the bound: one that is none is replaced.
+          if (nonzeros > 0 && largest >= header.columns)
+            header.columns = static_cast<std::uint64_t>(bound_of(largest));
+        }
+      },
+      batch.keys);
+  header.values = std::visit([&](auto values) { return kind_of(values, nonzeros); }, batch.values);
+  if (batch.labels) header.labels = Kind::wide;
+  if (batch.weights && !all_one(batch.weights, rows)) header.weights = Kind::wide;
+  if (block.label_starts) {
+    header.lists = Kind::wide;
+    header.label_count = static_cast<std::uint64_t>(block.label_starts[rows]);
+  }
+  if (block.tag_starts) {
+    header.tags = Kind::narrow;
+    header.tag_bytes = block.tag_starts[rows];
+  }
+  if (block.lines && !row_by_row(block.lines, rows)) header.lines = Kind::narrow;
+  header.name_count = block.names.size();
+  for (const Name& name : block.names) header.name_bytes += name.name.size();
+  header.offset = block.offset, header.bytes = block.bytes;
+  header.first_line = block.first_line, header.line_count = block.line_count;
+  header.digest = block.digest;
+  return header;
+}
+
+template <class To, class From>
+void copy_as(const From* from, std::byte* to, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  if constexpr (std::is_same_v<To, From>) {
+    std::memcpy(to, from, bytes);
+  } else {
+    auto* into = reinterpret_cast<To*>(to);
+    for (std::size_t i = 0; i < bytes / sizeof(To); ++i) into[i] = static_cast<To>(from[i]);
+  }
+}
+
+void copy_names(const std::vector<Name>& names, std::byte* keys, std::byte* starts,
+                std::byte* text) {
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::memcpy(keys + 8 * i, &names[i].key, 8);
+    std::memcpy(starts + 8 * i, &end, 8);
+    std::memcpy(text + end, names[i].name.data(), names[i].name.size());
+    end += names[i].name.size();
+  }
+  std::memcpy(starts + 8 * names.size(), &end, 8);
+}
+
+// All arrays of a block into `base`, zeroed memory of the size of its layout.
+void encode(const Block& block, const BlockHeader& header, const Layout& layout, std::byte* base) {
+  const Batch& batch = block.batch;
+  std::visit(
+      [&](auto starts) {
+        if constexpr (!std::is_same_v<decltype(starts), std::monostate>) {
+          if (header.starts == Kind::narrow)
+            copy_as<std::int32_t>(starts, base + layout.starts.at, layout.starts.size);
+          else copy_as<std::int64_t>(starts, base + layout.starts.at, layout.starts.size);
+        }
+      },
+      batch.starts);
+  std::visit(
+      [&](auto keys) {
+        if constexpr (!std::is_same_v<decltype(keys), std::monostate>) {
+          if (header.keys == Kind::narrow)
+            copy_as<std::int32_t>(keys, base + layout.keys.at, layout.keys.size);
+          else copy_as<std::int64_t>(keys, base + layout.keys.at, layout.keys.size);
+        }
+      },
+      batch.keys);
+  std::visit(
+      [&](auto values) {
+        if (header.values == Kind::narrow)
+          copy_as<float>(values, base + layout.values.at, layout.values.size);
+        else copy_as<double>(values, base + layout.values.at, layout.values.size);
+      },
+      batch.values);
+  const auto copy = [&](const auto* from, const Layout::Array& to) {
+    if (to.size > 0) std::memcpy(base + to.at, from, to.size);
+  };
+  copy(batch.labels, layout.labels);
+  copy(batch.weights, layout.weights);
+  copy(block.label_starts, layout.label_starts);
+  copy(block.label_values, layout.label_values);
+  copy(block.tag_starts, layout.tag_starts);
+  copy(block.tags, layout.tags);
+  copy(block.lines, layout.lines);
+  if (header.name_count > 0)
+    copy_names(block.names, base + layout.name_keys.at, base + layout.name_starts.at,
+               base + layout.names.at);
+}
+
+}  // namespace
+
+struct CacheWriter::Open {
+  explicit Open(std::string path_) : path(std::move(path_)) {
+    // Of several writers each has its own; the last that finishes stays.
+    std::random_device random;
+    for (int attempts = 0; file < 0; ++attempts) {
+      char suffix[32];
+      std::snprintf(suffix, sizeof suffix, ".%08x.part", random());
+      temporary = path + suffix;
+      file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (file < 0 && (errno != EEXIST || attempts > 100)) fail("cannot create");
+    }
+  }
+  ~Open() {
+    if (file >= 0) ::close(file);
+    // A process that forked while it wrote has one file, which is the parent's.
+    if (!temporary.empty() && ::getpid() == owner) ::unlink(temporary.c_str());
+  }
+
+  [[noreturn]] void fail(const char* what) const { throw SystemError(errno, path, what); }
+
+  void write(std::span<const std::byte> bytes) {
+    at += bytes.size();
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(file, bytes.data(), std::min<std::size_t>(bytes.size(), 1u << 30));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail("cannot write");
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    }
+  }
+
+
+  void move_into_place() {
+    if (::fsync(file) != 0) fail("cannot write to the disk");
+    const int closing = std::exchange(file, -1);
+    if (::close(closing) != 0 && errno != EINTR) fail("cannot write to the disk");
+    if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot move the finished file to");
+    temporary.clear();
+    // The file is whole and in its place; that its name outlives a crash is all that is missing, and
+    // not every file system can promise it.
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) return;
+    ::fsync(directory);
+    ::close(directory);
+  }
+
+  std::string path, temporary;
+  int file = -1;
+  pid_t owner = ::getpid();
+  std::uint64_t at = 0;
+  std::vector<std::byte> buffer;  // a block, encoded
+  std::vector<Entry> entries;
+  Trailer totals;
+  bool bounded = true;  // all keys are below totals.width
+};
+
+CacheWriter::CacheWriter(std::string path, std::string about)
+    : open_(std::make_unique<Open>(std::move(path))) {
+  FileHeader header;
+  header.about_bytes = about.size();
+  about.resize(aligned(about.size()), '\0');
+  header.size = sizeof header + about.size();
+  const auto text = std::as_bytes(std::span(about));
+  header.sum = sum_of(header, text);
+  open_->write(bytes_of(header));
+  open_->write(text);
+}
+
+CacheWriter::~CacheWriter() = default;
+
+CacheWriter::Open& CacheWriter::open() {
+  if (!open_) throw std::invalid_argument("the cache was finished or abandoned");
+  return *open_;
+}
+
+void CacheWriter::abandon() noexcept { open_.reset(); }
+
+void CacheWriter::add(const Block& block) {
+  Open& file = open();
+  BlockHeader header = header_of(block);
+  const Layout layout(header, UINT64_MAX / 2);
+  header.size = layout.size;
+  try {
+    // Padding must be zero, and little of a block is padding; yet to find it costs more than to clear all.
+    file.buffer.assign(layout.size, std::byte(0));
+    encode(block, header, layout, file.buffer.data());
+    header.sum = sum_of(header, std::span(file.buffer).subspan(sizeof header));
+    std::memcpy(file.buffer.data(), &header, sizeof header);
+    Entry entry;
+    entry.at = file.at, entry.size = layout.size;
+    entry.rows = header.rows, entry.nonzeros = header.nonzeros, entry.columns = header.columns;
+    file.entries.push_back(entry);
+    file.write(file.buffer);
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  Trailer& totals = file.totals;
+  ++totals.blocks;
+  totals.rows += header.rows, totals.nonzeros += header.nonzeros;
+  totals.width = std::max(totals.width, header.columns);
+  totals.named |= header.name_count > 0;
+  if (header.nonzeros > 0 && header.columns == 0) file.bounded = false;
+}
+
+void CacheWriter::finish(std::span<const std::uint8_t> sketch) {
+  Open& file = open();
+  try {
+    Trailer& totals = file.totals;
+    if (!file.bounded) totals.width = 0;
+    totals.index = file.at;
+    totals.sketch_bytes = sketch.size();
+    const auto entries = std::as_bytes(std::span(file.entries));
+    std::vector<std::byte> index(entries.begin(), entries.end());
+    const auto sketch_bytes = std::as_bytes(sketch);
+    index.insert(index.end(), sketch_bytes.begin(), sketch_bytes.end());
+    index.resize(aligned(index.size()));
+    totals.file_bytes = file.at + index.size() + sizeof totals;
+    totals.sum = sum_of(totals, index);
+    file.write(index);
+    file.write(bytes_of(totals));
+    file.move_into_place();
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  open_.reset();
+}
+
+}  // namespace thresher::io

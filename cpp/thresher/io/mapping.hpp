@@ -1,0 +1,112 @@
+// A file as memory: read when it is looked at, or before, and given back when it was used.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <span>
+#include <string>
+
+#include "cache.hpp"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22  // Linux 5.14; older ones say EINVAL
+#endif
+
+namespace thresher::io {
+
+class Mapping {
+ public:
+  explicit Mapping(const std::string& path) : path_(path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) fail("cannot open");
+    struct stat about;
+    const bool known = ::fstat(file, &about) == 0;
+    const bool regular = known && S_ISREG(about.st_mode);
+    if (regular && about.st_size > 0) {
+      size_ = static_cast<std::size_t>(about.st_size);
+      void* memory = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file, 0);
+      if (memory != MAP_FAILED) data_ = static_cast<const std::byte*>(memory);
+    }
+    const int code = errno;
+    ::close(file);
+    errno = code;
+    if (!known || (size_ > 0 && !data_)) fail("cannot map");
+    if (!regular) throw CacheError(path + ": a cache is a regular file");
+  }
+
+  // A copy, aligned as a file would be.
+  explicit Mapping(std::span<const std::byte> bytes) : path_("memory"), size_(bytes.size()) {
+    owned_ = static_cast<std::byte*>(::operator new(size_ + 1, std::align_val_t(64)));
+    if (size_ > 0) std::memcpy(owned_, bytes.data(), size_);
+    data_ = owned_;
+  }
+
+  ~Mapping() {
+    if (owned_) ::operator delete(owned_, std::align_val_t(64));
+    else if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::size_t size() const { return size_; }
+  const std::byte* data() const { return data_; }
+
+  // Reads from the disk now. Without it an error of the disk would end the process (SIGBUS) when the
+  // memory is looked at, as would a file that someone cut meanwhile.
+  void read(std::size_t at, std::size_t size) const {
+    if (owned_ || size == 0) return;
+    const auto [from, length] = pages(at, size);
+    while (::madvise(from, length, MADV_POPULATE_READ) != 0) {
+      if (errno == EINTR || errno == EAGAIN) continue;
+      if (errno == EFAULT || errno == EIO || errno == EHWPOISON) {
+        errno = EIO;
+        fail("cannot read");
+      }
+      ::madvise(from, length, MADV_WILLNEED);  // a kernel that cannot
+      return;
+    }
+  }
+
+  // Begins to read from the disk, and does not wait.
+  void expect(std::size_t at, std::size_t size) const {
+    if (owned_ || size == 0) return;
+    const auto [from, length] = pages(at, size);
+    ::madvise(from, length, MADV_WILLNEED);
+  }
+
+  // Gives the pages back; whoever looks at them later gets them again.
+  void release(std::size_t at, std::size_t size) const noexcept {
+    if (owned_ || size == 0) return;
+    const auto [from, length] = pages(at, size);
+    ::madvise(from, length, MADV_DONTNEED);
+  }
+
+ private:
+  struct Pages {
+    void* from;
+    std::size_t length;
+  };
+  // Whole pages: the first and the last too, which would otherwise stay and add up.
+  Pages pages(std::size_t at, std::size_t size) const {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t from = at / page * page;
+    return {const_cast<std::byte*>(data_) + from, at + size - from};
+  }
+  [[noreturn]] void fail(const char* what) const { throw SystemError(errno, path_, what); }
+
+  std::string path_;
+  std::size_t size_ = 0;
+  const std::byte* data_ = nullptr;
+  std::byte* owned_ = nullptr;
+};
+
+}  // namespace thresher::io

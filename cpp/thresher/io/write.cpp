@@ -1,0 +1,214 @@
+#include "write.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "../error.hpp"
+
+namespace thresher::io {
+
+namespace {
+
+constexpr std::size_t longest_number = 32;  // of a double or a key, with its marks
+
+// The value of plain decimals of up to 15 digits, which one division gives to the last bit; -1 for others.
+double plain(const char* from, const char* to) {
+  static constexpr double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  if (to - from > 16) return -1;
+  std::int64_t digits = 0;
+  const char* point = to;
+  for (const char* c = from; c < to; ++c) {
+    if (*c == '.') point = c + 1;
+    else if (*c >= '0' && *c <= '9') digits = 10 * digits + (*c - '0');
+    else return -1;
+  }
+  return static_cast<double>(digits) / powers[to - point];
+}
+
+char* number(char* to, double value) {
+  return std::to_chars(to, to + longest_number, value).ptr;
+}
+
+// Readers take the nearest double and round it to a float, which in rare cases is another than the nearest
+// float: then all digits of the double are written.
+char* number(char* to, float value) {
+  char* end = std::to_chars(to, to + longest_number, value).ptr;
+  double read = plain(to + (*to == '-'), end);
+  if (read < 0) {
+    std::from_chars(to, end, read);
+    if (static_cast<float>(read) == value) return end;
+  } else if (static_cast<float>(read) == std::fabs(value)) {
+    return end;
+  }
+  return number(to, static_cast<double>(value));
+}
+
+// Text that grows by whole rows, so that numbers need not ask for room.
+class Text {
+ public:
+  char* room(std::size_t size) {
+    if (text_.size() - used_ < size) text_.resize(std::max(2 * text_.size(), used_ + size));
+    return text_.data() + used_;
+  }
+  void end_at(const char* end) { used_ = static_cast<std::size_t>(end - text_.data()); }
+  std::string take() {
+    text_.resize(used_);
+    return std::move(text_);
+  }
+
+ private:
+  std::string text_;
+  std::size_t used_ = 0;
+};
+
+char* put(char* to, std::string_view text) {
+  std::memcpy(to, text.data(), text.size());
+  return to + text.size();
+}
+
+std::string_view tag_of(const Block& block, std::int64_t row) {
+  if (!block.tag_starts) return {};
+  return {block.tags + block.tag_starts[row], block.tag_starts[row + 1] - block.tag_starts[row]};
+}
+
+template <class Real>
+void must_be_finite(std::int64_t row, const char* what, Real value) {
+  if (!std::isfinite(value))
+    throw DataError(row, std::string(what) + " is " + shown(static_cast<double>(value)) +
+                             "; text carries finite numbers only");
+}
+
+// Calls f(row, keys, values, count, to) with room for a row's features and head(row) bytes more;
+// f returns where it ended.
+template <class Head, class F>
+std::string each_row(const Block& block, Head&& head, F&& f) {
+  Text text;
+  const auto rows = [&](auto starts, auto keys, auto values) {
+    for (std::int64_t row = 0; row < block.batch.rows; ++row) {
+      const auto count = static_cast<std::size_t>(starts[row + 1] - starts[row]);
+      char* to = text.room(2 * longest_number * count + head(row));
+      text.end_at(f(row, keys + starts[row], values + starts[row], count, to));
+    }
+  };
+  std::visit(
+      [&](auto starts, auto keys, auto values) {
+        if constexpr (std::is_same_v<decltype(starts), std::monostate> ||
+                      std::is_same_v<decltype(keys), std::monostate>)
+          throw std::invalid_argument("text is written of CSR rows");
+        else rows(starts, keys, values);
+      },
+      block.batch.starts, block.batch.keys, block.batch.values);
+  return text.take();
+}
+
+template <class Key>
+std::uint64_t unsigned_key(Key key) {
+  return static_cast<std::uint64_t>(std::int64_t{key});
+}
+
+char* svmlight_label(char* to, const Block& block, std::int64_t row, std::size_t count) {
+  if (!block.label_starts) {
+    const double label = block.batch.labels ? block.batch.labels[row] : NAN;
+    if (std::isnan(label)) throw DataError(row, "there is no label; svmlight needs one");
+    must_be_finite(row, "the label", label);
+    return number(to, label);
+  }
+  const std::int64_t from = block.label_starts[row], end = block.label_starts[row + 1];
+  if (from == end && count == 0)
+    throw DataError(row, "no labels and no features: svmlight would have an empty line");
+  for (std::int64_t i = from; i < end; ++i) {
+    must_be_finite(row, "a label", block.label_values[i]);
+    if (i > from) *to++ = ',';
+    to = number(to, block.label_values[i]);
+  }
+  return to;
+}
+
+char* vw_head(char* to, const Block& block, std::int64_t row) {
+  const double label = block.batch.labels ? block.batch.labels[row] : NAN;
+  const double weight = block.batch.weights ? block.batch.weights[row] : 1;
+  const std::string_view tag = tag_of(block, row);
+  if (std::any_of(tag.begin(), tag.end(), [](char c) {
+        return c == ' ' || c == '|' || (c >= '\t' && c <= '\r') || c == '\0';
+      }))
+    throw DataError(row, "the tag has a space or a bar in it; VW's text cannot carry it");
+  if (!std::isnan(label)) {
+    must_be_finite(row, "the label", label);
+    to = number(to, label);
+    *to++ = ' ';
+  }
+  if (weight != 1) {
+    if (std::isnan(label))
+      throw DataError(row, "a weight without a label: VW's text cannot carry it");
+    must_be_finite(row, "the weight", weight);
+    to = number(to, weight);
+    *to++ = ' ';
+  }
+  if (!tag.empty()) {
+    *to++ = '\'';
+    to = put(to, tag);
+  }
+  *to++ = '|';
+  return to;
+}
+
+}  // namespace
+
+std::string svmlight_text(const Block& block, bool zero_based) {
+  const auto head = [&](std::int64_t row) {
+    const auto labels = block.label_starts
+                            ? static_cast<std::size_t>(block.label_starts[row + 1] -
+                                                       block.label_starts[row])
+                            : std::size_t{1};
+    return 2 * longest_number * (labels + 1);
+  };
+  const std::uint64_t shift = zero_based ? 0 : 1;
+  return each_row(
+      block, head, [&](std::int64_t row, auto keys, auto values, std::size_t count, char* to) {
+        if (block.batch.weights && block.batch.weights[row] != 1)
+          throw DataError(row, "the weight is " + shown(block.batch.weights[row]) +
+                                   "; svmlight carries no weights: write VW's text");
+        to = svmlight_label(to, block, row, count);
+        for (std::size_t k = 0; k < count; ++k) {
+          must_be_finite(row, "a value", values[k]);
+          const std::uint64_t index = unsigned_key(keys[k]) + shift;
+          if (index < shift)
+            throw DataError(row, "a key of 2^64 - 1 has no 1-based number: write a zero-based file");
+          *to++ = ' ';
+          to = std::to_chars(to, to + longest_number, index).ptr;
+          *to++ = ':';
+          to = number(to, values[k]);
+        }
+        *to++ = '\n';
+        return to;
+      });
+}
+
+std::string vw_text(const Block& block) {
+  if (block.label_starts)
+    throw std::invalid_argument("VW's text carries one label a row, not a list: write svmlight");
+  const auto head = [&](std::int64_t row) {
+    return 4 * longest_number + tag_of(block, row).size();
+  };
+  return each_row(
+      block, head, [&](std::int64_t row, auto keys, auto values, std::size_t count, char* to) {
+        to = vw_head(to, block, row);
+        for (std::size_t k = 0; k < count; ++k) {
+          must_be_finite(row, "a value", values[k]);
+          *to++ = ' ';
+          to = std::to_chars(to, to + longest_number, unsigned_key(keys[k])).ptr;
+          if (values[k] == 1) continue;
+          *to++ = ':';
+          to = number(to, values[k]);
+        }
+        *to++ = '\n';
+        return to;
+      });
+}
+
+}  // namespace thresher::io
