@@ -283,9 +283,7 @@ class Model:
             features with nonzero weight.
         """
         if is_source(X):
-            found = [raw for _, raw in self.raw_blocks(X)]
-            raw = np.concatenate(found) if found else np.zeros((0, len(self.intercept)))
-            return scores(raw, self.loss, self.classes is not None)
+            return scores(self.raw(X), self.loss, self.classes is not None)
         columns = getattr(X, "columns", None)
         X = X.tocsr() if is_sparse(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
@@ -313,8 +311,11 @@ class Model:
 
         Parameters
         ----------
-        X : CSR matrix or array of shape (rows, features)
+        X : CSR matrix or array of shape (rows, features), or source
         """
+        if is_source(X):
+            found = [raw for _, raw in self.raw_blocks(X)]
+            return np.concatenate(found) if found else np.zeros((0, len(self.intercept)))
         batch = as_batch(X)
         return np.column_stack([learner.predict(batch) for learner in self._learners()])
 

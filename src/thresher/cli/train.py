@@ -7,15 +7,17 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from thresher import settings
 from thresher.cli.options import parameters, task_of
 from thresher.cli.show import Shown, shown
+from thresher.data.reading import Reading
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
 from thresher.model import Model
+from thresher.parameters import Task
 from thresher.rules import RULES
 from thresher.training.labels import Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.learning import Learning
@@ -81,14 +83,13 @@ def train(options: Options) -> int:
         source = cached(source, options.cache, options.reading, watcher)
     elif options.passes > 1 and not source.rereadable:
         raise ParameterError("more than one pass over standard input needs --cache FILE")
-    if options.rule in MATRIX_RULES:
-        from thresher.cli.matrix import train_matrix
-
-        return train_matrix(options, source, task, params, watcher)
-    params["store"] = _store(options, source)
-    settings.check(options.rule, task, params, "train")
+    if "store" in params:
+        params["store"] = _store(options, source)
+    settings.check(options.rule, task, params, f"the rule {options.rule}")
     labels = _labels(options, source, params, task == "classifier")
     params["class_weight"] = _class_weight(options.class_weight, labels)
+    if options.rule in MATRIX_RULES:
+        return _all_at_once(options, source, labels, task, params, watcher)
     width, grows = _width(options, source, params)
     learning = Learning(options.rule, task, params, labels, width, grows)
     run = Run(learning, source, _plan(options, params), _valid(options), watcher)
@@ -97,6 +98,27 @@ def train(options: Options) -> int:
             raise ParameterError("--center must read the rows twice: standard input needs --cache")
         learning.center(*source.mean())
     return _go(options, run, watcher)
+
+
+def _all_at_once(
+    options: Options,
+    source: Source,
+    labels: Labels,
+    task: Task,
+    params: Mapping[str, Any],
+    watcher: Shown,
+) -> int:
+    """Train by a rule that needs all rows in memory."""
+    from thresher.cli.matrix import train_matrix
+
+    if isinstance(labels, LabelSets):
+        raise ParameterError(f"--multilabel does not go with the rule {options.rule}")
+    valid = _valid(options)
+    model, seconds = train_matrix(options, source, labels, task, params, valid, watcher)
+    model = replace(model, parameters={**model.parameters, **_described(options)})
+    model.save(options.model)
+    report(options, model, source, seconds, None)
+    return 0
 
 
 def _go(options: Options, run: Run, watcher: Shown) -> int:
@@ -116,7 +138,7 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
         )
         return 130
     watcher.close()
-    model = model_of(run, options.names, **_described(options, run.source))
+    model = model_of(run, options.names, **_described(options))
     model.save(options.model)
     if checkpointed and run.plan.checkpoint is not None and os.path.exists(run.plan.checkpoint):
         os.unlink(run.plan.checkpoint)
@@ -245,10 +267,10 @@ def seconds_of(text: str) -> float:
 # ---- the end -------------------------------------------------------------------------------------
 
 
-def _described(options: Options, source: Source) -> dict[str, Any]:
+def _described(options: Options) -> dict[str, Any]:
     """Return how the rows were read, as predicting must read them too."""
-    reading = asdict(source.reading)
-    for name in ("threads", "on_bad_line", "format"):
+    reading = asdict(Reading(**options.reading))
+    for name in ("threads", "on_bad_line"):
         reading.pop(name)
     for name in ("interactions", "text", "ignore"):
         reading[name] = ",".join(reading[name])

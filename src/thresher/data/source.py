@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from thresher.data.block import Block, Position
 from thresher.data.parts import Part
 from thresher.data.reading import BadLines, Reading
 from thresher.errors import ParameterError
+
+if TYPE_CHECKING:
+    from thresher.data.gathering import Gathered
 
 __all__ = ["Source", "scan"]
 
@@ -147,6 +150,12 @@ class Source:
             keys, at = np.unique(np.concatenate([keys, new]), return_inverse=True)
             sums = np.bincount(at, np.concatenate([sums, block.native.values]), len(keys))
         return keys, sums / max(rows, 1)
+
+    def gather(self) -> Gathered:
+        """Read all rows into memory."""
+        from thresher.data.gathering import gather
+
+        return gather(self)
 
     def __str__(self) -> str:
         names = [part.name for part in self.parts]

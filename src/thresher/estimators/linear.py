@@ -13,6 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from thresher import rules, settings
+from thresher.data import is_source
+from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.model import Model, Output, Progress
 from thresher.parameters import Task
@@ -33,6 +35,7 @@ class LinearEstimator(BaseEstimator, ABC):
     _sparse_coef: bool  # coef_ is asked for as CSR
     _model: Model | None  # answers made so far, forgotten when learning goes on
     _coef: Any
+    _names: dict[int, str] | None = None  # of features of a source
 
     # ---- what the two tasks define -------------------------------------------------------------
 
@@ -51,6 +54,16 @@ class LinearEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
         """Learn from checked rows."""
+
+    def _fit_source(self, source: Source, eval_set: Any) -> None:
+        """Learn from a source: here, by reading all its rows into memory."""
+        if eval_set is not None or source.reading.multilabel or source.named:
+            raise ParameterError(
+                f"{type(self).__name__}: needs all rows at once; a source without names, lists of "
+                f"labels and eval_set can be read into memory (or give names numbers: bits=)"
+            )
+        rows = source.gather()
+        self.fit(rows.matrix(), rows.labels, rows.weights)
 
     @abstractmethod
     def _outputs(self) -> list[Output]:
@@ -140,7 +153,7 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
-        return self.model_.raw(self._checked_rows(X))
+        return self.model_.raw(X if is_source(X) else self._checked_rows(X))
 
     @property
     def model_(self) -> Model:
@@ -151,7 +164,6 @@ class LinearEstimator(BaseEstimator, ABC):
         return self._model
 
     def _model_of(self, outputs: list[Output], **extras: Any) -> Model:
-        names = getattr(self, "feature_names_in_", None)
         evidence = extras.get("evidence")  # why() may be asked of all features it has
         named = evidence.features if evidence else np.concatenate([o.keys for o in outputs])
         return Model.of(
@@ -161,9 +173,18 @@ class LinearEstimator(BaseEstimator, ABC):
             loss=self._learned_loss(),
             parameters={"rule": self._rule, **self.get_params(deep=False), **self._made_of[0]},
             history=tuple(self.history_),
-            names=None if names is None else {int(i): str(names[int(i)]) for i in np.unique(named)},
+            names=self._named(np.unique(named).tolist()),
             **extras,
         )
+
+    def _named(self, features: list[int]) -> dict[int, str] | None:
+        """Return the names of features, where they have any."""
+        columns = getattr(self, "feature_names_in_", None)
+        if columns is not None:
+            return {feature: str(columns[feature]) for feature in features}
+        if self._names is None:
+            return None
+        return {feature: self._names[feature] for feature in features if feature in self._names}
 
     def _loss(self) -> str:
         """Return the loss as it is set; a rule with a single one has no such parameter."""

@@ -12,6 +12,7 @@ from thresher.estimators import certifying
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingClassifier
 from thresher.estimators.training import Run
+from thresher.training.passes import Run as SourceRun
 from thresher.model import Model, Output, Progress
 
 _NEVER = 2**63 - 1
@@ -110,6 +111,13 @@ class MarginPerceptronClassifier(StreamingClassifier):
             else certifying.without_rows()
             for output in range(len(run.learners))
         ]
+
+    def _conclude_source(self, run: SourceRun) -> None:
+        outputs = range(len(run.learning.learners))
+        self._unit_weights, self._updates = False, -1.0
+        self._of_rows = [certifying.without_rows() for _ in outputs]
+        self._reached = [{} for _ in outputs]
+        self._limit = math.inf if self.max_density is None else self.max_density * self._width
 
     def _extras(self) -> dict[str, Any]:
         found = [

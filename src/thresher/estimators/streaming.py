@@ -13,12 +13,15 @@ from sklearn.utils.validation import column_or_1d
 
 from thresher import _core, rules, settings
 from thresher.atomic import all_or_nothing
-from thresher.data import as_batch, nonzeros
+from thresher.data import as_batch, is_source, nonzeros
+from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
-from thresher.estimators.tasks import LinearRegressor, PartialClassifier
+from thresher.estimators.sources import fit_source, learn_source
+from thresher.estimators.tasks import LinearRegressor, PartialClassifier, no_rows_besides
 from thresher.estimators.training import Run
 from thresher.health.watch import DivergenceWatch
+from thresher.training.passes import Run as SourceRun
 from thresher.model import Output
 
 _BLOCK = 2000  # rows of a block of shuffle="blocks"
@@ -135,6 +138,9 @@ class StreamingEstimator(LinearEstimator):
         the fit, or the number of passes did; neither `tol` nor a callback.
         """
 
+    def _conclude_source(self, run: SourceRun) -> None:
+        """Do the same after rows of a source, which are not at hand any more."""
+
     def _paused(self, output: int, learner: _core.Learner) -> bool:
         """Decide, when the rule of an output has paused, whether that output stops learning."""
         return True
@@ -176,6 +182,16 @@ class StreamingEstimator(LinearEstimator):
             else:
                 yield once
 
+    # ---- sources -------------------------------------------------------------------------------
+
+    def _fit_source(self, source: Source, eval_set: Any) -> None:
+        if self.warm_start and not self._is_new():
+            raise ParameterError(
+                f"{type(self).__name__}: warm_start=True needs rows in memory; partial_fit goes on "
+                f"with a source"
+            )
+        fit_source(self, source, eval_set)
+
     # ---- answers -------------------------------------------------------------------------------
 
     @property
@@ -184,6 +200,8 @@ class StreamingEstimator(LinearEstimator):
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
+        if is_source(X):
+            return self.model_.raw(X)
         X = self._checked_rows(X)
         if self._target() is not None:  # learners may have more weights than the model
             return self.model_.raw(X)
@@ -233,11 +251,20 @@ class StreamingEstimator(LinearEstimator):
 class StreamingClassifier(PartialClassifier, StreamingEstimator):
     """A classifier that learns row by row."""
 
+    def _learn_more_checked(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
+    ) -> Self:
+        if is_source(X):
+            no_rows_besides(self, y, sample_weight)
+            learn_source(self, X, classes)
+            return self
+        return super()._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
+
 
 class StreamingRegressor(LinearRegressor, StreamingEstimator):
     """A regressor that learns row by row."""
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from these rows, once, in the order in which they lie.
 
         Parameters
@@ -255,5 +282,9 @@ class StreamingRegressor(LinearRegressor, StreamingEstimator):
     def _learn_more(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
         first = self._is_new()
         with all_or_nothing(self) if first else nullcontext():
+            if is_source(X):
+                no_rows_besides(self, y, sample_weight)
+                learn_source(self, X, None)
+                return self
             X, y = self._validated(X, y, reset=first)
             return self._partial_fit(X, column_or_1d(y, warn=True), sample_weight, **prepare)

@@ -16,9 +16,18 @@ from sklearn.utils.validation import column_or_1d
 
 from thresher.atomic import all_or_nothing
 from thresher.errors import ParameterError
+from thresher.data import is_source
 from thresher.estimators.linear import LinearEstimator
 from thresher.model import PROBABILITY_LOSSES, labels, probabilities, scores, values
 from thresher.parameters import Task
+
+
+def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
+    """Raise ParameterError where labels or weights are given beside a source, which has its own."""
+    if y is not None or sample_weight is not None:
+        raise ParameterError(
+            f"{type(estimator).__name__}: a source has its own labels and weights; give it alone"
+        )
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):
@@ -26,12 +35,12 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     _task: ClassVar[Task] = "classifier"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Learn from all rows, in `passes` passes.
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
             Labels, of at least two classes.
         sample_weight : array of shape (rows,), optional
@@ -46,7 +55,11 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         self
         """
         with all_or_nothing(self):
-            before = getattr(self, "classes_", None)
+            if is_source(X):
+                no_rows_besides(self, y, sample_weight)
+                self._fit_source(X, eval_set)
+                return self
+            before, self._names = getattr(self, "classes_", None), None
             X, y = self._checked(X, y, reset=True)
             classes = np.unique(y)
             if getattr(self, "warm_start", False) and before is not None:
@@ -76,7 +89,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         return scores(self._raw(X), self._learned_loss())
 
@@ -85,7 +98,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         return labels(self.decision_function(X), self.classes_)
 
@@ -103,7 +116,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         return probabilities(self.decision_function(X), self._learned_loss())
 
@@ -113,7 +126,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
@@ -153,12 +166,14 @@ class PartialClassifier(LinearClassifier):
 
     _partial_fit: Callable[..., Self]  # learns from checked rows, after those learned before
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from these rows, once and in their order; the stabilized rule makes stages of them.
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
         classes : array, needed in the first call
             All labels that will ever come; those absent from the first rows may come later.
@@ -204,12 +219,12 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
     _task: ClassVar[Task] = "regressor"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Learn from all rows, in `passes` passes.
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
         sample_weight : array of shape (rows,), optional
             A row of weight s makes a step s times as long; for rules that see all rows at once it
@@ -223,6 +238,11 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         self
         """
         with all_or_nothing(self):
+            if is_source(X):
+                no_rows_besides(self, y, sample_weight)
+                self._fit_source(X, eval_set)
+                return self
+            self._names = None
             X, y = self._validated(X, y, reset=True)
             return self._fit(X, column_or_1d(y, warn=True), sample_weight, eval_set)
 
@@ -231,7 +251,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         return values(
             scores(self._raw(X), self._learned_loss(), classifies=False), self._learned_loss()

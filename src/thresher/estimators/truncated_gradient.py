@@ -15,6 +15,7 @@ from thresher.estimators.streaming import (
     StreamingRegressor,
 )
 from thresher.estimators.training import Run
+from thresher.training.passes import Run as SourceRun
 from thresher.model import Progress
 
 
@@ -29,6 +30,9 @@ class Certified(StreamingEstimator):
             outputs = range(len(run.learners))
             params = self._made_of[0]
             self._regret = [certifying.regret(run, output, params, first) for output in outputs]
+
+    def _conclude_source(self, run: SourceRun) -> None:
+        self._regret = []
 
     def _extras(self) -> dict[str, Any]:
         if not self._regret:

@@ -76,7 +76,7 @@ class Learning:
         self.watch = DivergenceWatch()
         self.warnings: list[str] = []
         self.steps = 0
-        self._recorded = (0.0, 0.0)
+        self.recorded = (0.0, 0.0)
         self._began = time.perf_counter()
 
     def _new_learner(self) -> _core.Learner:
@@ -211,7 +211,7 @@ class Learning:
         counted = end or self.steps >= (self._room if self.store == "dense" else 0) // 16
         record = Progress(
             examples=self.steps,
-            loss=self.mean_since(self._recorded),
+            loss=self.mean_since(self.recorded),
             nonzeros=self.nonzeros() if counted else None,
             rate=self.learners[0].rate,
             seconds=self.seconds,
@@ -220,7 +220,7 @@ class Learning:
         if end and self.history and self.history[-1].examples == self.steps:
             self.history[-1] = self.history[-1]._replace(nonzeros=record.nonzeros, valid_loss=valid)
             return self.history[-1]
-        self._recorded = self.tally
+        self.recorded = self.tally
         self.history.append(record)
         if self.rule != "margin-perceptron":  # its weights grow as they will (R-9.8)
             message = self.watch.see(record)
@@ -257,6 +257,20 @@ class Learning:
         for learner in self.learners:
             learner.next_pass()
 
+    def adopt(
+        self,
+        learners: Sequence[_core.Learner],
+        history: Sequence[Progress],
+        recorded: tuple[float, float],
+        watch: DivergenceWatch,
+    ) -> None:
+        """Go on with learners that have learned before."""
+        self.learners, self.history, self.recorded = list(learners), list(history), recorded
+        self.watch = watch
+        self.steps = max(learner.steps for learner in learners)
+        if self.history:
+            self._began = time.perf_counter() - self.history[-1].seconds
+
     # ---- state ---------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], list[bytes]]:
@@ -269,7 +283,7 @@ class Learning:
             "width": self.width,
             "full": sorted(self.full),
             "history": [list(record._replace(seconds=0.0)) for record in self.history],
-            "recorded": list(self._recorded),
+            "recorded": list(self.recorded),
             "watch": vars(self.watch),
             "labels": self.labels.state,
         }
@@ -291,7 +305,7 @@ class Learning:
         self.full = set(about["full"])
         self.history = [Progress(*record) for record in about["history"]]
         loss, weight = about["recorded"]
-        self._recorded = (float(loss), float(weight))
+        self.recorded = (float(loss), float(weight))
         vars(self.watch).update(about["watch"])
         self.labels.state = about["labels"]
         self.steps = max(learner.steps for learner in self.learners)

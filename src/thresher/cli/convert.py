@@ -1,0 +1,32 @@
+"""`thresher convert`: rows of files in another format."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from thresher.data.source import scan
+from thresher.data.writing import FORMATS, format_of, write
+from thresher.errors import ParameterError
+
+
+def convert(files: Sequence[str], to: str | None, reading: dict[str, Any], quiet: bool) -> int:
+    """Write what the files hold; return the exit code."""
+    if len(files) < 2:
+        raise ParameterError("convert needs files to read and a file to write")
+    *data, output = files
+    if to is not None and to not in FORMATS:
+        raise ParameterError(f"--to must be one of {', '.join(FORMATS)}; got {to!r}")
+    to = to or format_of(output)
+    source = scan(data, **reading)
+    rows = write(source, output, to)
+    if source.bad_lines.count:
+        print(
+            f"warning: {source.bad_lines.count:,} bad lines left out; the first: "
+            f"{source.bad_lines.first}",
+            file=sys.stderr,
+        )
+    if not quiet:
+        print(f"{rows:,} rows -> {output} ({to})", file=sys.stderr)
+    return 0

@@ -1,0 +1,100 @@
+"""All rows of a source in memory, for rules that need them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+    from thresher.data.source import Source
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Rows as arrays.
+
+    Attributes
+    ----------
+    starts, keys, values : arrays
+        Row r has the features keys[starts[r]:starts[r + 1]], with these values.
+    labels : array
+    weights : array or None
+    width : int
+        All features are below it.
+    """
+
+    starts: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    values: NDArray[np.float64]
+    labels: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    width: int
+
+    def matrix(self) -> Any:
+        """Return a CSR matrix whose columns are the features by their numbers."""
+        if self.width >= 2**31:
+            raise ParameterError(
+                f"features are numbered up to {self.width - 1}: too many for columns of a matrix; "
+                f"bits fold them"
+            )
+        return self._csr(self.keys.astype(np.int64), self.width)
+
+    def compact(self) -> tuple[Any, NDArray[np.uint64]]:
+        """Return a CSR matrix with a column for each feature seen, and these in increasing order."""
+        seen, columns = np.unique(self.keys, return_inverse=True)
+        return self._csr(columns, len(seen)), seen
+
+    def matrix_of(self, features: NDArray[Any]) -> Any:
+        """Return a CSR matrix whose columns are these features, given in increasing order."""
+        features = features.astype(np.uint64)
+        at = np.minimum(np.searchsorted(features, self.keys), max(len(features) - 1, 0))
+        known = features[at] == self.keys if len(features) else np.zeros(len(self.keys), bool)
+        before = np.concatenate([[0], np.cumsum(known)])
+        kept = Gathered(
+            before[self.starts], self.keys[known], self.values[known], self.labels, None, self.width
+        )
+        return kept._csr(at[known], len(features))
+
+    def _csr(self, columns: NDArray[np.int64], width: int) -> Any:
+        import scipy.sparse as sp
+
+        shape = (len(self.starts) - 1, width)
+        return sp.csr_matrix((self.values, columns, self.starts), shape=shape)
+
+
+def gather(source: Source, check: Callable[[Block], Any] | None = None) -> Gathered:
+    """Read all rows of a source; `check` is called with each block."""
+    starts, keys, values = [np.zeros(1, np.int64)], [np.zeros(0, np.uint64)], [np.zeros(0)]
+    labels: list[NDArray[Any]] = []
+    weights: list[NDArray[np.float64]] = []
+    width, weighted = 0, False
+    for block in source.blocks(dtype="float64"):
+        if check is not None:
+            check(block)
+        if block.labels is None:
+            raise DataError(f"{block.place(0)}: rows have lists of labels")
+        native = block.native
+        starts.append(starts[-1][-1] + np.asarray(native.starts)[1:].astype(np.int64))
+        keys.append(np.asarray(native.keys).astype(np.int64).view(np.uint64))
+        values.append(np.array(native.values))
+        labels.append(np.array(block.labels))
+        weights.append(np.ones(block.rows) if block.weights is None else np.array(block.weights))
+        weighted |= block.weights is not None
+        width = max(width, block.width or 2**64)
+    if not labels:
+        raise DataError(f"{source}: no rows")
+    return Gathered(
+        np.concatenate(starts),
+        np.concatenate(keys),
+        np.concatenate(values),
+        np.concatenate(labels),
+        np.concatenate(weights) if weighted else None,
+        width if source.bits is None else 1 << source.bits,
+    )

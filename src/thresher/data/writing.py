@@ -1,0 +1,234 @@
+"""Sources written to files: svmlight, VW text, tables, and the cache."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import json
+import lzma
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from thresher import _core
+from thresher.atomic import written_whole
+from thresher.data.block import Block
+from thresher.data.source import Source
+from thresher.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMATS = ("svmlight", "vw", "csv", "parquet", "cache")
+_SUFFIXES = {
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".vw": "vw",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".cache": "cache",
+}
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_WIDEST = 10_000  # columns of a CSV file
+
+
+def format_of(path: str) -> str:
+    """Return the format that a file's name tells.
+
+    Examples
+    --------
+    >>> format_of("clicks.vw.gz")
+    'vw'
+    """
+    stem, suffix = os.path.splitext(path)
+    if suffix in _PACKED:
+        suffix = os.path.splitext(stem)[1]
+    if suffix not in _SUFFIXES:
+        raise ParameterError(
+            f"{path}: the name does not tell the format; end it in one of "
+            f"{', '.join(_SUFFIXES)}, or name it with --to"
+        )
+    return _SUFFIXES[suffix]
+
+
+def write(
+    source: Source,
+    path: str,
+    format: str,
+    about: dict[str, Any] | None = None,
+    see: Callable[[Block], None] | None = None,
+) -> int:
+    """Write all rows of a source to a file, whole or not at all; return their number.
+
+    Parameters
+    ----------
+    source : Source
+    path : str
+    format : str
+        One of `FORMATS`.
+    about : dict, optional
+        What a cache says of where it came from.
+    see : function, optional
+        Called with each block that was written.
+    """
+    writer = {"cache": _write_cache, "parquet": _write_parquet, "csv": _write_csv}.get(format)
+    if format in ("cache", "parquet") and path.endswith(_PACKED):
+        raise ParameterError(f"{path}: a {format} file is not packed")
+    blocks = _seen(source, format == "cache", see)
+    if writer is None:
+        return _write_text(source, blocks, path, format)
+    return writer(source, blocks, path, about or {})
+
+
+def _seen(source: Source, names: bool, see: Callable[[Block], None] | None) -> Iterator[Block]:
+    for block in source.blocks(dtype="float64", names=names and source.named):
+        yield block
+        if see is not None:
+            see(block)
+
+
+def _write_cache(
+    source: Source, blocks: Iterator[Block], path: str, about: dict[str, Any]
+) -> int:
+    told = {"reading": {k: v for k, v in asdict(source.reading).items() if k != "threads"}, **about}
+    rows = 0
+    with _core.CacheWriter(path, json.dumps(told, sort_keys=True)) as writer:
+        for block in blocks:
+            if block.words is not None:
+                raise DataError(f"{block.place(0)}: labels are words; a cache holds numbers")
+            writer.add(block.native)
+            rows += block.rows
+        writer.finish()
+    return rows
+
+
+def _write_text(source: Source, blocks: Iterator[Block], path: str, format: str) -> int:
+    rows = 0
+    with written_whole(path) as file, _packed(file, path) as out:
+        for block in blocks:
+            if block.words is not None:
+                raise DataError(f"{block.place(0)}: labels are words; {format} needs numbers")
+            try:
+                if format == "vw":
+                    out.write(_core.vw_text(block.native))
+                else:
+                    out.write(_core.svmlight_text(block.native, source.reading.zero_based))
+            except _core.DataError as error:
+                from thresher.training.learning import located
+
+                raise located(error, block) from None
+            rows += block.rows
+    return rows
+
+
+@contextlib.contextmanager
+def _packed(file: IO[bytes], path: str) -> Iterator[Any]:
+    """Give a file that packs what is written to it, as the name asks."""
+    suffix = os.path.splitext(path)[1]
+    if suffix == ".gz":
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as out:
+            yield out
+    elif suffix == ".bz2":
+        with bz2.BZ2File(file, "wb") as out:
+            yield out
+    elif suffix == ".xz":
+        with lzma.LZMAFile(file, "wb", preset=1) as out:
+            yield out
+    elif suffix == ".zst":
+        try:
+            import zstandard
+        except ImportError:
+            raise ParameterError(
+                f"{path}: needs the package zstandard: pip install 'thresher[zstd]'"
+            ) from None
+        with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as out:
+            yield out
+    else:
+        yield file
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ImportError:
+        raise ParameterError("tables need pyarrow: pip install 'thresher[arrow]'") from None
+    return pyarrow
+
+
+def _targets(block: Block, pa: Any) -> dict[str, Any]:
+    """Return the columns of labels and weights."""
+    if block.native.label_starts is not None:
+        starts, values = block.label_sets()
+        label = pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), pa.array(values))
+    else:
+        labels = np.asarray(block.labels)
+        missing = np.isnan(labels) if labels.dtype.kind == "f" else None
+        label = pa.array(labels, mask=missing)
+    weights = np.ones(block.rows) if block.weights is None else block.weights
+    return {"label": label, "weight": pa.array(weights)}
+
+
+def _write_parquet(
+    source: Source, blocks: Iterator[Block], path: str, about: dict[str, Any]
+) -> int:
+    """Write labels, weights, and lists of feature numbers and values."""
+    pa, rows, writer = _arrow(), 0, None
+    with written_whole(path) as file:
+        for block in blocks:
+            starts = np.asarray(block.native.starts).astype(np.int64)
+            keys = np.asarray(block.native.keys).astype(np.int64).view(np.uint64)
+            lists = {
+                "keys": pa.LargeListArray.from_arrays(pa.array(starts), pa.array(keys)),
+                "values": pa.LargeListArray.from_arrays(
+                    pa.array(starts), pa.array(np.asarray(block.native.values))
+                ),
+            }
+            table = pa.table({**_targets(block, pa), **lists})
+            if writer is None:
+                schema = table.schema.with_metadata({"thresher": "rows"})
+                writer = pa.parquet.ParquetWriter(file, schema)
+            writer.write_table(table.cast(writer.schema))
+            rows += block.rows
+        if writer is None:
+            raise DataError(f"{source}: no rows to write")
+        writer.close()
+    return rows
+
+
+def _write_csv(source: Source, blocks: Iterator[Block], path: str, about: dict[str, Any]) -> int:
+    """Write a column for each feature, named by its number; absent values are empty."""
+    pa, rows = _arrow(), 0
+    width = source.width() if source.rereadable else 0
+    if not 0 < width <= _WIDEST:
+        raise ParameterError(
+            f"a CSV file has a column for each feature: at most {_WIDEST:,}, from files that can "
+            f"be read twice; here there are {width:,}; --bits folds them"
+        )
+    with written_whole(path) as file, _packed(file, path) as out:
+        for block in blocks:
+            targets = _targets(block, pa)
+            if block.weights is None:
+                targets.pop("weight")
+            starts, keys = np.asarray(block.native.starts), np.asarray(block.native.keys)
+            at = np.repeat(np.arange(block.rows), np.diff(starts)), keys
+            cells = np.zeros((block.rows, width))
+            absent = np.ones((block.rows, width), bool)
+            cells[at], absent[at] = np.asarray(block.native.values), False
+            columns = {
+                str(k): pa.array(cells[:, k], mask=absent[:, k], type=pa.float64())
+                for k in range(width)
+            }
+            options = pa.csv.WriteOptions(include_header=rows == 0)
+            pa.csv.write_csv(pa.table({**targets, **columns}), out, options)
+            rows += block.rows
+    return rows

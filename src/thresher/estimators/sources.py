@@ -1,0 +1,173 @@
+"""Estimators on sources: rows that are read in blocks and never held all at once."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from thresher.data.source import Source
+from thresher.errors import ParameterError
+from thresher.health.watch import DivergenceWarning
+from thresher.model import Progress
+from thresher.training.labels import Labels, ManyClasses, Values
+from thresher.training.learning import Learning
+from thresher.training.passes import Plan, Run, Watcher
+from thresher.training.result import names_of, outputs_of
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+    from thresher.estimators.streaming import StreamingEstimator
+
+
+class _Watcher(Watcher):
+    """Passes on warnings, and records to the estimator's callback."""
+
+    def __init__(self, estimator: StreamingEstimator) -> None:
+        self.estimator, self.records, self.stopped = estimator, 0, False
+
+    def progress(self, run: Run, block: Block) -> None:
+        self._see(run.learning.history)
+
+    def _see(self, history: list[Progress]) -> None:
+        callback = self.estimator.callback
+        for record in history[self.records :]:
+            self.stopped |= callback is not None and bool(callback(record))
+        self.records = len(history)
+
+    def tell(self, event: str, **facts: Any) -> None:
+        if event == "warning":
+            warnings.warn(facts["message"], DivergenceWarning, stacklevel=8)
+        if event == "pass":
+            self._see([*[None] * self.records, facts["record"]])  # type: ignore[list-item]
+
+    def stops(self) -> bool:
+        return self.stopped
+
+
+def fit_source(estimator: StreamingEstimator, source: Source, eval_set: Any) -> None:
+    """Learn from all rows of a source, in `passes` passes.
+
+    Rows come as they lie in the files; with any `shuffle` but False, those of a block are shuffled,
+    and the blocks of a cache.
+    """
+    name = type(estimator).__name__
+    if eval_set is not None and not isinstance(eval_set, Source):
+        raise ParameterError(f"{name}: eval_set must be a source where X is one")
+    if getattr(estimator, "certify", False):
+        raise ParameterError(f"{name}: certify=True needs rows in memory, and not a source")
+    if getattr(estimator, "levels", ()):
+        raise ParameterError(f"{name}: levels needs rows in memory, and not a source")
+    params = _params(estimator)
+    estimator._made_of = (estimator._checked_params(), None)
+    learning = _learning(estimator, source, params, _labels(estimator, source))
+    if params.get("center"):
+        learning.center(*source.mean())
+    plan = Plan(
+        passes=estimator.passes,
+        shuffle=estimator.shuffle is not False,
+        seed=int(estimator._generator().integers(2**31)),
+        tol=estimator.tol,
+        patience=estimator.patience,
+    )
+    watcher = _Watcher(estimator)
+    run = _Stoppable(learning, source, plan, eval_set, watcher)
+    run.go()
+    _keep(estimator, run)
+    estimator.n_iter_ = run.number
+
+
+class _Stoppable(Run):
+    """A run that a callback ends as `tol` does: what was learned so far is the result."""
+
+    def _pause(self) -> None:
+        if self.watcher.stops():
+            self.stopped = True
+
+    def _blocks(self) -> Any:
+        for block in super()._blocks():
+            if self.stopped:
+                return
+            yield block
+
+
+def learn_source(estimator: StreamingEstimator, source: Source, classes: Any) -> None:
+    """Learn from all rows of a source, once, after those learned before."""
+    first = estimator._is_new()
+    estimator._checked_params(going_on=not first)
+    if first:
+        estimator._made_of = (estimator._checked_params(), None)
+        labels = _labels(estimator, source, classes)
+    else:
+        labels = _labels(estimator, source, getattr(estimator, "classes_", None))
+    learning = _learning(estimator, source, _params(estimator), labels)
+    if not first:
+        learning.adopt(
+            estimator._learners, estimator.history_, estimator._recorded, estimator._watch
+        )
+        learning.width = 0 if estimator._width == 2**64 else estimator._width
+    run = _Stoppable(learning, source, Plan(), None, _Watcher(estimator))
+    for block in source.blocks(dtype=learning.dtype, names=run.names is not None):
+        learning.learn(block)
+        if run.names is not None:
+            run.names.see(block, learning)
+    _keep(estimator, run)
+    estimator.n_iter_ = max(getattr(estimator, "n_iter_", 0), 1)
+
+
+def _params(estimator: StreamingEstimator) -> dict[str, Any]:
+    params: dict[str, Any] = estimator.get_params(deep=False)
+    if params.get("class_weight") == "balanced":
+        raise ParameterError(
+            f"{type(estimator).__name__}: class_weight='balanced' needs rows in memory; give a "
+            f"source a dict of weights"
+        )
+    return params
+
+
+def _labels(estimator: StreamingEstimator, source: Source, classes: Any = None) -> Labels:
+    if estimator._task == "regressor":
+        return Values(estimator._loss())
+    if source.reading.multilabel:
+        raise ParameterError("rows with any number of labels are for the command line's train")
+    if classes is None:
+        if not source.rereadable:
+            raise ParameterError(
+                f"{type(estimator).__name__}: {source} can be read only once, and its classes are "
+                f"not known; use partial_fit with classes="
+            )
+        classes = source.labels()
+    low = 0.0 if estimator._loss() == "clipped_square" else -1.0
+    labels = ManyClasses(classes, low)
+    estimator.classes_ = labels.classes
+    return labels
+
+
+def _learning(
+    estimator: StreamingEstimator, source: Source, params: dict[str, Any], labels: Labels
+) -> Learning:
+    rule, name = estimator._rule, type(estimator).__name__
+    hashed = params.get("store", "dense") == "hashed"
+    if source.named and source.bits is None and not hashed:
+        raise ParameterError(
+            f"{name}: features with names need store='hashed', or bits= in scan to number them"
+        )
+    width, grows = (0, not source.named) if hashed else (1, True)
+    if source.bits is not None:
+        width, grows = 1 << source.bits, False
+    elif rule == "mirror-descent" or params.get("max_density") is not None:
+        width, grows = source.width(), False
+    return Learning(rule, estimator._task, params, labels, width, grows)
+
+
+def _keep(estimator: StreamingEstimator, run: Run) -> None:
+    """Let the estimator have what was learned."""
+    learning = run.learning
+    estimator._learners, estimator.history_ = learning.learners, learning.history
+    estimator._recorded, estimator._watch = learning.recorded, learning.watch
+    estimator._width = learning.width or 2**64
+    estimator.n_features_in_ = estimator._width
+    estimator._sparse_coef = learning.store == "hashed"
+    estimator._forget_answers()
+    estimator._conclude_source(run)
+    before, found = estimator._names or {}, names_of(run, outputs_of(learning)) or {}
+    estimator._names = {**before, **found} or None
