@@ -21,6 +21,7 @@ namespace bindings {
 namespace nb = nanobind;
 
 void bind_blocks(nb::module_& m);
+void bind_readers(nb::module_& m);
 void bind_solvers(nb::module_& m);
 void bind_stabilized(nb::module_& m);
 

@@ -300,6 +300,7 @@ NB_MODULE(_core, m) {
       "Values and slopes of a loss at raw predictions.");
 
   bindings::bind_blocks(m);
+  bindings::bind_readers(m);
   bindings::bind_solvers(m);
   bindings::bind_stabilized(m);
 }
