@@ -301,6 +301,7 @@ NB_MODULE(_core, m) {
 
   bindings::bind_blocks(m);
   bindings::bind_cache(m);
+  bindings::bind_readers(m);
   bindings::bind_solvers(m);
   bindings::bind_stabilized(m);
 }

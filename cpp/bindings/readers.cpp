@@ -1,0 +1,225 @@
+// Readers of text, and the hashes that make keys, as Python sees them.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <system_error>
+
+#include "../thresher/io/hash.hpp"
+#include "../thresher/io/reader.hpp"
+#include "../thresher/io/sketch.hpp"
+#include "../thresher/io/svmlight.hpp"
+#include "../thresher/io/vw.hpp"
+#include "arrays.hpp"
+
+namespace bindings {
+
+using namespace nb::literals;
+namespace io = thresher::io;
+
+namespace {
+
+std::span<const std::uint8_t> bytes_of(const nb::bytes& bytes) {
+  return {reinterpret_cast<const std::uint8_t*>(bytes.c_str()), bytes.size()};
+}
+
+// The bytes of an object with `readinto`. Any thread may ask; what it raises travels as it is.
+class PythonBytes final : public io::ByteSource {
+ public:
+  explicit PythonBytes(nb::object object) : readinto_(object.attr("readinto")) {}
+  ~PythonBytes() override {
+    nb::gil_scoped_acquire gil;
+    readinto_.reset();
+  }
+
+  std::size_t read(char* into, std::size_t size) override {
+    nb::gil_scoped_acquire gil;
+    nb::object view = nb::steal(
+        PyMemoryView_FromMemory(into, static_cast<Py_ssize_t>(size), PyBUF_WRITE));
+    if (!view.is_valid()) throw nb::python_error();
+    const nb::object count = readinto_(view);
+    view.attr("release")();  // nobody writes there later
+    if (count.is_none()) throw nb::value_error("readinto() returned None: the source must block");
+    const auto read = nb::cast<std::int64_t>(count);
+    if (read < 0 || static_cast<std::size_t>(read) > size)
+      throw nb::value_error("readinto() returned more than it was asked for");
+    return static_cast<std::size_t>(read);
+  }
+
+ private:
+  nb::object readinto_;
+};
+
+[[noreturn]] void raise_os_error(const std::system_error& error, const std::string& path) {
+  nb::object exception = nb::steal(
+      PyObject_CallFunction(PyExc_OSError, "iss", error.code().value(),
+                            std::strerror(error.code().value()), path.c_str()));
+  if (exception.is_valid())
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
+}
+
+// A reader that waits without the GIL: its workers may need it.
+class PythonReader {
+ public:
+  PythonReader(nb::object source, const io::Reader::MakeParser& make_parser,
+               const io::Reading& reading, bool keep_going, std::optional<std::string> path)
+      : path_(path.value_or("")) {
+    if (source.is_none() == !path) throw std::invalid_argument("a source or a path");
+    std::unique_ptr<io::ByteSource> bytes;
+    try {
+      if (path) bytes = std::make_unique<io::FileBytes>(path_, reading.offset);
+      else bytes = std::make_unique<PythonBytes>(std::move(source));
+    } catch (const std::system_error& error) {
+      raise_os_error(error, path_);
+    }
+    reader_.emplace(std::move(bytes), make_parser, reading, keep_going);
+  }
+  ~PythonReader() { close(); }
+
+  std::unique_ptr<io::Block> next() {
+    try {
+      nb::gil_scoped_release release;
+      std::lock_guard lock(mutex_);
+      return reader_->next();
+    } catch (const std::system_error& error) {
+      raise_os_error(error, path_);
+    }
+  }
+
+  void close() {
+    if (!reader_) return;
+    nb::gil_scoped_release release;
+    reader_->stop();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string path_;
+  std::optional<io::Reader> reader_;
+};
+
+io::Reader::MakeParser parser_of(const std::string& format, const io::Options& options) {
+  if (format == "svmlight") return [options] { return io::make_svmlight(options); };
+  if (format == "vw") return [options] { return io::make_vw(options); };
+  throw std::invalid_argument("format: svmlight or vw");
+}
+
+template <class Offset>
+void hash_all(const Offset* offsets, std::size_t count, std::string_view data,
+              std::string_view prefix, std::uint64_t* out) {
+  std::string scratch(prefix);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto from = static_cast<std::uint64_t>(offsets[i]);
+    const auto to = static_cast<std::uint64_t>(offsets[i + 1]);
+    if (from > to || to > data.size())
+      throw std::invalid_argument("offsets: increasing, within the data");
+    const std::string_view text = data.substr(from, to - from);
+    if (prefix.empty()) {
+      out[i] = io::hash64(text);
+    } else {
+      scratch.resize(prefix.size());
+      scratch += text;
+      out[i] = io::hash64(scratch);
+    }
+  }
+}
+
+nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offsets, nb::object data,
+                                                               const nb::bytes& prefix) {
+  if (offsets.shape(0) == 0) throw std::invalid_argument("offsets: one more than strings");
+  Py_buffer view;
+  if (PyObject_GetBuffer(data.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  struct Release {
+    Py_buffer* view;
+    ~Release() { PyBuffer_Release(view); }
+  } release{&view};
+  const std::string_view text(static_cast<const char*>(view.buf),
+                              static_cast<std::size_t>(view.len));
+  const std::string_view before(prefix.c_str(), prefix.size());
+  std::vector<std::uint64_t> keys(offsets.shape(0) - 1);
+  if (offsets.dtype() == nb::dtype<std::int32_t>())
+    hash_all(static_cast<const std::int32_t*>(offsets.data()), keys.size(), text, before,
+             keys.data());
+  else if (offsets.dtype() == nb::dtype<std::int64_t>())
+    hash_all(static_cast<const std::int64_t*>(offsets.data()), keys.size(), text, before,
+             keys.data());
+  else throw std::invalid_argument("offsets: int32 or int64");
+  return owned_array(std::move(keys));
+}
+
+}  // namespace
+
+void bind_readers(nb::module_& m) {
+  nb::class_<PythonReader>(m, "Reader", "Text to blocks of rows, by one thread or several.")
+      .def(
+          "__init__",
+          [](PythonReader* self, nb::object source, const std::string& format,
+             std::optional<std::string> path, const std::string& dtype, int bits, bool zero_based,
+             bool multilabel, const std::vector<nb::bytes>& interactions, bool names,
+             std::optional<Keys> wanted, bool sketch, bool keep_going, int threads,
+             std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
+             std::size_t max_line) {
+            io::Options options;
+            if (dtype != "float32" && dtype != "float64")
+              throw std::invalid_argument("dtype: float32 or float64");
+            if (bits < 0 || bits > 62) throw std::invalid_argument("bits: from 0 (all) to 62");
+            options.single = dtype == "float32", options.bits = bits;
+            options.zero_based = zero_based, options.multilabel = multilabel;
+            for (const nb::bytes& pair : interactions) {
+              if (pair.size() != 2) throw std::invalid_argument("interactions: pairs of letters");
+              options.interactions.push_back({pair.c_str()[0], pair.c_str()[1]});
+            }
+            options.names = names || wanted, options.sketch = sketch;
+            if (wanted)
+              options.wanted = std::make_shared<const io::KeySet>(
+                  std::span(wanted->data(), wanted->shape(0)));
+            options.keep_going = keep_going;
+            const io::Reading reading{threads, offset, first_line, block_bytes, max_line};
+            new (self) PythonReader(std::move(source), parser_of(format, options), reading,
+                                    keep_going, std::move(path));
+          },
+          "source"_a.none(), "format"_a, nb::kw_only(), "path"_a = nb::none(), "dtype"_a = "float32",
+          "bits"_a = 0, "zero_based"_a = false, "multilabel"_a = false,
+          "interactions"_a = std::vector<nb::bytes>(), "names"_a = false, "wanted"_a = nb::none(),
+          "sketch"_a = false, "keep_going"_a = true, "threads"_a = 1, "offset"_a = 0,
+          "first_line"_a = 1, "block_bytes"_a = std::size_t{1} << 20,
+          "max_line"_a = std::size_t{32} << 20,
+          "Read `format` from `path`, or from the `readinto` of `source`, which stands at `offset`.")
+      .def("next", &PythonReader::next, nb::sig("def next(self) -> Block | None"),
+           "The next block of rows; None at the end.")
+      .def("close", &PythonReader::close, "End the threads. Nothing can be read afterwards.");
+
+  m.def(
+      "hash_name", [](const nb::bytes& name) { return io::hash64({name.c_str(), name.size()}); },
+      "name"_a, "The key of a named feature: of \"name\" or \"namespace^name\".");
+  m.def("mix_keys", &io::mix, "a"_a, "b"_a, "The key of the interaction of two features.");
+  m.def("hash_strings", &hash_strings, "offsets"_a, "data"_a, "prefix"_a = nb::bytes("", 0),
+        "Keys of prefix + data[offsets[i]:offsets[i + 1]].");
+
+  m.def(
+      "sketch_merge",
+      [](const nb::bytes& a, const nb::bytes& b) {
+        if (a.size() == 0) return b;
+        if (b.size() == 0) return a;
+        std::vector<std::uint8_t> merged(bytes_of(a).begin(), bytes_of(a).end());
+        io::sketch_merge(merged, bytes_of(b));
+        return nb::bytes(reinterpret_cast<const char*>(merged.data()), merged.size());
+      },
+      "a"_a, "b"_a, "The sketch of the keys of both; an empty one is that of no keys.");
+  m.def(
+      "sketch_estimate",
+      [](const nb::bytes& sketch) {
+        return sketch.size() == 0 ? 0.0 : io::sketch_estimate(bytes_of(sketch));
+      },
+      "sketch"_a, "About how many distinct keys a sketch has seen.");
+}
+
+}  // namespace bindings

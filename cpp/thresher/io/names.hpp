@@ -1,0 +1,53 @@
+// Names of features that a parser met: each once or, where there are very many, a few times a block.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parser.hpp"
+
+namespace thresher::io {
+
+class Names {
+ public:
+  explicit Names(const Options& options) : on_(options.names), wanted_(options.wanted) {}
+
+  void begin(std::vector<Name>& names) {
+    names_ = &names;
+    if (on_) recent_.assign(slots, 0);
+  }
+
+  // Whether the name of `key` should be added; `folded` is the key of its weight.
+  bool wants(std::uint64_t key, std::uint64_t folded) {
+    if (!on_) [[likely]]
+      return false;
+    if (wanted_ && !wanted_->contains(folded)) return false;
+    std::uint64_t& recent = recent_[key % slots];
+    if (recent == key) return false;
+    recent = key;
+    return true;
+  }
+
+  template <class... Parts>
+  void add(std::uint64_t folded, std::string_view space, std::string_view name, Parts... others) {
+    std::string text(space);
+    text += name;
+    if constexpr (sizeof...(others) != 0) {
+      text += '*';
+      ((text += others), ...);
+    }
+    names_->push_back({folded, std::move(text)});
+  }
+
+ private:
+  static constexpr std::size_t slots = std::size_t{1} << 12;
+
+  bool on_;
+  std::shared_ptr<const KeySet> wanted_;
+  std::vector<Name>* names_ = nullptr;
+  std::vector<std::uint64_t> recent_;  // one key for each value of its lower bits
+};
+
+}  // namespace thresher::io

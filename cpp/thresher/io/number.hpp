@@ -1,0 +1,110 @@
+// Decimal numbers of a text, exactly: the nearest double, and whole numbers below 2^64.
+//
+// No locale, no allocation. A number ends at the first byte that cannot belong to it, and the text ends with
+// a newline (bytes.hpp), so no bounds are checked.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <system_error>
+
+#include "bytes.hpp"
+
+namespace thresher::io {
+
+enum class Number { ok, none, too_large };
+
+inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') <= 9; }
+
+inline constexpr double powers_of_ten[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                             1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                             1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+inline constexpr std::uint64_t whole_powers_of_ten[9] = {
+    1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
+
+// The number of `count` digits at p, 1 <= count <= 8. Reads 8 bytes.
+inline std::uint64_t few_digits(const char* p, unsigned count) {
+  // The digits move to the upper end, zeros before them; then pairs, fours and eights are joined.
+  std::uint64_t word = (load<std::uint64_t>(p) - 0x3030303030303030u) << (64 - 8 * count);
+  word = word * 10 + (word >> 8);
+  constexpr std::uint64_t mask = 0x000000FF000000FFu;
+  return ((word & mask) * 0x000F424000000064u + (word >> 16 & mask) * 0x0000271000000001u) >> 32;
+}
+
+// A whole number; p moves behind its digits.
+inline Number parse_whole(const char*& p, std::uint64_t& out) {
+  if (!is_digit(*p)) return Number::none;
+  std::uint64_t number = 0;
+  bool fits = true;
+  for (; is_digit(*p); ++p) {
+    const auto digit = static_cast<std::uint64_t>(*p - '0');
+    fits = fits && !__builtin_mul_overflow(number, std::uint64_t{10}, &number) &&
+           !__builtin_add_overflow(number, digit, &number);
+  }
+  out = number;
+  return fits ? Number::ok : Number::too_large;
+}
+
+namespace detail {
+
+// [first, last) is a number without a sign; `exponent` is what it says behind the e.
+inline Number nearest_double(const char* first, const char* last, std::int64_t exponent,
+                             double& out) {
+  const auto [end, error] = std::from_chars(first, last, out);
+  if (error == std::errc{} && end == last) return Number::ok;
+  if (error != std::errc::result_out_of_range) return Number::none;
+  // Too large or too small: where does the first digit that counts stand?
+  const char* point = first;
+  while (is_digit(*point)) ++point;
+  while (*first == '0' || *first == '.') ++first;
+  if (exponent + (point - first) > 0) return Number::too_large;
+  out = 0;
+  return Number::ok;
+}
+
+}  // namespace detail
+
+// [+-] digits [. digits] [e [+-] digits], where digits may be missing on one side of the point; p moves
+// behind it. Where there is no number p stays.
+inline Number parse_double(const char*& p, double& out) {
+  const char* q = p;
+  const bool negative = *q == '-';
+  q += *q == '-' || *q == '+';
+  const char* const first = q;
+  std::uint64_t mantissa = 0;  // of up to 19 digits it is exact
+  for (; is_digit(*q); ++q) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*q - '0');
+  std::int64_t digits = q - first, power = 0;
+  if (*q == '.') {
+    const char* const point = q++;
+    for (; is_digit(*q); ++q) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*q - '0');
+    power = -(q - point - 1);
+    digits -= power;
+  }
+  if (digits == 0) return Number::none;
+  std::int64_t exponent = 0;
+  if ((*q | 0x20) == 'e') {
+    const char* e = q + 1;
+    const bool minus = *e == '-';
+    e += *e == '-' || *e == '+';
+    if (is_digit(*e)) {
+      for (; is_digit(*e); ++e)
+        if (exponent < 1'000'000'000) exponent = exponent * 10 + (*e - '0');
+      if (minus) exponent = -exponent;
+      q = e;
+    }
+  }
+  power += exponent;
+  double value = 0;
+  if (digits <= 19 && mantissa < (std::uint64_t{1} << 53) && power >= -22 && power <= 22) {
+    value = static_cast<double>(mantissa);
+    value = power < 0 ? value / powers_of_ten[-power] : value * powers_of_ten[power];
+  } else if (const Number status = detail::nearest_double(first, q, exponent, value);
+             status != Number::ok) {
+    return status;
+  }
+  out = negative ? -value : value;
+  p = q;
+  return Number::ok;
+}
+
+}  // namespace thresher::io

@@ -1,0 +1,78 @@
+// What parsers of text share: options, and the text of complaints.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "block.hpp"
+#include "key_set.hpp"
+#include "storage.hpp"
+
+namespace thresher::io {
+
+struct Options {
+  bool single = true;       // values are float32, else float64
+  int bits = 0;             // keys keep so many of their lower bits; 0: all
+  bool zero_based = false;  // svmlight indices begin with 0
+  bool multilabel = false;  // svmlight rows have any number of labels
+  bool keep_going = true;   // a bad line is noted, whole; else the block ends there
+  std::vector<std::array<char, 2>> interactions;  // of VW namespaces by first letter; ':' is any
+  bool names = false;
+  std::shared_ptr<const KeySet> wanted;  // with `names`: of these keys only
+  bool sketch = false;
+};
+
+// Not shared between threads.
+class Parser {
+ public:
+  virtual ~Parser() = default;
+
+  // Parses whole lines into a block, whose offset is set. Behind the text stand a newline and further
+  // readable bytes, and before it too: `padding` of both.
+  virtual void parse(std::string_view text, std::shared_ptr<Storage> storage, Block& block) = 0;
+};
+
+
+// Why a line is no example: where, and what was expected there.
+struct Complaint {
+  const char* at;
+  std::string what;
+};
+
+inline constexpr std::size_t shown_bytes = 4096;  // of a bad line, where only a message shows it
+
+inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+inline const char* end_of_line(const char* p, const char* end) {
+  const void* found = std::memchr(p, '\n', static_cast<std::size_t>(end - p));
+  return found ? static_cast<const char*>(found) : end;
+}
+
+// Whether the line ends at p.
+inline bool at_end(const char* p) { return *p == '\n' || (*p == '\r' && p[1] == '\n'); }
+
+// `expected`, and what stands at p instead.
+inline Complaint complain(const char* p, std::string_view expected) {
+  std::string what = "expected " + std::string(expected) + "; found ";
+  const auto escape = [&](char c) {
+    static constexpr char hex[] = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > 0x20 && byte < 0x7F) what += c;
+    else what += "\\x", what += hex[byte >> 4], what += hex[byte & 15];
+  };
+  if (at_end(p)) return {p, what + "the end of the line"};
+  if (*p == '\0') return {p, what + "a NUL byte"};
+  if (is_blank(*p)) return {p, what + "a blank"};
+  what += '"';
+  const char* q = p;
+  for (; q - p < 24 && !is_blank(*q) && !at_end(q) && *q != '\0'; ++q) escape(*q);
+  if (q - p == 24 && !is_blank(*q) && !at_end(q)) what += "...";
+  return {p, what + '"'};
+}
+
+}  // namespace thresher::io

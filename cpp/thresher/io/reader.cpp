@@ -1,0 +1,127 @@
+#include "reader.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "hash.hpp"
+
+namespace thresher::io {
+
+namespace {
+
+std::string too_long(std::size_t limit) {
+  constexpr std::size_t mebi = std::size_t{1} << 20;
+  return "line longer than " +
+         (limit % mebi ? std::to_string(limit) + " bytes" : std::to_string(limit / mebi) + " MiB");
+}
+
+}  // namespace
+
+Reader::Reader(std::unique_ptr<ByteSource> source, const MakeParser& make_parser,
+               const Reading& reading, bool keep_going)
+    : source_(std::move(source)),
+      cutter_(*source_, reading.offset, reading.block_bytes, reading.max_line),
+      pool_(std::make_shared<Pool>(static_cast<std::size_t>(std::max(1, reading.threads)) + 4)),
+      line_(reading.first_line),
+      keep_going_(keep_going),
+      ahead_(static_cast<std::uint64_t>(std::max(1, reading.threads)) + 2) {
+  const int threads = std::max(1, reading.threads);
+  for (int i = 0; i < threads; ++i) parsers_.push_back(make_parser());
+  if (threads > 1)
+    for (const auto& parser : parsers_) workers_.emplace_back([this, &parser] { run(*parser); });
+}
+
+std::unique_ptr<Block> Reader::next() {
+  if (done_) return nullptr;
+  Result result = workers_.empty() ? work(chunk_, *parsers_[0], nullptr, nullptr) : wait();
+  if (result.error) {
+    done_ = true;
+    std::rethrow_exception(std::move(result.error));
+  }
+  if (!result.block) {
+    done_ = true;
+    return nullptr;
+  }
+  Block& block = *result.block;
+  block.first_line = line_;
+  line_ += block.line_count;
+  done_ = !keep_going_ && !block.bad.empty();
+  return std::move(result.block);
+}
+
+// Reads and parses one block. With `turn`, which is held: it is let go once the bytes are read, and `number`
+// is the block's.
+Reader::Result Reader::work(Chunk& chunk, Parser& parser, std::unique_lock<std::mutex>* turn,
+                            std::uint64_t* number) {
+  try {
+    bool more = false;
+    try {
+      more = cutter_.next(chunk);
+    } catch (...) {
+      exhausted_ = true;
+      if (turn) *number = started_++, turn->unlock();
+      throw;
+    }
+    if (!more) exhausted_ = true;
+    if (turn) *number = started_++, turn->unlock();
+    if (!more) return {};
+
+    auto block = std::make_unique<Block>();
+    block->offset = chunk.offset, block->bytes = chunk.bytes;
+    block->digest = hash64(chunk.text());
+    if (chunk.too_long) {
+      parser.parse({chunk.begin(), 0}, pool_->take(), *block);  // no rows
+      block->digest = mix(block->digest, chunk.skipped);
+      block->line_count = 1;
+      block->bad.push_back({0, cutter_.max_line() + 1, too_long(cutter_.max_line()),
+                            std::string(chunk.begin(), std::min(chunk.size, shown_bytes))});
+    } else {
+      parser.parse(chunk.text(), pool_->take(), *block);
+    }
+    return {std::move(block), nullptr};
+  } catch (...) {
+    return {nullptr, std::current_exception()};
+  }
+}
+
+void Reader::run(Parser& parser) {
+  Chunk chunk;
+  for (;;) {
+    std::unique_lock turn(turn_);
+    if (exhausted_) return;
+    {
+      std::unique_lock lock(mutex_);
+      room_.wait(lock, [&] { return stopping_ || started_ < delivered_ + ahead_; });
+      if (stopping_) return;
+    }
+    std::uint64_t number = 0;
+    Result result = work(chunk, parser, &turn, &number);
+    std::lock_guard lock(mutex_);
+    results_.emplace(number, std::move(result));
+    if (number == delivered_) ready_.notify_one();
+  }
+}
+
+Reader::Result Reader::wait() {
+  std::unique_lock lock(mutex_);
+  ready_.wait(lock, [&] { return stopping_ || results_.contains(delivered_); });
+  if (stopping_) return {};
+  auto found = results_.extract(delivered_);
+  ++delivered_;
+  room_.notify_one();
+  return std::move(found.mapped());
+}
+
+void Reader::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  room_.notify_all();
+  ready_.notify_all();
+  workers_.clear();  // joins
+  done_ = true;
+}
+
+}  // namespace thresher::io

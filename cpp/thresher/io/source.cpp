@@ -1,0 +1,34 @@
+#include "source.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace thresher::io {
+
+FileBytes::FileBytes(const std::string& path, std::uint64_t offset)
+    : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_ < 0) throw std::system_error(errno, std::generic_category(), path);
+#if defined(POSIX_FADV_SEQUENTIAL)
+  ::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
+#endif
+  if (offset != 0 && ::lseek(file_, static_cast<off_t>(offset), SEEK_SET) < 0) {
+    const int error = errno;
+    ::close(file_);
+    throw std::system_error(error, std::generic_category(), path);
+  }
+}
+
+FileBytes::~FileBytes() { ::close(file_); }
+
+std::size_t FileBytes::read(char* into, std::size_t size) {
+  for (;;) {
+    const ssize_t count = ::read(file_, into, size);
+    if (count >= 0) return static_cast<std::size_t>(count);
+    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "read");
+  }
+}
+
+}  // namespace thresher::io

@@ -1,0 +1,33 @@
+// Where bytes come from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace thresher::io {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  // Up to `size` bytes (and at least one) to `into`; 0 at the end. Called by one thread at a time, though
+  // not always the same one.
+  virtual std::size_t read(char* into, std::size_t size) = 0;
+};
+
+// A file by its path.
+class FileBytes final : public ByteSource {
+ public:
+  explicit FileBytes(const std::string& path, std::uint64_t offset = 0);
+  ~FileBytes() override;
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+
+  std::size_t read(char* into, std::size_t size) override;
+
+ private:
+  int file_;
+};
+
+}  // namespace thresher::io

@@ -1,0 +1,97 @@
+// Memory of the rows of a block. Blocks come and go by the thousand, so a reader takes back what was let
+// go: fresh pages cost more than parsing a tenth of what they hold.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace thresher::io {
+
+// A vector that leaves its elements uninitialised and lets its owner write behind its end.
+template <class T>
+class Column {
+ public:
+  T* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+  void resize(std::size_t size) { size_ = size; }  // within what was reserved
+  void clear() { size_ = 0; }
+
+  void reserve(std::size_t capacity) {
+    if (capacity <= capacity_) return;
+    capacity = std::max(capacity, 2 * capacity_);
+    auto larger = std::make_unique_for_overwrite<T[]>(capacity);
+    std::copy_n(data_.get(), size_, larger.get());
+    data_ = std::move(larger), capacity_ = capacity;
+  }
+  void push(T value) {
+    if (size_ == capacity_) [[unlikely]]
+      reserve(size_ + 64);
+    data_[size_++] = value;
+  }
+  T& operator[](std::size_t i) const { return data_[i]; }
+
+ private:
+  std::unique_ptr<T[]> data_;
+  std::size_t size_ = 0, capacity_ = 0;
+};
+
+struct Storage {
+  Column<std::int64_t> starts, keys_64, label_starts;
+  Column<std::int32_t> keys_32;
+  Column<float> values_32;
+  Column<double> values_64, labels, weights, label_values;
+  Column<std::uint32_t> tag_starts, lines;
+  Column<char> tags;
+
+  template <class Key>
+  Column<Key>& keys() {
+    if constexpr (sizeof(Key) == 4) return keys_32;
+    else return keys_64;
+  }
+  template <class Real>
+  Column<Real>& values() {
+    if constexpr (sizeof(Real) == 4) return values_32;
+    else return values_64;
+  }
+  void clear() {
+    starts.clear(), keys_64.clear(), label_starts.clear(), keys_32.clear(), values_32.clear();
+    values_64.clear(), labels.clear(), weights.clear(), label_values.clear(), tag_starts.clear();
+    lines.clear(), tags.clear();
+  }
+};
+
+// Storages that no block uses. Those in use return by themselves, if the pool is still there.
+class Pool : public std::enable_shared_from_this<Pool> {
+ public:
+  explicit Pool(std::size_t most) : most_(most) {}
+
+  std::shared_ptr<Storage> take() {
+    std::unique_ptr<Storage> storage;
+    {
+      std::lock_guard lock(mutex_);
+      if (!free_.empty()) storage = std::move(free_.back()), free_.pop_back();
+    }
+    if (!storage) storage = std::make_unique<Storage>();
+    storage->clear();
+    return {storage.release(), [pool = weak_from_this()](Storage* used) {
+              std::unique_ptr<Storage> back(used);
+              if (const auto home = pool.lock()) home->give(std::move(back));
+            }};
+  }
+
+ private:
+  void give(std::unique_ptr<Storage> storage) {
+    std::lock_guard lock(mutex_);
+    if (free_.size() < most_) free_.push_back(std::move(storage));
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Storage>> free_;
+  std::size_t most_;
+};
+
+}  // namespace thresher::io

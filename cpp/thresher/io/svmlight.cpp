@@ -1,0 +1,307 @@
+// svmlight text: `label [qid:n] index:value ... [# comment]`, and `label,label,... index:value ...`.
+//
+// Most of a file are features like 1234:0.0567, so these have a path of their own. It finds the end of a
+// feature by one comparison of 32 bytes; that is all the next feature waits for. Everything else goes the
+// slow path, which also knows what to say about it.
+#include "svmlight.hpp"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "assembly.hpp"
+#include "hash.hpp"
+#include "number.hpp"
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace thresher::io {
+
+namespace {
+
+#if defined(__SSE2__)
+
+// `index:value` of up to 8 digits each before and behind the point, followed by a blank or a control
+// character; p moves there. Reads 32 bytes and 8 more.
+inline bool parse_simple(const char*& p, std::uint64_t& index, double& value) {
+  const auto masks = [](const char* q, std::uint32_t& others, std::uint32_t& stops) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(q));
+    const __m128i digits = _mm_sub_epi8(bytes, _mm_set1_epi8('0'));
+    const auto below = [](__m128i x, char bound) {
+      return static_cast<std::uint32_t>(
+          _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(bound)), x)));
+    };
+    others = ~below(digits, 9) & 0xFFFF;
+    stops = below(bytes, ' ');
+  };
+  std::uint32_t others, stops, more_others, more_stops;
+  masks(p, others, stops), masks(p + 16, more_others, more_stops);
+  others |= more_others << 16, stops |= more_stops << 16;
+  if (stops == 0) [[unlikely]]
+    return false;
+  const auto size = static_cast<unsigned>(std::countr_zero(stops));
+  const auto colon = static_cast<unsigned>(std::countr_zero(others));
+  if (colon - 1 >= 8 || p[colon] != ':') [[unlikely]]
+    return false;
+  others &= others - 1;
+  const auto point = static_cast<unsigned>(std::countr_zero(others));  // or the end
+  const unsigned before = point - colon - 1;
+  if (before - 1 >= 8) [[unlikely]]
+    return false;
+  const std::uint64_t whole = few_digits(p + colon + 1, before);
+  if (point == size) {
+    value = static_cast<double>(whole);
+  } else {
+    others &= others - 1;
+    unsigned behind = size - point - 1;
+    if (p[point] != '.' || behind - 1 >= 16 || others == 0 ||
+        static_cast<unsigned>(std::countr_zero(others)) != size) [[unlikely]]
+      return false;
+    const char* q = p + point + 1;
+    std::uint64_t mantissa = whole;
+    const double scale = powers_of_ten[behind];
+    if (behind > 8) {
+      mantissa = mantissa * whole_powers_of_ten[8] + few_digits(q, 8);
+      q += 8, behind -= 8;
+    }
+    mantissa = mantissa * whole_powers_of_ten[behind] + few_digits(q, behind);
+    if (before + (size - point - 1) > 19 || mantissa >= std::uint64_t{1} << 53) [[unlikely]]
+      return false;
+    value = static_cast<double>(mantissa) / scale;
+  }
+  index = few_digits(p, colon);
+  p += size;
+  return true;
+}
+
+#else
+
+inline bool parse_simple(const char*&, std::uint64_t&, double&) { return false; }
+
+#endif
+
+// Whether a token may end at p.
+inline bool ends(const char* p) { return is_blank(*p) || *p == '#' || at_end(p); }
+
+class Svmlight final : public Parser {
+ public:
+  explicit Svmlight(const Options& options)
+      : multilabel_(options.multilabel),
+        single_(options.single),
+        base_(options.zero_based ? 0 : 1),
+        assembly_(options),
+        narrow_(options.bits <= 31) {}
+
+  void parse(std::string_view text, std::shared_ptr<Storage> storage, Block& block) override {
+    assembly_.begin(text, std::move(storage), block);
+    Storage& s = assembly_.storage();
+    if (multilabel_) s.label_starts.push(0);
+    const char* p = text.data();
+    if (multilabel_ && block.offset == 0 && p < assembly_.end() && is_header(p)) {
+      assembly_.next_line();
+      p = end_of_line(p, assembly_.end()) + 1;
+    }
+    if (single_) rows<float>(p, text.size());
+    else rows<double>(p, text.size());
+  }
+
+ private:
+  template <class Real>
+  void rows(const char* p, std::size_t size) {
+    Storage& s = assembly_.storage();
+    s.values<Real>().reserve(size / 4 + 2);  // the shortest feature is " 1:1"
+    if (narrow_) {
+      s.keys_32.reserve(size / 4 + 2);
+      p = rows<std::int32_t, Real>(p);
+      if (p >= assembly_.end()) return assembly_.finish<std::int32_t, Real>();
+    }
+    const auto count = static_cast<std::size_t>(s.starts[s.lines.size()]);
+    s.keys_64.reserve(size / 4 + 2);
+    if (narrow_) std::copy_n(s.keys_32.data(), count, s.keys_64.data());
+    rows<std::int64_t, Real>(p);
+    assembly_.finish<std::int64_t, Real>();
+  }
+
+  // Reads rows to the end, or to one with a key that Key does not hold.
+  template <class Key, class Real>
+  const char* rows(const char* p) {
+    Storage& s = assembly_.storage();
+    Key* const keys = s.keys<Key>().data();
+    Real* const values = s.values<Real>().data();
+    const char* const end = assembly_.end();
+    const std::uint64_t mask = assembly_.mask(), base = base_;
+    std::uint8_t* const registers = assembly_.registers();
+    auto first = static_cast<std::size_t>(s.starts[s.lines.size()]);
+    Complaint complaint{};
+
+    while (p < end) {
+      const char* const line = p;
+      const std::size_t labels = s.label_values.size();
+      double label = 0;
+      bool blank = false;
+      std::size_t count = first;
+      bool good = parse_labels(p, label, blank, complaint);
+      while (good && !blank) {
+        std::uint64_t index;
+        double value;
+        p += *p == ' ';
+        if (const char* q = p; parse_simple(q, index, value) && index >= base) [[likely]] {
+          p = q;
+        } else {
+          if (is_blank(*p)) {
+            while (is_blank(*p)) ++p;
+            continue;
+          }
+          if (at_end(p) || *p == '#') break;
+          good = parse_feature<Real>(p, index, value, complaint);
+          if (!good) break;
+        }
+        const std::uint64_t key = index - base;
+        if constexpr (sizeof(Key) == 4)
+          if ((key & mask) >> 31) [[unlikely]] {
+            s.label_values.resize(labels);
+            return line;
+          }
+        if (registers) sketch_add(registers, mix(key, 0));
+        keys[count] = static_cast<Key>(key & mask);
+        values[count] = static_cast<Real>(value);
+        ++count;
+        if (*p == '\n') break;
+      }
+      if (good && *p != '\n') good = skip_rest(p, complaint);
+      if (good && !blank) {
+        const std::size_t kept = assembly_.close(keys, values, first, count - first);
+        if (kept == Assembly::npos) {
+          complaint = {line, "values of a repeated index add up to infinity"}, good = false;
+        } else {
+          first += kept;
+          if (multilabel_) s.label_starts.push(static_cast<std::int64_t>(s.label_values.size()));
+          else s.labels.push(label);
+        }
+      }
+      if (good) {
+        assembly_.next_line();
+        ++p;
+      } else {
+        s.label_values.resize(labels);
+        p = assembly_.bad(line, complaint);
+      }
+    }
+    return p;
+  }
+
+  // From the end of a row or a comment to the newline.
+  bool skip_rest(const char*& p, Complaint& complaint) const {
+    const char* const stop = end_of_line(p, assembly_.end());
+    const void* nul = std::memchr(p, '\0', static_cast<std::size_t>(stop - p));
+    if (nul) complaint = complain(static_cast<const char*>(nul), "text");
+    p = stop;
+    return !nul;
+  }
+
+  // All before the first feature. `blank`: the line is empty or a comment.
+  bool parse_labels(const char*& p, double& label, bool& blank, Complaint& complaint) {
+    const bool indented = is_blank(*p);
+    while (is_blank(*p)) ++p;
+    if (at_end(p) || *p == '#') return blank = true;
+    if (multilabel_) {
+      if (!indented && !parse_label_list(p, complaint)) return false;
+    } else if (!parse_label(p, label, complaint)) {
+      return false;
+    }
+    if (*p == ' ' && p[1] == 'q') ++p;
+    while (is_blank(*p)) ++p;
+    if (std::string_view(p, 4) == "qid:") {
+      const char* q = p + 4;
+      std::uint64_t query;
+      if (parse_whole(q, query) != Number::ok || !ends(q)) {
+        complaint = complain(p + 4, "a whole number");
+        return false;
+      }
+      p = q;
+    }
+    return true;
+  }
+
+  bool parse_label(const char*& p, double& label, Complaint& complaint) const {
+    const char* const first = p;
+    const Number status = parse_double(p, label);
+    if (status == Number::ok && ends(p)) return true;
+    if (status == Number::ok && *p == ',')
+      complaint = complain(p, "one label (several: --multilabel)");
+    else if (status == Number::too_large) complaint = complain(first, "a label below 1.8e308");
+    else if (status == Number::ok && *p != ':') complaint = complain(p, "a blank after the label");
+    else complaint = complain(first, "a label");
+    return false;
+  }
+
+  bool parse_label_list(const char*& p, Complaint& complaint) {
+    const char* const first = p;
+    for (;; ++p) {
+      double label;
+      const char* const begin = p;
+      const Number status = parse_double(p, label);
+      if (status == Number::ok && begin == first && *p == ':') {
+        p = first;
+        return true;
+      }
+      if (status != Number::ok) {
+        complaint = complain(begin, status == Number::none ? "a label" : "a label below 1.8e308");
+        return false;
+      }
+      assembly_.storage().label_values.push(label);
+      if (*p == ',') continue;
+      if (ends(p)) return true;
+      complaint = complain(p, "a comma or a blank after the label");
+      return false;
+    }
+  }
+
+  template <class Real>
+  bool parse_feature(const char*& p, std::uint64_t& index, double& value, Complaint& complaint) {
+    const char* const first = p;
+    const auto fail = [&](const char* at, std::string_view expected) {
+      complaint = complain(at, expected);
+      return false;
+    };
+    const Number status = parse_whole(p, index);
+    if (status == Number::none) return fail(first, "index:value");
+    if (status == Number::too_large) return fail(first, "an index below 2^64");
+    if (index < base_) return fail(first, "an index from 1 on (from 0: --zero-based)");
+    if (*p != ':') return fail(p, "':' after the index");
+    const char* const begin = ++p;
+    switch (parse_double(p, value)) {
+      case Number::ok: break;
+      case Number::none: return fail(begin, "a finite number");
+      case Number::too_large: return fail(begin, "a number below 1.8e308");
+    }
+    if (!ends(p)) return fail(p, "a blank after the value");
+    if (!std::isfinite(static_cast<Real>(value))) return fail(begin, "a number below 3.4e38");
+    return true;
+  }
+
+  // "rows features labels", as extreme classification has it.
+  static bool is_header(const char* p) {
+    for (int i = 0; i < 3; ++i) {
+      while (is_blank(*p)) ++p;
+      if (!is_digit(*p)) return false;
+      while (is_digit(*p)) ++p;
+    }
+    while (is_blank(*p)) ++p;
+    return at_end(p);
+  }
+
+  bool multilabel_, single_;
+  std::uint64_t base_;
+  Assembly assembly_;
+  bool narrow_;  // keys are 32 bits wide as long as all fit
+};
+
+}  // namespace
+
+std::unique_ptr<Parser> make_svmlight(const Options& options) {
+  return std::make_unique<Svmlight>(options);
+}
+
+}  // namespace thresher::io

@@ -1,0 +1,338 @@
+// VW text: `[label [importance]] ['tag]|namespace[:weight] feature[:value] ... |namespace ...`.
+//
+// What is a feature's key is said once, in key_of(). Interactions are made when a row is complete, of its
+// features before they are folded or merged.
+#include "vw.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "assembly.hpp"
+#include "hash.hpp"
+#include "names.hpp"
+#include "number.hpp"
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace thresher::io {
+
+namespace {
+
+// Whether a name or a number ends at p.
+inline bool ends(const char* p) { return is_blank(*p) || *p == '|' || at_end(p); }
+
+// The first byte from p on that is a blank, a control character, a colon or a bar.
+inline const char* find_special(const char* p) {
+#if defined(__SSE2__)
+  for (;; p += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(' ')), bytes);
+    const __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(':')),
+                                       _mm_cmpeq_epi8(bytes, _mm_set1_epi8('|')));
+    const auto found = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_or_si128(low, marks)));
+    if (found) return p + std::countr_zero(found);
+  }
+#else
+  while (static_cast<unsigned char>(*p) > ' ' && *p != ':' && *p != '|') ++p;
+  return p;
+#endif
+}
+
+// The end of a name; control characters other than tab, NUL and the end of the line may be in it.
+inline const char* end_of_name(const char* p) {
+  for (;; ++p) {
+    p = find_special(p);
+    if (ends(p) || *p == ':' || *p == '\0') [[likely]]
+      return p;
+  }
+}
+
+// A plain decimal number below 2^64: no sign, no zeros before it.
+inline bool is_plain(const char* p, const char* end, std::uint64_t& number) {
+  if (!is_digit(*p) || (*p == '0' && end - p > 1) || end - p > 20) return false;
+  return parse_whole(p, number) == Number::ok && p == end;
+}
+
+class Vw final : public Parser {
+ public:
+  explicit Vw(const Options& options)
+      : single_(options.single),
+        narrow_(options.bits > 0 && options.bits <= 31),
+        interactions_(options.interactions),
+        assembly_(options),
+        names_(options) {}
+
+  void parse(std::string_view text, std::shared_ptr<Storage> storage, Block& block) override {
+    assembly_.begin(text, std::move(storage), block);
+    names_.begin(block.names);
+    if (narrow_ && single_) rows<std::int32_t, float>(text);
+    else if (narrow_) rows<std::int32_t, double>(text);
+    else if (single_) rows<std::int64_t, float>(text);
+    else rows<std::int64_t, double>(text);
+  }
+
+ private:
+  // A feature of the row, as interactions need it.
+  struct Term {
+    std::uint64_t key;
+    char letter;
+    std::uint32_t space;  // the namespace, among those of the row
+    std::string_view name;
+  };
+
+  template <class Key, class Real>
+  void rows(std::string_view text) {
+    Storage& s = assembly_.storage();
+    s.keys<Key>().reserve(text.size() / 2 + 2);  // the shortest feature is " a"
+    s.values<Real>().reserve(text.size() / 2 + 2);
+    const char *p = text.data(), *const end = assembly_.end();
+    std::size_t first = 0;
+    Complaint complaint{};
+    while (p < end) {
+      const char* const line = p;
+      while (is_blank(*p)) ++p;
+      if (at_end(p)) {
+        assembly_.next_line();
+        p += *p == '\r' ? 2 : 1;
+        continue;
+      }
+      Head head;
+      std::size_t count = first;
+      bool good = parse_head(p, head, complaint) && parse_spaces<Key, Real>(p, count, complaint);
+      if (good && !interactions_.empty())
+        good = interact<Key, Real>(line, first, count, complaint);
+      if (good) {
+        const std::size_t kept = assembly_.close(s.keys<Key>().data(), s.values<Real>().data(),
+                                                 first, count - first);
+        if (kept == Assembly::npos)
+          complaint = {line, "values of a repeated feature add up to infinity"}, good = false;
+        else first += kept;
+      }
+      if (good) {
+        s.labels.push(head.label);
+        assembly_.weigh(head.weight);
+        assembly_.tag(head.tag);
+        assembly_.next_line();
+        p += *p == '\r' ? 2 : 1;
+      } else {
+        p = assembly_.bad(line, complaint);
+      }
+    }
+    assembly_.finish<Key, Real>();
+  }
+
+  struct Head {
+    double label = std::numeric_limits<double>::quiet_NaN(), weight = 1;
+    std::string_view tag;
+  };
+
+  // All before the first bar, where p comes to stand.
+  bool parse_head(const char*& p, Head& head, Complaint& complaint) const {
+    const auto fail = [&](const char* at, std::string_view expected) {
+      complaint = complain(at, expected);
+      return false;
+    };
+    for (int numbers = 0;; ++numbers) {
+      while (is_blank(*p)) ++p;
+      if (*p == '|') return true;
+      const char* const first = p;
+      while (!ends(p) && *p != '\0') ++p;
+      if (*p == '\0') return fail(p, "text");
+      if (p == first) return fail(p, "'|'");
+      if (*p == '|' || *first == '\'') {
+        const char* const begin = first + (*first == '\'');
+        head.tag = {begin, static_cast<std::size_t>(p - begin)};
+        while (is_blank(*p)) ++p;
+        return *p == '|' || fail(p, "'|' after the tag");
+      }
+      if (numbers == 2) return fail(first, "'|' or a tag");
+      const char* q = first;
+      double& number = numbers == 0 ? head.label : head.weight;
+      const Number status = parse_double(q, number);
+      if (status == Number::too_large) return fail(first, "a number below 1.8e308");
+      if (status == Number::none)
+        return fail(first, numbers == 0 ? "a label or '|'" : "an importance weight or '|'");
+      if (q != p) return fail(q, "a blank after the number");
+      if (numbers == 1 && number < 0) return fail(first, "an importance weight of at least 0");
+    }
+  }
+
+  // From the first bar to the end of the line.
+  template <class Key, class Real>
+  bool parse_spaces(const char*& p, std::size_t& count, Complaint& complaint) {
+    const auto fail = [&](const char* at, std::string_view expected) {
+      complaint = complain(at, expected);
+      return false;
+    };
+    terms_.clear(), spaces_.clear();
+    while (*p == '|') {
+      const char* const first = ++p;
+      p = end_of_name(p);
+      set_space({first, static_cast<std::size_t>(p - first)});
+      double weight = 1;
+      if (*p == ':') {
+        const char* const begin = ++p;
+        const Number status = parse_double(p, weight);
+        if (status == Number::too_large) return fail(begin, "a number below 1.8e308");
+        if (status == Number::none) return fail(begin, "the namespace's weight, a finite number");
+        if (!ends(p)) return fail(p, "a blank after the weight");
+      }
+      if (!parse_features<Key, Real>(p, weight, count, complaint)) return false;
+    }
+    return at_end(p) || fail(p, "text");
+  }
+
+  // Features up to the next bar or the end of the line.
+  template <class Key, class Real>
+  bool parse_features(const char*& at, double weight, std::size_t& count, Complaint& complaint) {
+    const auto fail = [&](const char* p, std::string_view expected) {
+      complaint = complain(p, expected);
+      return false;
+    };
+    Key* const keys = assembly_.storage().keys<Key>().data();
+    Real* const values = assembly_.storage().values<Real>().data();
+    const std::uint64_t mask = assembly_.mask();
+    std::uint8_t* const registers = assembly_.registers();
+    const bool interacts = !interactions_.empty();
+    const char* p = at;
+    for (;;) {
+      while (is_blank(*p)) ++p;
+      const char* const first = p;
+      p = end_of_name(p);
+      const std::string_view name(first, static_cast<std::size_t>(p - first));
+      double value = 1;
+      if (*p == ':') {
+        if (name.empty()) return fail(p, "a feature's name");
+        const char* const begin = ++p;
+        const Number status = parse_double(p, value);
+        if (status == Number::none) return fail(begin, "a finite number");
+        if (status == Number::too_large) return fail(begin, "a number below 1.8e308");
+        if (!ends(p)) return fail(p, "a blank after the value");
+        value *= weight;
+        if (!std::isfinite(static_cast<Real>(value)))
+          return fail(begin, sizeof(Real) == 4 ? "a number below 3.4e38" : "a number below 1.8e308");
+      } else if (name.empty()) {
+        break;
+      } else {
+        value = weight;
+        if (!std::isfinite(static_cast<Real>(value)))
+          return fail(first, "a namespace's weight below 3.4e38");
+      }
+      if (*p == '\0') [[unlikely]]
+        return fail(p, "text");
+      bool named;
+      const std::uint64_t key = key_of(name, named);
+      if (registers) sketch_add(registers, named ? key : mix(key, 0));
+      if (named && names_.wants(key, key & mask)) names_.add(key & mask, prefix(), name);
+      keys[count] = static_cast<Key>(key & mask);
+      values[count] = static_cast<Real>(value);
+      ++count;
+      if (interacts)
+        terms_.push_back({key, letter_, static_cast<std::uint32_t>(spaces_.size() - 1), name});
+    }
+    at = p;
+    return *p == '|' || at_end(p) || fail(p, "text");
+  }
+
+  // The bytes that are hashed: "namespace^", then the name. Those of the namespace stay.
+  void set_space(std::string_view space) {
+    letter_ = space.empty() ? ' ' : space.front();
+    prefix_ = space.empty() ? 0 : space.size() + 1;
+    if (prefix_ + padding > scratch_.size()) scratch_.resize(prefix_ + padding);
+    if (prefix_ != 0) {
+      std::copy(space.begin(), space.end(), scratch_.begin());
+      scratch_[prefix_ - 1] = '^';
+    }
+    if (!interactions_.empty()) spaces_.emplace_back(scratch_.data(), prefix_);
+  }
+
+  std::string_view prefix() const { return {scratch_.data(), prefix_}; }
+
+  std::uint64_t key_of(std::string_view name, bool& named) {
+    std::uint64_t key;
+    named = true;
+    if (prefix_ == 0) {
+      if (is_plain(name.data(), name.data() + name.size(), key)) {
+        named = false;
+        return key;
+      }
+      return hash64(name);
+    }
+    const std::size_t size = prefix_ + name.size();
+    if (name.size() <= 16) [[likely]] {
+      std::memcpy(scratch_.data() + prefix_, name.data(), 16);  // both have padding
+    } else {
+      if (size > scratch_.size()) scratch_.resize(size + padding);
+      std::memcpy(scratch_.data() + prefix_, name.data(), name.size());
+    }
+    return hash64(scratch_.data(), size);
+  }
+
+  // Appends the products of pairs of features, each pair once: where both orders match, the smaller letter
+  // comes first, then the feature that stands first.
+  template <class Key, class Real>
+  bool interact(const char* line, std::size_t first, std::size_t& count, Complaint& complaint) {
+    Storage& s = assembly_.storage();
+    const std::uint64_t mask = assembly_.mask();
+    const auto matches = [](char pattern, char letter) {
+      return pattern == ':' || pattern == letter;
+    };
+    for (const auto& [left, right] : interactions_) {
+      for (std::size_t i = 0; i < terms_.size(); ++i) {
+        const Term& a = terms_[i];
+        if (!matches(left, a.letter)) continue;
+        s.keys<Key>().resize(count), s.values<Real>().resize(count);
+        s.keys<Key>().reserve(count + terms_.size());
+        s.values<Real>().reserve(count + terms_.size());
+        Key* const keys = s.keys<Key>().data();
+        Real* const values = s.values<Real>().data();
+        const bool a_right = matches(right, a.letter);
+        for (std::size_t j = 0; j < terms_.size(); ++j) {
+          const Term& b = terms_[j];
+          if (!matches(right, b.letter)) continue;
+          if (a_right && matches(left, b.letter) &&
+              std::pair(b.letter, j) < std::pair(a.letter, i))
+            continue;
+          const std::uint64_t key = mix(a.key, b.key);
+          const auto value =
+              static_cast<Real>(double{values[first + i]} * double{values[first + j]});
+          if (!std::isfinite(value)) {
+            complaint = {line, "the product of two features is infinite"};
+            return false;
+          }
+          if (assembly_.registers()) sketch_add(assembly_.registers(), key);
+          if (names_.wants(key, key & mask))
+            names_.add(key & mask, spaces_[a.space], a.name, spaces_[b.space], b.name);
+          keys[count] = static_cast<Key>(key & mask);
+          values[count] = value;
+          ++count;
+        }
+      }
+    }
+    // the rest of the text needs what was reserved for it
+    s.keys<Key>().resize(count), s.values<Real>().resize(count);
+    const auto left = static_cast<std::size_t>(assembly_.end() - line) / 2 + 2;
+    s.keys<Key>().reserve(count + left), s.values<Real>().reserve(count + left);
+    return true;
+  }
+
+  bool single_, narrow_;
+  std::vector<std::array<char, 2>> interactions_;
+  Assembly assembly_;
+  Names names_;
+  std::string scratch_ = std::string(padding, '\0');
+  std::size_t prefix_ = 0;  // bytes of the namespace and '^' in scratch_
+  char letter_ = ' ';
+  std::vector<Term> terms_;
+  std::vector<std::string> spaces_;
+};
+
+}  // namespace
+
+std::unique_ptr<Parser> make_vw(const Options& options) { return std::make_unique<Vw>(options); }
+
+}  // namespace thresher::io

@@ -1,0 +1,12 @@
+// Text as Vowpal Wabbit reads it; see vw.cpp.
+#pragma once
+
+#include <memory>
+
+#include "parser.hpp"
+
+namespace thresher::io {
+
+std::unique_ptr<Parser> make_vw(const Options& options);
+
+}  // namespace thresher::io
