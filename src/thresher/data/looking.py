@@ -1,0 +1,105 @@
+"""The format of a file, by looking at its first bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from thresher.data.opening import peek_bytes
+from thresher.errors import DataError
+
+__all__ = ["CACHE_MAGIC", "FORMATS", "look"]
+
+CACHE_MAGIC = b"THRESHC"  # the first bytes of Thresher's own cache
+FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
+
+_HEAD = 1 << 16
+_LINES = 32
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_SUFFIXES = {
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".vw": "vw",
+    ".csv": "csv",
+    ".tsv": "csv",
+}
+_MAGICS = {
+    CACHE_MAGIC: "cache",
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",  # a stream of messages
+}
+
+_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_SVMLIGHT = re.compile(
+    rb"\s*(?:%b(?:,%b)*)?(?:\s+qid:\d+)?(?:(?:^|\s+)\d+:%b)+\s*(?:#.*)?" % ((_NUMBER,) * 3)
+)
+# Numbers and perhaps a tag before the bar; a tag that touches the bar needs no quote.
+_VW = re.compile(rb"\s*(?:%b\s+){0,3}(?:'\S*\s*)?\|" % _NUMBER)
+_VW_TAG = re.compile(rb"\s*(?:%b\s+){0,3}[^\s|,;]+\|\S*\s" % _NUMBER)
+_SEPARATOR = re.compile(rb"[,\t;]")
+
+
+def look(path: str) -> str:
+    """Return the format of a file: one of `FORMATS`.
+
+    Its name is asked only where its bytes leave the matter open. What was looked at of a pipe is
+    still there for `open_bytes`.
+
+    Parameters
+    ----------
+    path : str
+        One of those that `expand` returned.
+
+    Raises
+    ------
+    DataError
+        It looks like none of the formats.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks"
+    >>> _ = path.write_bytes(b"-1 3:0.5 17:1")
+    >>> look(str(path))
+    'svmlight'
+    """
+    head = peek_bytes(path, _HEAD)
+    for magic, name in _MAGICS.items():
+        if head.startswith(magic):
+            return name
+    lines = _first_lines(head.removeprefix(b"\xef\xbb\xbf"))
+    by_name = _by_suffix(path)
+    if not lines:
+        return by_name or "svmlight"  # no rows in any format
+    # Most lines decide, so that a bad one is reported by the reader, with its place.
+    vw = sum(bool(_VW.match(line) or _VW_TAG.match(line)) for line in lines)
+    svmlight = sum(bool(_SVMLIGHT.fullmatch(line)) for line in lines)
+    if 2 * max(vw, svmlight) > len(lines):
+        return "vw" if vw > svmlight else "svmlight"
+    if _SEPARATOR.search(lines[0]) and b"|" not in lines[0]:
+        return "csv"
+    if by_name:
+        return by_name
+    shown = lines[0][:40].decode("utf-8", "backslashreplace")
+    raise DataError(
+        f'{path}: its format is not clear from its first line, "{shown}";'
+        f" name it with format=, one of {', '.join(FORMATS)}"
+    )
+
+
+def _first_lines(head: bytes) -> list[bytes]:
+    """Return the first lines that say something, without one that the head cuts off."""
+    lines = head.split(b"\n")
+    if len(head) >= _HEAD and len(lines) > 1:
+        lines.pop()
+    told = (line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith(b"#"))
+    return list(told)[:_LINES]
+
+
+def _by_suffix(path: str) -> str | None:
+    stem, suffix = os.path.splitext(path.lower())
+    if suffix in _PACKED:
+        suffix = os.path.splitext(stem)[1]
+    return _SUFFIXES.get(suffix)
