@@ -497,9 +497,7 @@ def convert(
     ],
     to: Annotated[
         str | None,
-        typer.Option(
-            "--to", metavar="FORMAT", help="The format, where the name does not tell."
-        ),
+        typer.Option("--to", metavar="FORMAT", help="The format, where the name does not tell."),
     ] = None,
     format: Format = None,
     bits: Bits = None,

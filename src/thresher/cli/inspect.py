@@ -9,9 +9,7 @@ from typing import Any
 from thresher.model import Model, load
 
 
-def inspect(
-    file: str, top: int, why: list[str], label: str | None, as_json: bool
-) -> int:
+def inspect(file: str, top: int, why: list[str], label: str | None, as_json: bool) -> int:
     """Print a summary, the largest weights, or why a feature has its weight."""
     model = load(file)
     chosen = _label(model, label)
@@ -46,9 +44,8 @@ def summary(model: Model) -> dict[str, Any]:
         facts["classes"] = f"{count}: {', '.join(shown)}{', ...' if count > 8 else ''}"
     facts["features"] = "any (64-bit hashes)" if model.n_features == 2**64 else model.n_features
     facts["nonzero weights"] = model.nnz
-    facts["intercept"] = (
-        float(model.intercept[0]) if len(model.intercept) == 1 else f"{len(model.intercept)} of them"
-    )
+    outputs = len(model.intercept)
+    facts["intercept"] = float(model.intercept[0]) if outputs == 1 else f"{outputs} of them"
     if last is not None:
         facts["examples"] = last.examples
         facts["last loss"] = last.loss

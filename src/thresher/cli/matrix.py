@@ -47,7 +47,8 @@ def fit(
     held_out = None
     if valid is not None:
         others = gather(valid, labels.targets)
-        held_out = (others.matrix_of(np.arange(X.shape[1]) if seen is None else seen), others.labels)
+        columns = np.arange(X.shape[1]) if seen is None else seen
+        held_out = (others.matrix_of(columns), tidy(others.labels))
     began = time.perf_counter()
 
     def see(record: Progress) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -15,8 +15,11 @@ from thresher.rules import RULES
 
 # Not options: objects of Python; or they have options of their own, the same for all rules.
 _ELSEWHERE = frozenset(
-    "callback warm_start levels certify class_weight random_state n_jobs "
-    "passes shuffle store loss tol patience".split()
+    (
+        *("callback", "warm_start", "levels", "certify"),
+        *("class_weight", "random_state", "n_jobs", "passes", "shuffle"),
+        *("store", "loss", "tol", "patience"),
+    )
 )
 _SQUARES = ("squared", "square", "clipped_square")  # losses of classifiers and of regressors
 
@@ -48,7 +51,12 @@ def takes_parameters(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each parameter of a rule; it gets those given as `chosen`."""
     names = [n for n in dict.fromkeys(n for r in RULES.values() for n in r.parameters)]
     names = [name for name in names if name not in _ELSEWHERE]
-    own = [p for p in inspect.signature(command).parameters.values() if p.name != "chosen"]
+    hints = get_type_hints(command, include_extras=True)
+    own = [
+        p.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[p.name])
+        for p in inspect.signature(command).parameters.values()
+        if p.name != "chosen"
+    ]
     made = []
     for name in names:
         flag = next(iter(_of_rules(name).values())).kind == "flag"
@@ -71,7 +79,6 @@ def takes_parameters(command: Callable[..., None]) -> Callable[..., None]:
         given = {name: value for name, value in chosen.items() if value is not None}
         command(*args, chosen=given, **kwargs)
 
-    own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
     wrapped.__signature__ = inspect.Signature([*own, *made])  # type: ignore[attr-defined]
     wrapped.__annotations__ = {p.name: p.annotation for p in [*own, *made]}
     return wrapped

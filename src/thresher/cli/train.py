@@ -59,9 +59,7 @@ class Options:
 def train(options: Options) -> int:
     """Train as the options say; return the exit code."""
     if options.rule not in RULES:
-        raise ParameterError(
-            f"--rule must be one of {', '.join(RULES)}; got {options.rule!r}"
-        )
+        raise ParameterError(f"--rule must be one of {', '.join(RULES)}; got {options.rule!r}")
     labelled = options.multiclass or bool(options.reading.get("multilabel"))
     task = task_of(options.rule, options.loss, labelled)
     defaults: dict[str, Any] = {"random_state": options.seed}

@@ -104,7 +104,7 @@ class Block:
     @property
     def tags(self) -> list[str] | None:
         """Text that names each row, where there is any."""
-        tags = self.native.tags
+        tags: list[bytes] | None = self.native.tags  # type: ignore[assignment]
         return None if tags is None else [tag.decode(errors="replace") for tag in tags]
 
     def label_sets(self) -> tuple[NDArray[np.int64], NDArray[Any]]:

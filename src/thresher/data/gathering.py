@@ -47,7 +47,7 @@ class Gathered:
         return self._csr(self.keys.astype(np.int64), self.width)
 
     def compact(self) -> tuple[Any, NDArray[np.uint64]]:
-        """Return a CSR matrix with a column for each feature seen, and these in increasing order."""
+        """Return a CSR matrix with a column for each feature seen, and these features."""
         seen, columns = np.unique(self.keys, return_inverse=True)
         return self._csr(columns, len(seen)), seen
 

@@ -7,9 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from typing import Any
 
+import numpy as np
+
 from thresher import _core
 from thresher.data import opening
 from thresher.data.block import Block, Position
+from thresher.data.looking import look
 from thresher.data.reading import Reading
 from thresher.errors import DataError, ParameterError
 
@@ -98,27 +101,28 @@ class TextPart(FilePart):
         offset, line = (0, 1) if after is None else (after.offset, after.line)
         stream = opening.open_bytes(self.name)
         try:
-            if not stream.plain:
+            if not stream.seekable_plain:
                 _skip(stream, offset, self.name)
             reader = _core.Reader(
-                self.name if stream.plain else stream,
+                None if stream.seekable_plain else stream,
                 self.format,
+                path=self.name if stream.seekable_plain else None,
                 dtype=dtype,
                 bits=reading.bits or 0,
                 zero_based=reading.zero_based,
                 multilabel=reading.multilabel,
-                interactions=list(reading.interactions),
+                interactions=[pair.encode() for pair in reading.interactions],
                 names=names is True,
-                wanted=None if isinstance(names, bool) else sorted(names),
+                wanted=None if isinstance(names, bool) else np.array(sorted(names), np.uint64),
                 keep_going=reading.keeps_going,
                 threads=reading.workers,
                 offset=offset,
-                line=line,
+                first_line=line,
             )
             while (native := reader.next()) is not None:
                 behind = native.offset + native.bytes
                 end = Position(number, behind, native.first_line + native.line_count)
-                raw = behind if stream.plain else stream.raw_position
+                raw = behind if stream.seekable_plain else stream.raw_position
                 yield Block(native, self.name, end, raw)
         finally:
             stream.close()
@@ -183,7 +187,7 @@ def _is_paths(files: Any) -> bool:
 
 def part_of(name: str, reading: Reading) -> Part:
     """Return the part that is a file, of the format named or found by looking."""
-    format = reading.format or opening.look(name)
+    format = reading.format or look(name)
     if format in ("svmlight", "vw"):
         return TextPart(name, format)
     if format == "cache":

@@ -143,7 +143,8 @@ class Source:
 
     def mean(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """Read all and return the features seen, and the mean of each over all rows."""
-        keys, sums, rows = np.zeros(0, np.uint64), np.zeros(0), 0
+        keys, rows = np.zeros(0, np.uint64), 0
+        sums: NDArray[Any] = np.zeros(0)
         for block in self.blocks(dtype="float64"):
             rows += block.rows
             new = np.asarray(block.native.keys).astype(np.int64).view(np.uint64)
@@ -190,7 +191,8 @@ def scan(
     files : path, sequence of paths, or iterator
         Files, globs (sorted by name), ``"-"`` for standard input, addresses such as ``s3://...``
         where fsspec is installed; plain or packed (gzip, bzip2, xz, Zstandard). Or an iterator,
-        or a function that returns one, of batches ``(X, y)`` or of examples ``({name: value}, label)``.
+        or a function that returns one, of batches ``(X, y)`` or of examples ``({name: value},
+        label)``.
     format : {"svmlight", "vw", "csv", "parquet", "arrow", "cache"}, optional
         By default found by looking.
     bits : int, optional

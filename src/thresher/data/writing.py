@@ -21,7 +21,7 @@ from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 FORMATS = ("svmlight", "vw", "csv", "parquet", "cache")
 _SUFFIXES = {
@@ -92,18 +92,24 @@ def _seen(source: Source, names: bool, see: Callable[[Block], None] | None) -> I
             see(block)
 
 
-def _write_cache(
-    source: Source, blocks: Iterator[Block], path: str, about: dict[str, Any]
-) -> int:
-    told = {"reading": {k: v for k, v in asdict(source.reading).items() if k != "threads"}, **about}
+def _write_cache(source: Source, blocks: Iterator[Block], path: str, about: dict[str, Any]) -> int:
+    told = {
+        "reading": {k: v for k, v in asdict(source.reading).items() if k != "threads"},
+        **about,
+        "named": source.named,
+    }
     rows = 0
-    with _core.CacheWriter(path, json.dumps(told, sort_keys=True)) as writer:
+    writer = _core.CacheWriter(path, json.dumps(told, sort_keys=True))
+    try:
         for block in blocks:
             if block.words is not None:
                 raise DataError(f"{block.place(0)}: labels are words; a cache holds numbers")
             writer.add(block.native)
             rows += block.rows
         writer.finish()
+    except BaseException:
+        writer.abandon()
+        raise
     return rows
 
 

@@ -116,7 +116,7 @@ class AveragedSGDClassifier(_Centred, StreamingClassifier):
     def partial_fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         classes: Any = None,
         sample_weight: Any = None,
         mean: Any = None,
@@ -207,7 +207,9 @@ class AveragedSGDRegressor(_Centred, StreamingRegressor):
         self.random_state = random_state
         self.callback = callback
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, mean: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, mean: Any = None
+    ) -> Self:
         """Learn from these rows, once, in the order in which they lie.
 
         Parameters

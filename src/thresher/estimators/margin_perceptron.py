@@ -12,8 +12,8 @@ from thresher.estimators import certifying
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingClassifier
 from thresher.estimators.training import Run
-from thresher.training.passes import Run as SourceRun
 from thresher.model import Model, Output, Progress
+from thresher.training.passes import Run as SourceRun
 
 _NEVER = 2**63 - 1
 
@@ -59,6 +59,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
     """
 
     _rule: ClassVar[str] = "margin-perceptron"
+    _reached: list[dict[float, Output]]  # what each output was at the levels
     _diverges: ClassVar[bool] = False  # its weights grow as they will, and are bounded (R-9.8)
 
     def __init__(
@@ -129,7 +130,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
     # ---- density -------------------------------------------------------------------------------
 
     def _prepare(self, learners: Sequence[_core.Learner], X: Any) -> None:
-        self._reached: list[dict[float, Output]] = [{} for _ in learners]
+        self._reached = [{} for _ in learners]
         self._updates, self._unit_weights = -1.0, True
         self._limit = math.inf if self.max_density is None else self.max_density * X.shape[1]
         for learner, reached in zip(learners, self._reached, strict=True):

@@ -21,8 +21,8 @@ from thresher.estimators.sources import fit_source, learn_source
 from thresher.estimators.tasks import LinearRegressor, PartialClassifier, no_rows_besides
 from thresher.estimators.training import Run
 from thresher.health.watch import DivergenceWatch
-from thresher.training.passes import Run as SourceRun
 from thresher.model import Output
+from thresher.training.passes import Run as SourceRun
 
 _BLOCK = 2000  # rows of a block of shuffle="blocks"
 

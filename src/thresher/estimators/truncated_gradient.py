@@ -15,8 +15,8 @@ from thresher.estimators.streaming import (
     StreamingRegressor,
 )
 from thresher.estimators.training import Run
-from thresher.training.passes import Run as SourceRun
 from thresher.model import Progress
+from thresher.training.passes import Run as SourceRun
 
 
 class Certified(StreamingEstimator):
