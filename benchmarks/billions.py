@@ -1,4 +1,4 @@
-"""Learn in a space of 3 x 10^9 features, nearly all of them met once: what memory does it take?
+"""Memory and findings in a space of 3 x 10^9 features, nearly all of which are met only once.
 
 `python benchmarks/billions.py [--examples 10000000] [--chart build/bench/billions.png]`, one core.
 
@@ -32,7 +32,8 @@ from thresher import TruncatedGradientClassifier
 
 WIDTH = 3_000_000_000
 PER_ROW = 100
-POOL, SLOTS, SHARE = 120, 4, 0.3  # each of four places holds a feature of the pool, with this chance
+POOL = 120
+SLOTS, SHARE = 4, 0.3  # places of a row that hold a feature of the pool, each with this chance
 BATCH = 12_800  # no multiple of the period: memory is looked at in all of its phases
 
 
@@ -137,10 +138,10 @@ def chart(samples: list[Sample], path: Path) -> None:
     rows = np.array([s.examples for s in samples]) / 1e6
     figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
     slot = 16  # bytes of a key and its weight
-    axes.plot(rows, [s.seen * slot / 2**20 for s in samples], label="all features seen, 16 bytes each")
+    axes.plot(rows, [s.seen * slot / 2**20 for s in samples], label="all seen, 16 bytes each")
     axes.plot(rows, [s.resident / 2**20 for s in samples], label="resident, batches included")
     axes.plot(rows, [s.store / 2**20 for s in samples], label="store")
-    axes.plot(rows, [s.live * slot / 2**20 for s in samples], label="live weights, 16 bytes each")
+    axes.plot(rows, [s.live * slot / 2**20 for s in samples], label="living, 16 bytes each")
     axes.set(yscale="log", xlabel="million rows", ylabel="MiB")
     axes.set_title(f"One pass through a space of {WIDTH:,} features")
     axes.legend()
