@@ -1,0 +1,261 @@
+"""Thresher and Vowpal Wabbit side by side: the same files, one interleaved run, best of several.
+
+    python benchmarks/vw.py --install     VW's wheel into an environment of its own, build/peers/vw
+    python benchmarks/vw.py [--rows 500000] [--repeats 5] [--json FILE] [--peer-only]
+
+Every run is a process of its own, timed from outside: wall-clock time, and CPU time of all of its
+threads. Start-up, which is the same command on a file of one line, is subtracted; the table shows
+both. Both programs hash names to 22 bits, go through the rows once, write a model and report the
+mean loss before learning from each row (progressive loss).
+
+VW is the wheel's native driver: `pylibvw.vw([...]).run_parser()`, which is what `python -m
+vowpalwabbit` calls, without the imports of that. It parses on one thread and learns on another; on
+one core the two share it. Its cache is written by a run that is not timed (`-k`). It is told
+    text, cache   --sgd --l1 1e-7 --power_t 0 -l 0.015 --loss_function logistic -b 22
+    loss          --loss_function logistic -b 22 -l RATE (default: adaptive, normalized, invariant)
+and Thresher
+    text, cache   --rule truncated-gradient --gravity 1e-7 --eta0 0.015 --bits 22
+    loss          --rule ftrl --l1 1 --alpha ALPHA --bits 22
+The rates of the first are the best of both on these rows. RATE and ALPHA are searched in a grid
+first, from the cache; the best must lie inside of it. Row "loss" is the time until VW's progressive
+loss is reached: for VW the whole pass, for Thresher until an event of `--json` that says it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from vw_data import files
+
+ROOT = Path(__file__).resolve().parents[1]
+PEER = ROOT / "build" / "peers" / "vw"
+WHEEL = "vowpalwabbit==9.11.9"
+DRIVER = "import sys, pylibvw; v = pylibvw.vw(sys.argv[1:]); v.run_parser(); v.finish()"
+BITS, ETA, GRAVITY, L1 = "22", "0.015", "1e-7", "1"
+RATES = ["0.25", "0.35", "0.5", "0.7", "1", "1.4", "2", "2.8"]  # of VW, adaptive
+ALPHAS = ["1", "0.05", "0.1", "0.15", "0.2", "0.3"]  # of FTRL; the first is its default
+BARS = {"text, one core": 4.0, "text, both cores": 3.0, "cache, both cores": 3.0, "loss": 4.0}
+
+
+@dataclass
+class Run:
+    """One process: seconds, and what it printed with the time of each line."""
+
+    wall: float
+    cpu: float
+    lines: list[tuple[float, str]]
+    loss: float = float("nan")
+
+
+@dataclass
+class Best:
+    """The best of several runs, and of as many on one line."""
+
+    wall: float = float("inf")
+    cpu: float = float("inf")
+    startup: float = float("inf")
+    loss: float = float("nan")
+
+    def see(self, run: Run, startup: Run, wall: float | None = None) -> None:
+        """Take one more run, and a start-up, into account."""
+        self.wall = min(self.wall, run.wall if wall is None else wall)
+        self.cpu = min(self.cpu, run.cpu)
+        self.startup = min(self.startup, startup.wall)
+        self.loss = run.loss
+
+    @property
+    def net(self) -> float:
+        """Wall-clock time without start-up."""
+        return self.wall - self.startup
+
+
+def timed(command: list[str], cores: int) -> Run:
+    """Run a command on the first cores of those that this process may use."""
+    allowed = sorted(os.sched_getaffinity(0))[:cores]
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, allowed),
+    )
+    assert process.stdout is not None
+    lines = [(time.perf_counter() - began, line) for line in process.stdout]
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(" ".join(command) + "\n" + "".join(text for _, text in lines))
+    return Run(wall, usage.ru_utime + usage.ru_stime, lines)
+
+
+class VW:
+    """The peer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.python, self.folder = PEER / "bin" / "python", folder
+        if not self.python.exists():
+            raise SystemExit(f"VW is not installed in {PEER}; run this with --install")
+        self.sgd = ["--sgd", "--l1", GRAVITY, "--power_t", "0", "-l", ETA]
+
+    @staticmethod
+    def install() -> None:
+        """Install the wheel into an environment of its own."""
+        subprocess.run([sys.executable, "-m", "venv", str(PEER)], check=True)
+        pip = [str(PEER / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+        subprocess.run([*pip, "--disable-pip-version-check", WHEEL], check=True)
+
+    def train(self, data: Path, rule: list[str], cores: int, cache: list[str] | None = None) -> Run:
+        """Train once; `cache` holds the options of the cache."""
+        model = str(self.folder / "vw.model")
+        options = ["-d", str(data), "-f", model, "--loss_function", "logistic", "-b", BITS]
+        command = [str(self.python), "-c", DRIVER, *options, *rule, *(cache or [])]
+        Path(model).unlink(missing_ok=True)
+        run = timed(command, cores)
+        if not Path(model).exists():
+            raise SystemExit("VW wrote no model")
+        run.loss = next(
+            float(t.split("=")[1]) for _, t in run.lines if t.startswith("average loss")
+        )
+        return run
+
+    def cached(self, data: Path) -> list[str]:
+        """Write the cache anew; return the options that use it."""
+        options = ["--cache_file", str(self.folder / f"{data.name}.vw-cache")]
+        self.train(data, self.sgd, 2, [*options, "-k"])
+        return options
+
+
+class Thresher:
+    """Our command line."""
+
+    def __init__(self, command: str, folder: Path) -> None:
+        self.command, self.folder = command, folder
+        self.sgd = ["--rule", "truncated-gradient", "--gravity", GRAVITY, "--eta0", ETA]
+
+    def train(self, data: Path, rule: list[str], cores: int, cache: list[str] | None = None) -> Run:
+        """Train once, with as many threads as cores."""
+        options = ["-m", str(self.folder / "thresher.model"), "--bits", BITS, "--passes", "1"]
+        options += ["--threads", str(cores), "--json", *rule, *(cache or [])]
+        run = timed([self.command, "train", str(data), *options], cores)
+        course = self.course(run)
+        run.loss = course[-1][1] if course else float("nan")
+        return run
+
+    def cached(self, data: Path) -> list[str]:
+        """Write the cache anew; return the options that use it."""
+        path = self.folder / f"{data.name}.thresher-cache"
+        path.unlink(missing_ok=True)
+        self.train(data, self.sgd, 2, ["--cache", str(path)])
+        return ["--cache", str(path)]
+
+    @staticmethod
+    def course(run: Run) -> list[tuple[float, float]]:
+        """Return when each event came, with the mean progressive loss of all rows up to it.
+
+        An event with `examples` and `loss` tells the mean loss since the event before.
+        """
+        course, examples, total = [], 0, 0.0
+        for at, line in run.lines:
+            event = json.loads(line) if line.startswith("{") else {}
+            new = event.get("examples", 0) - examples
+            if event.get("loss") is None or new <= 0:
+                continue
+            examples, total = examples + new, total + new * event["loss"]
+            course.append((at, total / examples))
+        return course
+
+
+def search(program: VW | Thresher, data: Path, rules: list[list[str]]) -> tuple[list[str], float]:
+    """Try rules from the cache, once each; print their losses; return the best and its loss."""
+    cache = program.cached(data)
+    losses = [program.train(data, rule, 2, cache).loss for rule in rules]
+    shown = "  ".join(f"{r[-1]}: {v:.4f}" for r, v in zip(rules, losses, strict=True))
+    print(f"{type(program).__name__}, {rules[0][-2]}  {shown}", flush=True)
+    best = min(range(len(rules)), key=losses.__getitem__)
+    return rules[best], losses[best]
+
+
+def compare(programs: list[VW | Thresher], paths: dict[str, Path], repeats: int) -> dict[str, Any]:
+    """Run everything in turn; return the best of each case and program."""
+    data, one = paths["named.vw"], paths["one.vw"]
+    tuned: dict[str, list[str]] = {}
+    target = float("inf")
+    for program in programs:
+        name = type(program).__name__
+        if isinstance(program, VW):
+            tuned[name], target = search(program, data, [["-l", rate] for rate in RATES])
+            if tuned[name][-1] in (RATES[0], RATES[-1]):
+                print("VW's best rate is at the end of the grid: widen it")
+        else:
+            rules = [["--rule", "ftrl", "--l1", L1, "--alpha", a] for a in ALPHAS]
+            tuned[name] = search(program, data, rules)[0]
+    caches = {type(p).__name__: p.cached(data) for p in programs}
+    best = {case: {type(p).__name__: Best() for p in programs} for case in BARS}
+    for _ in range(repeats):
+        for case, by_name in best.items():
+            for program in programs:
+                name = type(program).__name__
+                cores = 1 if "one core" in case else 2
+                rule = tuned[name] if case == "loss" else program.sgd
+                cache = None if case.startswith("text") else caches[name]
+                startup = program.train(one, rule, cores)
+                run = program.train(data, rule, cores, cache)
+                reached = None
+                if case == "loss" and isinstance(program, Thresher):
+                    times = [at for at, loss in program.course(run) if loss <= target]
+                    reached = times[0] if times else float("inf")
+                by_name[name].see(run, startup, reached)
+    return {"best": best, "tuned": tuned, "target": target}
+
+
+def show(result: dict[str, Any], repeats: int) -> None:
+    """Print the table."""
+    print(f"\nseconds, best of {repeats}; VW's best progressive loss is {result['target']:.4f}")
+    print(f"{'':20}{'program':10}{'wall':>8}{'start-up':>10}{'net':>8}{'CPU':>8}{'loss':>9}  ratio")
+    for case, by_name in result["best"].items():
+        for name, best in by_name.items():
+            ratio = ""
+            if name == "Thresher" and "VW" in by_name:
+                times = by_name["VW"].net / best.net
+                ratio = f"{times:7.1f}x (bar: {BARS[case]:g}x)"
+            print(
+                f"{case:20}{name:10}{best.wall:8.3f}{best.startup:10.3f}{best.net:8.3f}"
+                f"{best.cpu:8.3f}{best.loss:9.4f}{ratio}"
+            )
+
+
+def main() -> None:
+    """Parse arguments, run, print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--install", action="store_true", help="install VW, then run")
+    parser.add_argument("--peer-only", action="store_true", help="run VW alone")
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench")
+    parser.add_argument("--thresher", default=str(Path(sys.executable).with_name("thresher")))
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    arguments = parser.parse_args()
+    if arguments.install:
+        VW.install()
+    paths = files(arguments.folder, arguments.rows)
+    programs: list[VW | Thresher] = [VW(arguments.folder)]
+    if not arguments.peer_only:
+        programs.append(Thresher(arguments.thresher, arguments.folder))
+    result = compare(programs, paths, arguments.repeats)
+    show(result, arguments.repeats)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, default=asdict, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
