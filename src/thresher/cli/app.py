@@ -216,7 +216,7 @@ def train(
             "hard-threshold hold all rows in memory.",
             rich_help_panel=_LEARNING,
         ),
-    ] = "ftrl",
+    ] = "truncated-gradient",
     loss: Annotated[
         str | None,
         typer.Option(

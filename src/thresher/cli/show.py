@@ -118,7 +118,7 @@ class Lines(Shown):
         """Print a line."""
         if not self._head:
             self._head = True
-            print("    examples  pass      loss  nonzeros     rows/s   done  left", file=sys.stderr)
+            print("    examples  pass      loss    nonzeros      rows/s   done  left", file=sys.stderr)
         print(_line(facts), file=sys.stderr, flush=True)
 
     def tell(self, event: str, **facts: Any) -> None:
@@ -137,7 +137,7 @@ class Live(Lines):
         """Write the line anew."""
         if not self._head:
             self._head = True
-            print("    examples  pass      loss  nonzeros     rows/s   done  left", file=sys.stderr)
+            print("    examples  pass      loss    nonzeros      rows/s   done  left", file=sys.stderr)
         print("\r" + _line(facts) + "\x1b[K", end="", file=sys.stderr, flush=True)
         self._open = True
 
@@ -172,8 +172,8 @@ def _line(facts: dict[str, Any]) -> str:
     loss = "" if facts["loss"] is None else f"{facts['loss']:.4f}"
     done = "" if facts["done"] is None else f"{100 * facts['done']:.0f} %"
     return (
-        f"{facts['examples']:>12,}{facts['pass']:>6}{loss:>10}{nonzeros:>10}"
-        f"{facts['rows_per_second']:>11,}{done:>7}  {duration(facts['left'])}"
+        f"{facts['examples']:>12,}{facts['pass']:>6}{loss:>10}{nonzeros:>12}"
+        f"{facts['rows_per_second']:>12,}{done:>7}  {duration(facts['left'])}"
     )
 
 
