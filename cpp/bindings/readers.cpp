@@ -41,8 +41,8 @@ class PythonBytes final : public io::ByteSource {
 
   std::size_t read(char* into, std::size_t size) override {
     nb::gil_scoped_acquire gil;
-    nb::object view = nb::steal(
-        PyMemoryView_FromMemory(into, static_cast<Py_ssize_t>(size), PyBUF_WRITE));
+    nb::object view =
+        nb::steal(PyMemoryView_FromMemory(into, static_cast<Py_ssize_t>(size), PyBUF_WRITE));
     if (!view.is_valid()) throw nb::python_error();
     const nb::object count = readinto_(view);
     view.attr("release")();  // nobody writes there later
@@ -58,9 +58,9 @@ class PythonBytes final : public io::ByteSource {
 };
 
 [[noreturn]] void raise_os_error(const std::system_error& error, const std::string& path) {
-  nb::object exception = nb::steal(
-      PyObject_CallFunction(PyExc_OSError, "iss", error.code().value(),
-                            std::strerror(error.code().value()), path.c_str()));
+  nb::object exception =
+      nb::steal(PyObject_CallFunction(PyExc_OSError, "iss", error.code().value(),
+                                      std::strerror(error.code().value()), path.c_str()));
   if (exception.is_valid())
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw nb::python_error();
@@ -88,16 +88,25 @@ class PythonReader {
     try {
       nb::gil_scoped_release release;
       std::lock_guard lock(mutex_);
-      return reader_->next();
+      if (!reader_) return nullptr;
+      std::unique_ptr<io::Block> block;
+      try {
+        block = reader_->next();
+      } catch (...) {
+        reader_.reset();
+        throw;
+      }
+      if (!block) reader_.reset();  // lets go of the source
+      return block;
     } catch (const std::system_error& error) {
       raise_os_error(error, path_);
     }
   }
 
   void close() {
-    if (!reader_) return;
     nb::gil_scoped_release release;
-    reader_->stop();
+    std::lock_guard lock(mutex_);
+    reader_.reset();
   }
 
  private:
@@ -133,7 +142,7 @@ void hash_all(const Offset* offsets, std::size_t count, std::string_view data,
 }
 
 nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offsets, nb::object data,
-                                                               const nb::bytes& prefix) {
+                                                                const nb::bytes& prefix) {
   if (offsets.shape(0) == 0) throw std::invalid_argument("offsets: one more than strings");
   Py_buffer view;
   if (PyObject_GetBuffer(data.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
@@ -179,20 +188,21 @@ void bind_readers(nb::module_& m) {
             }
             options.names = names || wanted, options.sketch = sketch;
             if (wanted)
-              options.wanted = std::make_shared<const io::KeySet>(
-                  std::span(wanted->data(), wanted->shape(0)));
+              options.wanted =
+                  std::make_shared<const io::KeySet>(std::span(wanted->data(), wanted->shape(0)));
             options.keep_going = keep_going;
             const io::Reading reading{threads, offset, first_line, block_bytes, max_line};
             new (self) PythonReader(std::move(source), parser_of(format, options), reading,
                                     keep_going, std::move(path));
           },
-          "source"_a.none(), "format"_a, nb::kw_only(), "path"_a = nb::none(), "dtype"_a = "float32",
-          "bits"_a = 0, "zero_based"_a = false, "multilabel"_a = false,
+          "source"_a.none(), "format"_a, nb::kw_only(), "path"_a = nb::none(),
+          "dtype"_a = "float32", "bits"_a = 0, "zero_based"_a = false, "multilabel"_a = false,
           "interactions"_a = std::vector<nb::bytes>(), "names"_a = false, "wanted"_a = nb::none(),
           "sketch"_a = false, "keep_going"_a = true, "threads"_a = 1, "offset"_a = 0,
           "first_line"_a = 1, "block_bytes"_a = std::size_t{1} << 20,
           "max_line"_a = std::size_t{32} << 20,
-          "Read `format` from `path`, or from the `readinto` of `source`, which stands at `offset`.")
+          "Read `format` from `path`, or from the `readinto` of `source`, which stands at "
+          "`offset`.")
       .def("next", &PythonReader::next, nb::sig("def next(self) -> Block | None"),
            "The next block of rows; None at the end.")
       .def("close", &PythonReader::close, "End the threads. Nothing can be read afterwards.");

@@ -37,7 +37,6 @@ class Parser {
   virtual void parse(std::string_view text, std::shared_ptr<Storage> storage, Block& block) = 0;
 };
 
-
 // Why a line is no example: where, and what was expected there.
 struct Complaint {
   const char* at;

@@ -68,10 +68,10 @@ class Reader {
   std::vector<std::unique_ptr<Parser>> parsers_;
   Chunk chunk_;  // of the caller's thread, where it works alone
 
-  std::mutex turn_;             // to read from the source
-  std::uint64_t started_ = 0;   // blocks whose bytes were read
-  bool exhausted_ = false;      // under turn_: nothing more to read
-  std::mutex mutex_;            // of all below
+  std::mutex turn_;            // to read from the source
+  std::uint64_t started_ = 0;  // blocks whose bytes were read
+  bool exhausted_ = false;     // under turn_: nothing more to read
+  std::mutex mutex_;           // of all below
   std::condition_variable room_, ready_;
   std::map<std::uint64_t, Result> results_;
   std::uint64_t delivered_ = 0;

@@ -103,11 +103,10 @@ class Vw final : public Parser {
       Head head;
       std::size_t count = first;
       bool good = parse_head(p, head, complaint) && parse_spaces<Key, Real>(p, count, complaint);
-      if (good && !interactions_.empty())
-        good = interact<Key, Real>(line, first, count, complaint);
+      if (good && !interactions_.empty()) good = interact<Key, Real>(line, first, count, complaint);
       if (good) {
-        const std::size_t kept = assembly_.close(s.keys<Key>().data(), s.values<Real>().data(),
-                                                 first, count - first);
+        const std::size_t kept =
+            assembly_.close(s.keys<Key>().data(), s.values<Real>().data(), first, count - first);
         if (kept == Assembly::npos)
           complaint = {line, "values of a repeated feature add up to infinity"}, good = false;
         else first += kept;
@@ -214,7 +213,8 @@ class Vw final : public Parser {
         if (!ends(p)) return fail(p, "a blank after the value");
         value *= weight;
         if (!std::isfinite(static_cast<Real>(value)))
-          return fail(begin, sizeof(Real) == 4 ? "a number below 3.4e38" : "a number below 1.8e308");
+          return fail(begin,
+                      sizeof(Real) == 4 ? "a number below 3.4e38" : "a number below 1.8e308");
       } else if (name.empty()) {
         break;
       } else {
@@ -294,8 +294,7 @@ class Vw final : public Parser {
         for (std::size_t j = 0; j < terms_.size(); ++j) {
           const Term& b = terms_[j];
           if (!matches(right, b.letter)) continue;
-          if (a_right && matches(left, b.letter) &&
-              std::pair(b.letter, j) < std::pair(a.letter, i))
+          if (a_right && matches(left, b.letter) && std::pair(b.letter, j) < std::pair(a.letter, i))
             continue;
           const std::uint64_t key = mix(a.key, b.key);
           const auto value =

@@ -1,0 +1,182 @@
+"""Blocks: where they are cut, in which order they come, what goes wrong on the way."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles import text as oracle
+from streams import learner
+from text_cases import ShortReads, assert_same, read
+from thresher import _core
+
+
+def facts(blocks):
+    """All that must not depend on threads and sources."""
+    return [
+        (b.offset, b.bytes, b.first_line, b.line_count, b.digest, b.rows, len(b.bad))
+        for b in blocks
+    ]
+
+
+def text(rows: int, seed: int = 0) -> bytes:
+    rng = np.random.default_rng(seed)
+    lines = []
+    for _ in range(rows):
+        keys = rng.integers(1, 60, rng.integers(0, 9))  # some repeat
+        cells = " ".join(f"{k}:{rng.normal():.5f}" for k in keys)
+        lines.append(f"{rng.choice([-1, 1])} {cells}")
+    return "\n".join(lines).encode()
+
+
+@given(
+    st.lists(st.sampled_from([b"1 1:2\n", b"\n", b"1 3:4 5:6\r\n", b"x\n", b"1"])).map(b"".join),
+    st.integers(1, 40),
+)
+def test_blocks_depend_on_the_bytes_alone(data, block_bytes):
+    blocks = read(data, "svmlight", block_bytes=block_bytes)
+    assert_same(blocks, oracle.svmlight(data))
+    assert sum(b.bytes for b in blocks) == len(data)
+    line = 1
+    for block in blocks:
+        piece = data[block.offset : block.offset + block.bytes]
+        assert piece.endswith(b"\n") or block is blocks[-1]
+        assert len(piece) <= block_bytes or piece.count(b"\n") <= 1
+        assert block.digest == oracle.hash64(piece)
+        assert (block.first_line, block.line_count) == (line, len(piece.splitlines()))
+        line += block.line_count
+    for threads in (1, 3):
+        again = read(data, "svmlight", ShortReads(data), block_bytes=block_bytes, threads=threads)
+        assert facts(again) == facts(blocks)
+    # reading resumes at any block and cuts as before
+    for i, block in enumerate(blocks):
+        place = {"offset": block.offset, "first_line": block.first_line}
+        rest = read(data[block.offset :], "svmlight", block_bytes=block_bytes, **place)
+        assert facts(rest) == facts(blocks[i:])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_paths_are_read_from_an_offset(tmp_path, threads):
+    data = text(2000)
+    (path := tmp_path / "rows.svm").write_bytes(data)
+    whole = read(data, "svmlight", block_bytes=4096)
+    offset, first_line = whole[3].offset, whole[3].first_line
+    reader = _core.Reader(
+        None,
+        "svmlight",
+        path=str(path),
+        offset=offset,
+        first_line=first_line,
+        block_bytes=4096,
+        threads=threads,
+    )
+    rest = list(iter(reader.next, None))
+    assert facts(rest) == facts(whole[3:])
+    assert reader.next() is None
+
+
+def test_missing_files_and_wrong_arguments_are_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.svm"):
+        _core.Reader(None, "svmlight", path=str(tmp_path / "none.svm"))
+    with pytest.raises(IsADirectoryError):
+        _core.Reader(None, "svmlight", path=str(tmp_path)).next()
+    with pytest.raises(ValueError, match="format"):
+        _core.Reader(io.BytesIO(), "csv")
+    with pytest.raises(ValueError, match="bits"):
+        _core.Reader(io.BytesIO(), "vw", bits=63)
+    with pytest.raises(ValueError, match="source or a path"):
+        _core.Reader(None, "vw")
+    with pytest.raises(AttributeError):
+        _core.Reader(3, "vw")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_long_lines_are_skipped(threads):
+    long = b"1 " + b"7:1 " * 100
+    data = b"1 1:1\n" + long + b"\n1 2:1\n" + b"1 5:1" + b" " * 95 + b"\n" + long
+    options = {"max_line": 100, "block_bytes": 30, "threads": threads}
+    blocks = read(data, "svmlight", **options)
+    bad = [(b.first_line + x.line, x.column, x.what) for b in blocks for x in b.bad]
+    assert bad == [(2, 101, "line longer than 100 bytes"), (5, 101, "line longer than 100 bytes")]
+    lines = [b.line(r) for b in blocks for r in range(b.rows)]
+    assert lines == [1, 3, 4]
+    assert sum(b.bytes for b in blocks) == len(data)
+    assert blocks[-1].first_line + blocks[-1].line_count == 6
+    other = read(data.replace(b"7:1 \n", b"8:1 \n"), "svmlight", **options)
+    assert [b.digest for b in other] != [b.digest for b in blocks]
+
+
+def test_the_longest_line_allowed_is_32_mib():
+    line = b"1 1:1 #" + b"c" * ((32 << 20) - 7)
+    blocks = read(line + b"\n" + line + b"c\n1 2:1\n", "svmlight")
+    assert [(b.rows, [x.what for x in b.bad]) for b in blocks] == [
+        (1, []),
+        (0, ["line longer than 32 MiB"]),
+        (1, []),
+    ]
+
+
+class Failing:
+    """Gives some lines, then raises."""
+
+    def __init__(self, error: Exception) -> None:
+        self.stream, self.error = io.BytesIO(b"1 1:1\n" * 100), error
+
+    def readinto(self, buffer: memoryview) -> int:
+        count = self.stream.readinto(buffer)
+        if count < len(buffer):
+            raise self.error
+        return count
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_a_source_raises_comes_out_after_the_blocks_before(threads):
+    error = KeyError("torn")
+    reader = _core.Reader(Failing(error), "svmlight", block_bytes=60, threads=threads)
+    for _ in range(10):
+        assert reader.next().rows == 10
+    with pytest.raises(KeyError) as caught:
+        reader.next()
+    assert caught.value is error
+    assert reader.next() is None
+
+
+def test_readers_end_quickly_in_the_middle_of_a_file():
+    before = threading.active_count()
+    data = text(5000) + b"\n"
+    for count in range(8):
+        reader = _core.Reader(io.BytesIO(data * 4), "svmlight", block_bytes=256, threads=3)
+        kept = [reader.next() for _ in range(count)]
+        started = time.monotonic()
+        if count % 2:
+            reader.close()
+            assert reader.next() is None
+        del reader
+        assert time.monotonic() - started < 1
+        assert all(block.rows > 0 and block.values.size == block.starts[-1] for block in kept)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("store", ["dense", "hashed"])
+def test_learning_from_blocks_equals_learning_from_the_matrix(store):
+    data = text(300)
+    cells = [line.split() for line in data.decode().splitlines()]
+    pairs = [pair.split(":") for _, *row in cells for pair in row]
+    keys = np.array([int(index) - 1 for index, _ in pairs], np.int32)
+    values = np.array([float(value) for _, value in pairs], np.float32)
+    starts = np.cumsum([0] + [len(row) - 1 for row in cells])
+    labels = np.array([float(row[0]) for row in cells])
+    whole, streamed = (learner("ftrl", 60, store=store, dtype="float32") for _ in range(2))
+    whole.learn(_core.sparse_batch(starts, keys, values, 60, labels))
+    for block in read(data, "svmlight", block_bytes=512, threads=3):
+        streamed.learn(block.batch)
+    for ours, theirs in zip(streamed.weights(), whole.weights(), strict=True):
+        assert ours.size > 10
+        np.testing.assert_array_equal(ours, theirs)
+    assert streamed.intercept() == whole.intercept()
