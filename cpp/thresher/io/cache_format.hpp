@@ -84,11 +84,15 @@ struct Trailer {
 static_assert(sizeof(Trailer) == 2 * alignment);
 
 template <class Header>
-std::uint64_t sum_of(Header header, std::span<const std::byte> rest) {
+std::uint64_t sum_of(Header header, std::uint64_t sum_of_rest) {
   static_assert(std::is_trivially_copyable_v<Header>);
   header.sum = 0;
   // A change of one of the two alone changes what comes out.
-  return std::rotl(checksum(&header, sizeof header), 31) ^ checksum(rest.data(), rest.size());
+  return std::rotl(checksum(&header, sizeof header), 31) ^ sum_of_rest;
+}
+template <class Header>
+std::uint64_t sum_of(const Header& header, std::span<const std::byte> rest) {
+  return sum_of(header, checksum(rest.data(), rest.size()));
 }
 
 // Where each array of a block lies, from the block's first byte; nothing, where it has none.

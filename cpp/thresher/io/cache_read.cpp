@@ -36,9 +36,27 @@ bool are_starts(const Start* starts, std::uint64_t rows, std::uint64_t end) {
   return ordered;
 }
 
-template <class Key>
-bool are_below(const Key* keys, std::uint64_t count, std::uint64_t columns) {
-  return count == 0 || largest_key(keys, count) < columns;
+struct Digest {
+  std::uint64_t sum, largest;  // of the keys
+};
+
+// The sum of a block's arrays and its largest key, piece by piece, so that memory is read once.
+Digest digest_of(const std::byte* base, std::uint64_t size, const Layout::Array& keys, Kind kind) {
+  constexpr std::uint64_t piece = 1 << 14;
+  Checksum sum;
+  std::uint64_t largest = 0;
+  for (std::uint64_t at = sizeof(BlockHeader); at < size; at += piece) {
+    const std::uint64_t end = std::min(size, at + piece);
+    sum.take(base + at, end - at);
+    const std::uint64_t from = std::max(at, keys.at), to = std::min(end, keys.at + keys.size);
+    if (from >= to) continue;
+    const auto* bytes = base + from;
+    largest = std::max(
+        largest, kind == Kind::narrow
+                     ? largest_key(reinterpret_cast<const std::int32_t*>(bytes), (to - from) / 4)
+                     : largest_key(reinterpret_cast<const std::int64_t*>(bytes), (to - from) / 8));
+  }
+  return {sum.sum(), largest};
 }
 
 // What a block points to: the file, and values that the file has in another type.
@@ -224,8 +242,8 @@ const char* CacheReader::Open::block_fault(const Entry& of, const BlockHeader& h
     return "its header has types that are unknown";
   if (!layout.fits || layout.size != of.size) return "its sizes do not agree";
   const std::byte* base = mapping->data() + of.at;
-  if (header.sum != sum_of(header, std::span(base + sizeof header, of.size - sizeof header)))
-    return "its checksum is another";
+  const Digest digest = digest_of(base, of.size, layout.keys, header.keys);
+  if (header.sum != sum_of(header, digest.sum)) return "its checksum is another";
 
   const auto array = [base]<class T>(const Layout::Array& where, const T*) {
     return reinterpret_cast<const T*>(base + where.at);
@@ -235,10 +253,8 @@ const char* CacheReader::Open::block_fault(const Entry& of, const BlockHeader& h
   const bool starts = header.starts == Kind::narrow
                           ? are_starts(array(layout.starts, narrow), of.rows, of.nonzeros)
                           : are_starts(array(layout.starts, wide), of.rows, of.nonzeros);
-  const bool keys = header.keys == Kind::narrow
-                        ? are_below(array(layout.keys, narrow), of.nonzeros, of.columns)
-                        : of.columns == 0 ||
-                              are_below(array(layout.keys, wide), of.nonzeros, of.columns);
+  const bool unbounded = header.keys == Kind::wide && of.columns == 0;
+  const bool keys = of.nonzeros == 0 || unbounded || digest.largest < of.columns;
   const bool lists = header.lists == Kind::none || are_starts(array(layout.label_starts, wide),
                                                               of.rows, header.label_count);
   const bool tags = header.tags == Kind::none ||

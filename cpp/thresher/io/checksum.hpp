@@ -14,34 +14,57 @@ namespace thresher::io {
 
 static_assert(std::endian::native == std::endian::little, "caches are little-endian");
 
-inline std::uint64_t checksum(const void* data, std::size_t size, std::uint64_t seed = 0) {
-  constexpr std::size_t lanes = 8, stripe = lanes * sizeof(std::uint64_t);
-  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
-  std::uint64_t lane[lanes];
-  for (std::size_t i = 0; i < lanes; ++i) lane[i] = seed + (i + 1) * 0xD6E8FEB86659FD93u;
+class Checksum {
+ public:
+  static constexpr std::size_t stripe = 64;
 
-  const auto take = [&lane](const unsigned char* from) {
+  // Bytes may come in parts; each but the last is of whole stripes.
+  void take(const void* data, std::size_t size) {
+    size_ += size;
+    const auto* bytes = static_cast<const unsigned char*>(data);
+    std::uint64_t lane[lanes];  // in registers
+    std::memcpy(lane, lane_, sizeof lane);
+    for (; size >= stripe; size -= stripe, bytes += stripe) step(lane, bytes);
+    if (size > 0) {
+      unsigned char last[stripe] = {};
+      std::memcpy(last, bytes, size);
+      step(lane, last);
+    }
+    std::memcpy(lane_, lane, sizeof lane);
+  }
+
+  std::uint64_t sum() const {
+    std::uint64_t sum = size_;
+    for (const std::uint64_t lane : lane_) {
+      sum = (sum ^ lane) * odd;
+      sum ^= sum >> 32;
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t lanes = stripe / sizeof(std::uint64_t);
+  static constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
+
+  static void step(std::uint64_t* lane, const unsigned char* from) {
     for (std::size_t i = 0; i < lanes; ++i) {
       std::uint64_t word;
       std::memcpy(&word, from + i * sizeof word, sizeof word);
       lane[i] = std::rotl(lane[i] ^ word, 29) * odd;
     }
-  };
-  const auto* bytes = static_cast<const unsigned char*>(data);
-  std::size_t left = size;
-  for (; left >= stripe; left -= stripe, bytes += stripe) take(bytes);
-  if (left > 0) {
-    unsigned char last[stripe] = {};
-    std::memcpy(last, bytes, left);
-    take(last);
   }
 
-  std::uint64_t sum = seed ^ size;
-  for (const std::uint64_t part : lane) {
-    sum = (sum ^ part) * odd;
-    sum ^= sum >> 32;
-  }
-  return sum;
+  // Lanes begin apart, so that words that change places change the sum.
+  std::uint64_t lane_[lanes] = {0xD6E8FEB86659FD93u, 0xADD1FD70CCB3FB26u, 0x84BAFC29330DF8B9u,
+                                0x5BA3FAE19967F64Cu, 0x328CF999FFC1F3DFu, 0x0975F852661BF172u,
+                                0xE05EF70ACC75EF05u, 0xB747F5C332CFEC98u};
+  std::uint64_t size_ = 0;
+};
+
+inline std::uint64_t checksum(const void* data, std::size_t size) {
+  Checksum checksum;
+  checksum.take(data, size);
+  return checksum.sum();
 }
 
 }  // namespace thresher::io

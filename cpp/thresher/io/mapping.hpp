@@ -25,7 +25,7 @@ namespace thresher::io {
 class Mapping {
  public:
   explicit Mapping(const std::string& path) : path_(path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) fail("cannot open");
     struct stat about;
     const bool known = ::fstat(file, &about) == 0;

@@ -15,37 +15,83 @@ namespace {
 
 constexpr std::size_t longest_number = 32;  // of a double or a key, with its marks
 
-// The value of plain decimals of up to 15 digits, which one division gives to the last bit; -1 for others.
-double plain(const char* from, const char* to) {
-  static constexpr double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-  if (to - from > 16) return -1;
-  std::int64_t digits = 0;
-  const char* point = to;
-  for (const char* c = from; c < to; ++c) {
-    if (*c == '.') point = c + 1;
-    else if (*c >= '0' && *c <= '9') digits = 10 * digits + (*c - '0');
-    else return -1;
+// Powers of ten that a double holds exactly: a whole number below 2^53 divided by one is the double nearest to
+// that decimal, which is what a reader makes of its text.
+constexpr double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
+                             1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
+
+// digits / 10^decimals in plain notation, in at most 40 bytes: copies are of fixed sizes, and so longer than the text.
+char* decimal(char* to, std::uint64_t digits, int decimals) {
+  char text[32];
+  const auto count = static_cast<int>(std::to_chars(text, text + 20, digits).ptr - text);
+  const int whole = count - decimals;
+  if (whole > 0) {
+    std::memcpy(to, text, 16);
+    if (decimals == 0) return to + whole;
+    to[whole] = '.';
+    std::memcpy(to + whole + 1, text + whole, 16);
+    return to + count + 1;
   }
-  return static_cast<double>(digits) / powers[to - point];
+  std::memcpy(to, "0.000000", 8);
+  std::memcpy(to + 2 - whole, text, 16);
+  return to + 2 - whole + count;
 }
 
-char* number(char* to, double value) {
-  return std::to_chars(to, to + longest_number, value).ptr;
+// The shortest decimal that reads back to the same value; none if it is not among those of few digits that are
+// looked at. Written without branches where values differ at random.
+template <class Real>
+char* short_number(char* to, Real value) {
+  constexpr bool narrow = sizeof(Real) == 4;
+  constexpr int kept = narrow ? 6 : 15;  // numbers of so many digits survive in a Real
+  const double size = std::fabs(static_cast<double>(value));
+  if (!(size >= 1e-4 && size < 1e6)) return nullptr;
+  int whole = -3;  // digits before the point, less the zeros behind it
+  for (const double step : {1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5}) whole += size >= step;
+  const auto nearest = [&](int digits) {
+    return static_cast<std::int64_t>(size * powers[digits - whole] + 0.5);
+  };
+  const auto reads_back = [&](int digits, std::int64_t number) {
+    return static_cast<Real>(static_cast<double>(number) / powers[digits - whole]) ==
+           static_cast<Real>(size);
+  };
+  int digits = kept;
+  std::int64_t found = nearest(kept);
+  if (reads_back(kept, found)) {
+    // Any shorter one is the same with zeros at its end.
+    while (digits - whole >= 4 && found % 10000 == 0) found /= 10000, digits -= 4;
+    while (digits > whole && found % 10 == 0) found /= 10, --digits;
+  } else if constexpr (narrow) {
+    const std::int64_t seven = nearest(7), eight = nearest(8), nine = nearest(9);
+    const bool by_seven = reads_back(7, seven), by_eight = reads_back(8, eight);
+    if (!reads_back(9, nine)) return nullptr;
+    found = by_seven ? seven : by_eight ? eight : nine;
+    digits = by_seven ? 7 : by_eight ? 8 : 9;
+  } else {
+    return nullptr;
+  }
+  *to = '-';
+  to += std::signbit(value);
+  return decimal(to, static_cast<std::uint64_t>(found), digits - whole);
 }
 
-// Readers take the nearest double and round it to a float, which in rare cases is another than the nearest
-// float: then all digits of the double are written.
-char* number(char* to, float value) {
+// Readers take the nearest double and round it to the type of the values. For a float that is in rare cases
+// another than the nearest float: then all digits of the double are written.
+template <class Real>
+char* number(char* to, Real value) {
+  if (value == 0 || value == 1) {
+    if (std::signbit(value)) *to++ = '-';
+    *to++ = value == 0 ? '0' : '1';
+    return to;
+  }
+  if (char* end = short_number(to, value)) return end;
   char* end = std::to_chars(to, to + longest_number, value).ptr;
-  double read = plain(to + (*to == '-'), end);
-  if (read < 0) {
+  if constexpr (sizeof(Real) == 4) {
+    double read = 0;
     std::from_chars(to, end, read);
-    if (static_cast<float>(read) == value) return end;
-  } else if (static_cast<float>(read) == std::fabs(value)) {
-    return end;
+    if (static_cast<float>(read) != value)
+      end = std::to_chars(to, to + longest_number, static_cast<double>(value)).ptr;
   }
-  return number(to, static_cast<double>(value));
+  return end;
 }
 
 // Text that grows by whole rows, so that numbers need not ask for room.

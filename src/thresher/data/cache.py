@@ -1,0 +1,126 @@
+"""Whether a cache was made from these files, as they are now, with these options.
+
+A cache carries a text about itself: the version of this description, the options with which its
+source was read, and a fingerprint of each file. A cache that is not current is made again; it is
+never read instead of its source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from thresher import _core
+
+VERSION = 1
+_END = 64 << 10  # bytes that are looked at, at either end of a file
+
+Fingerprint: TypeAlias = list[dict[str, Any]]
+
+
+def fingerprint(paths: Iterable[str | os.PathLike[str]]) -> Fingerprint:
+    """Describe files so that a change of one of them shows.
+
+    Parameters
+    ----------
+    paths : paths of regular files
+        In the order in which they are read, which is part of the fingerprint, as are the paths
+        themselves, as they are given.
+
+    Returns
+    -------
+    list of dict
+        For each file its path, its size, the time of its last change in nanoseconds, and a hash of
+        its first and last 64 KiB.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    """
+    found = []
+    for path in paths:
+        with open(path, "rb") as file:
+            about = os.fstat(file.fileno())
+            ends = hashlib.blake2b(file.read(_END), digest_size=16)
+            if about.st_size > _END:
+                file.seek(max(_END, about.st_size - _END))
+                ends.update(file.read(_END))
+        found.append(
+            {
+                # A name that is no UTF-8 has surrogates, which JSON carries as escapes.
+                "path": os.fsdecode(path),
+                "size": about.st_size,
+                "mtime_ns": about.st_mtime_ns,
+                "ends": ends.hexdigest(),
+            }
+        )
+    return found
+
+
+def about(sources: Fingerprint, options: Mapping[str, Any]) -> str:
+    """Return the text about a cache that `is_current` looks at.
+
+    Parameters
+    ----------
+    sources : fingerprint of the files that are read
+    options : mapping of str to what JSON can carry
+        All that changes what is read from the same bytes: format, bits, zero_based, interactions.
+    """
+    text = {"version": VERSION, "options": dict(options), "sources": sources}
+    return json.dumps(text, sort_keys=True, allow_nan=False)
+
+
+def is_current(
+    path: str | os.PathLike[str], sources: Fingerprint, options: Mapping[str, Any]
+) -> bool | str:
+    """Tell whether a cache can be read instead of its sources, or why not.
+
+    Parameters
+    ----------
+    path : path of the cache
+    sources : fingerprint of the files as they are now
+    options : mapping
+        How they are to be read.
+
+    Returns
+    -------
+    True or str
+        True, or what is different, as a clause that follows "because". Never False, so that
+        ``is_current(...) is True`` is the question to ask.
+
+    Raises
+    ------
+    OSError
+        If there is a file that cannot be read. One that is not there is a reason.
+    """
+    try:
+        text = _core.CacheReader(path).about
+    except FileNotFoundError:
+        return "there is no cache yet"
+    except _core.CacheError as error:
+        return str(error)
+    try:
+        then = json.loads(text)
+        if then["version"] != VERSION:
+            return "another version of Thresher made the cache"
+        before, past = dict(then["options"]), list(then["sources"])
+    except (ValueError, KeyError, TypeError):
+        return "the cache does not say what it was made from"
+    now = json.loads(json.dumps(dict(options)))  # tuples are lists there, too
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            return f"{name} was {_shown(before, name)} and is {_shown(now, name)}"
+    if [source["path"] for source in past] != [source["path"] for source in sources]:
+        return "it was made from other files"
+    for was, source in zip(past, sources, strict=True):
+        if was != source:
+            return f"{source['path']} changed"
+    return True
+
+
+def _shown(options: Mapping[str, Any], name: str) -> str:
+    return json.dumps(options[name]) if name in options else "not given"
