@@ -517,8 +517,8 @@ def convert(
 
     [bold]thresher convert 'logs/*.vw.gz' logs.cache[/]
 
-    Values stay what they are, to the last bit. Names of features stay in VW text and caches; other
-    formats have their 64-bit hashes, or with --bits those bits of them.
+    Values stay what they are, to the last bit. A cache keeps the names of features; other formats
+    have their 64-bit hashes, or with --bits those bits of them. Models are the same from all.
     """
     from thresher.cli.convert import convert as run
 

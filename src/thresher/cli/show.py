@@ -13,6 +13,7 @@ from thresher.data.block import Block
 from thresher.training.passes import Run, Watcher
 
 _OFTEN = 0.2  # seconds between two looks of a terminal
+_HEAD = "    examples  pass      loss    nonzeros      rows/s   done  left"
 _SELDOM = 5.0  # seconds between two lines in a pipe, beside those at powers of two
 
 
@@ -118,7 +119,9 @@ class Lines(Shown):
         """Print a line."""
         if not self._head:
             self._head = True
-            print("    examples  pass      loss    nonzeros      rows/s   done  left", file=sys.stderr)
+            print(
+                "    examples  pass      loss    nonzeros      rows/s   done  left", file=sys.stderr
+            )
         print(_line(facts), file=sys.stderr, flush=True)
 
     def tell(self, event: str, **facts: Any) -> None:
@@ -137,7 +140,9 @@ class Live(Lines):
         """Write the line anew."""
         if not self._head:
             self._head = True
-            print("    examples  pass      loss    nonzeros      rows/s   done  left", file=sys.stderr)
+            print(
+                "    examples  pass      loss    nonzeros      rows/s   done  left", file=sys.stderr
+            )
         print("\r" + _line(facts) + "\x1b[K", end="", file=sys.stderr, flush=True)
         self._open = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
@@ -148,7 +149,7 @@ class CachePart(FilePart):
         if not self.local:
             raise ParameterError(f"{name}: a cache must be a local file")
         self.reader = _core.CacheReader(name)
-        self.named = self.reader.named
+        self.named = self.reader.named or self._was_named()
 
     def blocks(
         self,
@@ -161,12 +162,20 @@ class CachePart(FilePart):
     ) -> Iterator[Block]:
         """Read the blocks of the cache, in this order or as they lie."""
         count = self.reader.blocks
+        named = names is not False
         places = None if order is None else _core.path_order(*order, 0, count)
         for at in range(0 if after is None else after.offset, count):
-            native = self.reader.block(at if places is None else int(places[at]), dtype)
+            native = self.reader.block(at if places is None else int(places[at]), dtype, named)
             end = Position(number, at + 1, native.first_line + native.line_count)
             raw = (self.size or 0) * (at + 1) // count
             yield Block(native, self.name, end, raw, counts_rows=True)
+
+    def _was_named(self) -> bool:
+        """Tell whether the files that it was made from could have had names."""
+        try:
+            return bool(json.loads(self.reader.about)["options"]["named"])
+        except (ValueError, KeyError, TypeError):
+            return False
 
 
 def parts_of(files: Any, reading: Reading) -> list[Part]:

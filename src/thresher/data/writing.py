@@ -5,23 +5,20 @@ from __future__ import annotations
 import bz2
 import contextlib
 import gzip
-import json
 import lzma
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from thresher import _core
 from thresher.atomic import written_whole
+from thresher.data import cache
 from thresher.data.block import Block
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
-
-if TYPE_CHECKING:
-    pass
 
 FORMATS = ("svmlight", "vw", "csv", "parquet", "cache")
 _SUFFIXES = {
@@ -60,7 +57,6 @@ def write(
     source: Source,
     path: str,
     format: str,
-    about: dict[str, Any] | None = None,
     see: Callable[[Block], None] | None = None,
 ) -> int:
     """Write all rows of a source to a file, whole or not at all; return their number.
@@ -71,8 +67,6 @@ def write(
     path : str
     format : str
         One of `FORMATS`.
-    about : dict, optional
-        What a cache says of where it came from.
     see : function, optional
         Called with each block that was written.
     """
@@ -82,7 +76,7 @@ def write(
     blocks = _seen(source, format == "cache", see)
     if writer is None:
         return _write_text(source, blocks, path, format)
-    return writer(source, blocks, path, about or {})
+    return writer(source, blocks, path)
 
 
 def _seen(source: Source, names: bool, see: Callable[[Block], None] | None) -> Iterator[Block]:
@@ -92,14 +86,9 @@ def _seen(source: Source, names: bool, see: Callable[[Block], None] | None) -> I
             see(block)
 
 
-def _write_cache(source: Source, blocks: Iterator[Block], path: str, about: dict[str, Any]) -> int:
-    told = {
-        "reading": {k: v for k, v in asdict(source.reading).items() if k != "threads"},
-        **about,
-        "named": source.named,
-    }
+def _write_cache(source: Source, blocks: Iterator[Block], path: str) -> int:
     rows = 0
-    writer = _core.CacheWriter(path, json.dumps(told, sort_keys=True))
+    writer = _core.CacheWriter(path, cache_about(source))
     try:
         for block in blocks:
             if block.words is not None:
@@ -111,6 +100,29 @@ def _write_cache(source: Source, blocks: Iterator[Block], path: str, about: dict
         writer.abandon()
         raise
     return rows
+
+
+def cache_about(source: Source) -> str:
+    """Return what a cache of a source says of itself: how it was read, and from what."""
+    return cache.about(_local(source), _options(source))
+
+
+def why_not_current(path: str, source: Source) -> str | None:
+    """Return why a cache cannot stand for a source; None if it can."""
+    if not source.rereadable:
+        return "standard input may be another one"
+    current = cache.is_current(path, _local(source), _options(source))
+    return None if current is True else str(current)
+
+
+def _options(source: Source) -> dict[str, Any]:
+    reading = asdict(source.reading)
+    del reading["threads"]
+    return reading | {"named": source.named}
+
+
+def _local(source: Source) -> cache.Fingerprint:
+    return cache.fingerprint(part.name for part in source.parts if part.facts() is not None)
 
 
 def _write_text(source: Source, blocks: Iterator[Block], path: str, format: str) -> int:
@@ -184,9 +196,7 @@ def _targets(block: Block, pa: Any) -> dict[str, Any]:
     return {"label": label, "weight": pa.array(weights)}
 
 
-def _write_parquet(
-    source: Source, blocks: Iterator[Block], path: str, about: dict[str, Any]
-) -> int:
+def _write_parquet(source: Source, blocks: Iterator[Block], path: str) -> int:
     """Write labels, weights, and lists of feature numbers and values."""
     pa, rows, writer = _arrow(), 0, None
     with written_whole(path) as file:
@@ -211,7 +221,7 @@ def _write_parquet(
     return rows
 
 
-def _write_csv(source: Source, blocks: Iterator[Block], path: str, about: dict[str, Any]) -> int:
+def _write_csv(source: Source, blocks: Iterator[Block], path: str) -> int:
     """Write a column for each feature, named by its number; absent values are empty."""
     pa, rows = _arrow(), 0
     width = source.width() if source.rereadable else 0
