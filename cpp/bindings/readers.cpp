@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -166,14 +167,54 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offset
 
 }  // namespace
 
+void bind_names(nb::module_& m) {
+  using thresher::io::KeySet, thresher::io::NameTable;
+  const auto listed = [](const auto& names) {
+    nb::dict found;
+    for (const auto& [key, name] : names) found[nb::int_(key)] = nb::bytes(name.data(), name.size());
+    return found;
+  };
+  nb::class_<KeySet>(m, "WantedNames", "Features whose names are looked for.")
+      .def(
+          "__init__",
+          [](KeySet* self, Keys keys) { new (self) KeySet({keys.data(), keys.shape(0)}); },
+          "keys"_a)
+      .def(
+          "take", [](KeySet& self, const io::Block& block) { self.take(block.names); }, "block"_a,
+          "Take the names of a block; those of the blocks before it were taken.")
+      .def_prop_ro("missing", &KeySet::missing, "How many have no name yet.")
+      .def_prop_ro(
+          "found", [listed](const KeySet& self) { return listed(self.found()); },
+          nb::sig("def found(self) -> dict[int, bytes]"));
+  nb::class_<NameTable>(m, "NameTable", "Names of all features met, less those that had to go.")
+      .def(nb::init<>())
+      .def("__len__", [](const NameTable& self) { return self.names().size(); })
+      .def(
+          "take", [](NameTable& self, const io::Block& block) { self.take(block.names); },
+          "block"_a)
+      .def(
+          "retain", [](NameTable& self, Keys keys) { self.retain({keys.data(), keys.shape(0)}); },
+          "keys"_a, "Keep the names of these features alone.")
+      .def(
+          "add",
+          [](NameTable& self, std::uint64_t key, const nb::bytes& name) {
+            self.take({{key, std::string(name.c_str(), name.size())}});
+          },
+          "key"_a, "name"_a)
+      .def_prop_ro(
+          "names", [listed](const NameTable& self) { return listed(self.names()); },
+          nb::sig("def names(self) -> dict[int, bytes]"));
+}
+
 void bind_readers(nb::module_& m) {
+  bind_names(m);
   nb::class_<PythonReader>(m, "Reader", "Text to blocks of rows, by one thread or several.")
       .def(
           "__init__",
           [](PythonReader* self, nb::object source, const std::string& format,
              std::optional<std::string> path, const std::string& dtype, int bits, bool zero_based,
              bool multilabel, const std::vector<nb::bytes>& interactions, bool names,
-             std::optional<Keys> wanted, bool sketch, bool keep_going, int threads,
+             std::shared_ptr<io::KeySet> wanted, bool sketch, bool keep_going, int threads,
              std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
              std::size_t max_line) {
             io::Options options;
@@ -187,9 +228,7 @@ void bind_readers(nb::module_& m) {
               options.interactions.push_back({pair.c_str()[0], pair.c_str()[1]});
             }
             options.names = names || wanted, options.sketch = sketch;
-            if (wanted)
-              options.wanted =
-                  std::make_shared<const io::KeySet>(std::span(wanted->data(), wanted->shape(0)));
+            options.wanted = std::move(wanted);
             options.keep_going = keep_going;
             const io::Reading reading{threads, offset, first_line, block_bytes, max_line};
             new (self) PythonReader(std::move(source), parser_of(format, options), reading,

@@ -383,6 +383,43 @@ def make_block(
     distinct, keys that are twice in a row are added up, in a copy.
     """
 
+class WantedNames:
+    """Features whose names are looked for."""
+
+    def __init__(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+    def take(self, block: Block) -> None:
+        """Take the names of a block; those of the blocks before it were taken."""
+
+    @property
+    def missing(self) -> int:
+        """How many have no name yet."""
+
+    @property
+    def found(self) -> dict[int, bytes]: ...
+
+class NameTable:
+    """Names of all features met, less those that had to go."""
+
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def take(self, block: Block) -> None: ...
+    def retain(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Keep the names of these features alone."""
+
+    def add(self, key: int, name: bytes) -> None: ...
+    @property
+    def names(self) -> dict[int, bytes]: ...
+
 class Reader:
     """Text to blocks of rows, by one thread or several."""
 
@@ -398,10 +435,7 @@ class Reader:
         multilabel: bool = False,
         interactions: Sequence[bytes] = [],
         names: bool = False,
-        wanted: Annotated[
-            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ]
-        | None = None,
+        wanted: WantedNames | None = None,
         sketch: bool = False,
         keep_going: bool = True,
         threads: int = 1,

@@ -23,7 +23,7 @@ class Names {
   bool wants(std::uint64_t key, std::uint64_t folded) {
     if (!on_) [[likely]]
       return false;
-    if (wanted_ && !wanted_->contains(folded)) return false;
+    if (wanted_ && !wanted_->lacks(folded)) return false;
     std::uint64_t& recent = recent_[key % slots];
     if (recent == key) return false;
     recent = key;

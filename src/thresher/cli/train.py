@@ -13,6 +13,7 @@ from typing import Any
 from thresher import settings
 from thresher.cli.options import parameters, task_of
 from thresher.cli.show import Shown, shown
+from thresher.data.collisions import Collisions
 from thresher.data.reading import Reading
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
@@ -290,7 +291,16 @@ def report(
         "nonzeros": model.nnz,
         "seconds": round(seconds, 3),
         "bad_lines": source.bad_lines.count,
+        "distinct_features": source.distinct,
     }
+    folded = None
+    if source.distinct is not None and source.bits is not None:
+        folded = Collisions(source.distinct, source.bits)
+        facts |= {
+            "load": folded.load,
+            "expected_collisions": folded.shared,
+            "suggested_bits": folded.suggested_bits,
+        }
     if options.json:
         print(json.dumps(facts))
         return
@@ -302,6 +312,10 @@ def report(
         )
     if options.quiet:
         return
+    if folded is not None:
+        print(folded)
+    elif source.distinct is not None:
+        print(f"about {source.distinct:,} different features")
     mean = "" if loss is None else f", mean progressive loss {loss:.5f}"
     print(
         f"{examples:,} examples in {seconds:.2f} s{mean}, {model.nnz:,} nonzero weights -> "

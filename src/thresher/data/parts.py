@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
 
 from thresher import _core
 from thresher.data import opening
@@ -55,7 +53,7 @@ class Part(ABC):
         after: Position | None,
         reading: Reading,
         dtype: str,
-        names: bool | Collection[int],
+        names: bool | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Read it, as the part of this number in its source; see `Source.blocks`."""
@@ -95,7 +93,7 @@ class TextPart(FilePart):
         after: Position | None,
         reading: Reading,
         dtype: str,
-        names: bool | Collection[int],
+        names: bool | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Parse the file, on the threads wanted."""
@@ -114,7 +112,8 @@ class TextPart(FilePart):
                 multilabel=reading.multilabel,
                 interactions=[pair.encode() for pair in reading.interactions],
                 names=names is True,
-                wanted=None if isinstance(names, bool) else np.array(sorted(names), np.uint64),
+                wanted=None if isinstance(names, bool) else names,
+                sketch=isinstance(names, bool) and (reading.bits is not None or self.named),
                 keep_going=reading.keeps_going,
                 threads=reading.workers,
                 offset=offset,
@@ -157,7 +156,7 @@ class CachePart(FilePart):
         after: Position | None,
         reading: Reading,
         dtype: str,
-        names: bool | Collection[int],
+        names: bool | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Read the blocks of the cache, in this order or as they lie."""

@@ -232,6 +232,8 @@ class Run:
             "best": [self.best_loss, self.best_pass, self.stale],
             "pass_tally": list(self.pass_tally),
             "updates": self.updates,
+            "sketch": self.source.sketch.hex(),
+            "bad_lines": self.source.bad_lines.state,
             "seconds": self.learning.seconds,
         }
         digest = Checkpoint(about, states, self.best).write(self.plan.checkpoint)
@@ -262,6 +264,8 @@ class Run:
             raise ModelFileError(f"{self.plan.checkpoint}: {error}") from None
         self.number, position = about["pass"], about["position"]
         self.position = None if position is None else Position.from_json(position)
+        self.source.sketch = bytes.fromhex(about["sketch"])
+        self.source.bad_lines.state = about["bad_lines"]
         self.best = list(saved.best)
         self.best_loss, self.best_pass, self.stale = about["best"]
         loss, weight = about["pass_tally"]
