@@ -106,6 +106,7 @@ class Run:
         self.pass_tally = learning.tally  # at the start of the pass
         self.updates = -1.0  # of the margin perceptron, up to the end of the pass before
         self.stopped = False
+        self._begun: Iterator[Block] | None = None  # the blocks of a pass that is under way
         self._written = time.monotonic()
         self._warned = 0
 
@@ -132,11 +133,17 @@ class Run:
                 learner.steer()
 
     def _blocks(self) -> Iterator[Block]:
+        if self._begun is not None:
+            blocks, self._begun = self._begun, None
+            return blocks
+        return self._blocks_after(self.position)
+
+    def _blocks_after(self, position: Position | None) -> Iterator[Block]:
         order = None
         if self.plan.shuffle and self.source.shuffles:
             order = (self.plan.seed, self.number)
         return self.source.blocks(
-            self.position,
+            position,
             dtype=self.learning.dtype,
             names=self.names is not None,
             order=order,
@@ -285,9 +292,11 @@ class Run:
         self.trail.begin()
         if self.position is None:
             return
-        for block in self.source.blocks(dtype=self.learning.dtype):
+        blocks = self._blocks_after(None)
+        for block in blocks:
             self.trail.see(block)
             if block.end == self.position:
+                self._begun = blocks  # a pipe cannot be read a second time
                 break
         if self.trail.chain != trail["chain"]:
             raise DataError(
