@@ -2,7 +2,7 @@
 The native core: batches of rows, and learners that take them one row at a time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated
 
 import numpy
@@ -267,6 +267,121 @@ class Block:
 
     @property
     def sketch(self) -> bytes: ...
+
+class CacheError(ValueError):
+    pass
+
+class CacheWriter:
+    """
+    Writes a cache beside its place and moves it there at finish(). One that is not finished
+    leaves nothing.
+    """
+
+    def __init__(self, path: object, about: str = "{}") -> None: ...
+    def add(self, block: Block) -> None:
+        """Append a block."""
+
+    def finish(self, sketch: bytes = ...) -> None:
+        """
+        Write the index, and move the file to its place once it is on the disk.
+        """
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+
+    def __enter__(self) -> object: ...
+    def __exit__(self, *args) -> None:
+        """Abandon what was not finished."""
+
+class CacheReader:
+    """
+    Blocks of a cache, read from a mapped file; the next one is read while one is in use.
+    """
+
+    def __init__(self, path: object) -> None: ...
+    @staticmethod
+    def from_memory(bytes: bytes) -> CacheReader:
+        """A copy of the bytes of a cache."""
+
+    @property
+    def about(self) -> str:
+        """The text that the writer was given."""
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def nonzeros(self) -> int: ...
+    @property
+    def width(self) -> int:
+        """All keys are below it; 0: no such number fits int64."""
+
+    @property
+    def named(self) -> bool:
+        """Whether blocks have names of features."""
+
+    @property
+    def file_bytes(self) -> int: ...
+    @property
+    def sketch(self) -> bytes: ...
+    def rows_of(self, number: int) -> int:
+        """The rows of a block, without reading it."""
+
+    def block(self, number: int, dtype: str = "float32", names: bool = True) -> Block:
+        """A block whose arrays look into the file, and its values in the dtype."""
+
+    def prefetch(self, number: int, dtype: str = "float32", names: bool = True) -> None:
+        """Begin to read a block, for those who ask in an order of their own."""
+
+def svmlight_text(block: Block, zero_based: bool = False) -> bytes:
+    """The rows as lines of svmlight."""
+
+def vw_text(block: Block) -> bytes:
+    """
+    The rows as lines of VW's text, keys as numbers in the default namespace.
+    """
+
+def make_block(
+    starts: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+    keys: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+    values: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+    labels: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None = None,
+    weights: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None = None,
+    label_starts: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None = None,
+    label_values: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None = None,
+    tags: Sequence | None = None,
+    names: Iterable | None = None,
+    columns: int = 0,
+    distinct: bool = False,
+    first_line: int = 1,
+    offset: int = 0,
+    bytes: int = 0,
+    line_count: int = 0,
+    digest: int = 0,
+    lines: Annotated[
+        NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None = None,
+) -> Block:
+    """
+    A block of arrays, which stay alive with it and must not change. Unless rows are said to be
+    distinct, keys that are twice in a row are added up, in a copy.
+    """
 
 class CoordinateDescent:
     """Coordinate descent on one output, step by step."""
