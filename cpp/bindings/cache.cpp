@@ -209,7 +209,8 @@ void bind_writer(nb::module_& m) {
             const nb::gil_scoped_release release;
             new (self) CacheWriter(where, std::move(about));
           },
-          "path"_a, "about"_a = "{}")
+          "path"_a, "about"_a = "{}",
+          nb::sig("def __init__(self, path: str | os.PathLike[str], about: str = '{}') -> None"))
       .def("add", &CacheWriter::add, "block"_a, nb::call_guard<nb::gil_scoped_release>(),
            "Append a block.")
       .def(
@@ -223,10 +224,12 @@ void bind_writer(nb::module_& m) {
           "sketch"_a = nb::bytes("", 0),
           "Write the index, and move the file to its place once it is on the disk.")
       .def("abandon", &CacheWriter::abandon, "Remove what was written.")
-      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
+      .def(
+          "__enter__", [](nb::handle self) { return nb::borrow(self); },
+          nb::sig("def __enter__(self) -> CacheWriter"))
       .def(
           "__exit__", [](CacheWriter& self, nb::args) { self.abandon(); },
-          "Abandon what was not finished.");
+          nb::sig("def __exit__(self, *args: object) -> None"), "Abandon what was not finished.");
 }
 
 void bind_reader(nb::module_& m) {
@@ -240,7 +243,7 @@ void bind_reader(nb::module_& m) {
             const nb::gil_scoped_release release;
             new (self) CacheReader(where);
           },
-          "path"_a)
+          "path"_a, nb::sig("def __init__(self, path: str | os.PathLike[str]) -> None"))
       .def_static(
           "from_memory",
           [](const nb::bytes& bytes) {

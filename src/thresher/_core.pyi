@@ -3,6 +3,7 @@ The native core: batches of rows, and learners that take them one row at a time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
 from typing import Annotated
 
 import numpy
@@ -277,7 +278,7 @@ class CacheWriter:
     leaves nothing.
     """
 
-    def __init__(self, path: object, about: str = "{}") -> None: ...
+    def __init__(self, path: str | os.PathLike[str], about: str = "{}") -> None: ...
     def add(self, block: Block) -> None:
         """Append a block."""
 
@@ -289,8 +290,8 @@ class CacheWriter:
     def abandon(self) -> None:
         """Remove what was written."""
 
-    def __enter__(self) -> object: ...
-    def __exit__(self, *args) -> None:
+    def __enter__(self) -> CacheWriter: ...
+    def __exit__(self, *args: object) -> None:
         """Abandon what was not finished."""
 
 class CacheReader:
@@ -298,7 +299,7 @@ class CacheReader:
     Blocks of a cache, read from a mapped file; the next one is read while one is in use.
     """
 
-    def __init__(self, path: object) -> None: ...
+    def __init__(self, path: str | os.PathLike[str]) -> None: ...
     @staticmethod
     def from_memory(bytes: bytes) -> CacheReader:
         """A copy of the bytes of a cache."""
