@@ -172,7 +172,9 @@ Real real_of(const std::string& dtype) {
   throw std::invalid_argument("dtype: float32 or float64; found " + dtype);
 }
 
-nb::bytes as_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+nb::bytes as_bytes(const thresher::io::Text& text) {
+  return nb::bytes(text.view().data(), text.view().size());
+}
 
 // A path as Python has it, by its bytes: str or os.PathLike.
 std::string path_of(nb::handle path) {
@@ -295,7 +297,7 @@ void bind_cache(nb::module_& m) {
   m.def(
       "svmlight_text",
       [](const Block& block, bool zero_based) {
-        std::string text;
+        thresher::io::Text text;
         {
           const nb::gil_scoped_release release;
           text = thresher::io::svmlight_text(block, zero_based);
@@ -306,7 +308,7 @@ void bind_cache(nb::module_& m) {
   m.def(
       "vw_text",
       [](const Block& block) {
-        std::string text;
+        thresher::io::Text text;
         {
           const nb::gil_scoped_release release;
           text = thresher::io::vw_text(block);
