@@ -87,8 +87,8 @@ void set_rows(Batch& batch, Kept& kept, const Start* starts, const Key* keys, co
   const std::size_t first = thresher::io::first_repeating(starts, keys, rows);
   if (first == rows) return;
   using Merged = thresher::io::Merged<Key, Value>;
-  const auto merged = std::make_shared<const Merged>(
-      thresher::io::merge_rows(starts, keys, values, rows, first));
+  const auto merged =
+      std::make_shared<const Merged>(thresher::io::merge_rows(starts, keys, values, rows, first));
   batch.starts = merged->starts.data();
   batch.keys = merged->keys.data(), batch.values = merged->values.data();
   kept.merged = merged;
@@ -114,8 +114,7 @@ Block make_block(AnyVector starts, AnyVector keys, AnyVector values, std::option
                  std::uint64_t first_line, std::uint64_t offset, std::uint64_t bytes,
                  std::uint64_t line_count, std::uint64_t digest, std::optional<Lines> lines) {
   if (starts.shape(0) == 0) refuse("starts: one more than rows");
-  if (keys.shape(0) != values.shape(0))
-    refuse("keys and values: as many of one as of the other");
+  if (keys.shape(0) != values.shape(0)) refuse("keys and values: as many of one as of the other");
   if (columns < 0) refuse("columns: 0 (look) or more");
   const std::size_t rows = starts.shape(0) - 1;
   const auto one_each = [rows](const auto& array, const char* what) {
@@ -138,8 +137,8 @@ Block make_block(AnyVector starts, AnyVector keys, AnyVector values, std::option
                  "label starts must not decrease", "label starts reach beyond the labels");
     block.label_starts = label_starts->data(), block.label_values = label_values->data();
   }
-  const nb::object arrays[] = {nb::cast(starts),       nb::cast(keys),         nb::cast(values),
-                               nb::cast(labels),       nb::cast(weights),      nb::cast(lines),
+  const nb::object arrays[] = {nb::cast(starts),       nb::cast(keys),        nb::cast(values),
+                               nb::cast(labels),       nb::cast(weights),     nb::cast(lines),
                                nb::cast(label_starts), nb::cast(label_values)};
   std::copy(std::begin(arrays), std::end(arrays), kept->arrays);
   if (tags) set_tags(block, *kept, *tags);
@@ -173,7 +172,9 @@ Real real_of(const std::string& dtype) {
   throw std::invalid_argument("dtype: float32 or float64; found " + dtype);
 }
 
-nb::bytes as_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+nb::bytes as_bytes(const thresher::io::Text& text) {
+  return nb::bytes(text.view().data(), text.view().size());
+}
 
 // A path as Python has it, by its bytes: str or os.PathLike.
 std::string path_of(nb::handle path) {
@@ -189,11 +190,12 @@ void translate(const std::exception_ptr& error, void*) {
   } catch (const thresher::io::SystemError& e) {
     // As open() would: the class follows from errno.
     const std::string what = std::string(e.what()) + ": " + std::strerror(e.code);
-    const auto path = nb::steal(PyUnicode_DecodeFSDefaultAndSize(
-        e.path.data(), static_cast<Py_ssize_t>(e.path.size())));
+    const auto path = nb::steal(
+        PyUnicode_DecodeFSDefaultAndSize(e.path.data(), static_cast<Py_ssize_t>(e.path.size())));
     const auto made =
         nb::steal(PyObject_CallFunction(PyExc_OSError, "isO", e.code, what.c_str(), path.ptr()));
-    if (made.is_valid()) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+    if (made.is_valid())
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
   }
 }
 
@@ -209,7 +211,8 @@ void bind_writer(nb::module_& m) {
             const nb::gil_scoped_release release;
             new (self) CacheWriter(where, std::move(about));
           },
-          "path"_a, "about"_a = "{}")
+          "path"_a, "about"_a = "{}",
+          nb::sig("def __init__(self, path: str | os.PathLike[str], about: str = '{}') -> None"))
       .def("add", &CacheWriter::add, "block"_a, nb::call_guard<nb::gil_scoped_release>(),
            "Append a block.")
       .def(
@@ -223,10 +226,12 @@ void bind_writer(nb::module_& m) {
           "sketch"_a = nb::bytes("", 0),
           "Write the index, and move the file to its place once it is on the disk.")
       .def("abandon", &CacheWriter::abandon, "Remove what was written.")
-      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
+      .def(
+          "__enter__", [](nb::handle self) { return nb::borrow(self); },
+          nb::sig("def __enter__(self) -> CacheWriter"))
       .def(
           "__exit__", [](CacheWriter& self, nb::args) { self.abandon(); },
-          "Abandon what was not finished.");
+          nb::sig("def __exit__(self, *args: object) -> None"), "Abandon what was not finished.");
 }
 
 void bind_reader(nb::module_& m) {
@@ -240,7 +245,7 @@ void bind_reader(nb::module_& m) {
             const nb::gil_scoped_release release;
             new (self) CacheReader(where);
           },
-          "path"_a)
+          "path"_a, nb::sig("def __init__(self, path: str | os.PathLike[str]) -> None"))
       .def_static(
           "from_memory",
           [](const nb::bytes& bytes) {
@@ -292,7 +297,7 @@ void bind_cache(nb::module_& m) {
   m.def(
       "svmlight_text",
       [](const Block& block, bool zero_based) {
-        std::string text;
+        thresher::io::Text text;
         {
           const nb::gil_scoped_release release;
           text = thresher::io::svmlight_text(block, zero_based);
@@ -303,7 +308,7 @@ void bind_cache(nb::module_& m) {
   m.def(
       "vw_text",
       [](const Block& block) {
-        std::string text;
+        thresher::io::Text text;
         {
           const nb::gil_scoped_release release;
           text = thresher::io::vw_text(block);
@@ -311,13 +316,14 @@ void bind_cache(nb::module_& m) {
         return as_bytes(text);
       },
       "block"_a, "The rows as lines of VW's text, keys as numbers in the default namespace.");
-  m.def("make_block", &make_block, "starts"_a, "keys"_a, "values"_a,
-        "labels"_a.none() = nb::none(), "weights"_a.none() = nb::none(),
-        "label_starts"_a.none() = nb::none(), "label_values"_a.none() = nb::none(),
-        "tags"_a.none() = nb::none(), "names"_a.none() = nb::none(), "columns"_a = 0,
-        "distinct"_a = false, "first_line"_a = 1, "offset"_a = 0, "bytes"_a = 0,
-        "line_count"_a = 0, "digest"_a = 0, "lines"_a.none() = nb::none(),
-        "A block of arrays, which stay alive with it and must not change. Unless rows are said to be\n"
+  m.def("make_block", &make_block, "starts"_a, "keys"_a, "values"_a, "labels"_a.none() = nb::none(),
+        "weights"_a.none() = nb::none(), "label_starts"_a.none() = nb::none(),
+        "label_values"_a.none() = nb::none(), "tags"_a.none() = nb::none(),
+        "names"_a.none() = nb::none(), "columns"_a = 0, "distinct"_a = false, "first_line"_a = 1,
+        "offset"_a = 0, "bytes"_a = 0, "line_count"_a = 0, "digest"_a = 0,
+        "lines"_a.none() = nb::none(),
+        "A block of arrays, which stay alive with it and must not change. Unless rows are said to "
+        "be\n"
         "distinct, keys that are twice in a row are added up, in a copy.");
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -48,6 +49,7 @@ class CacheWriter {
   struct Open;
   Open& open();
 
+  std::mutex mutex_;            // threads may share a writer
   std::unique_ptr<Open> open_;  // none: finished or abandoned
 };
 
@@ -67,8 +69,8 @@ class CacheReader {
   std::size_t blocks() const;
   std::uint64_t rows() const;
   std::uint64_t nonzeros() const;
-  std::int64_t width() const;      // all keys are below it; 0: there are keys of 2^63 - 1 and above
-  bool named() const;              // whether blocks have names
+  std::int64_t width() const;  // all keys are below it; 0: there are keys of 2^63 - 1 and above
+  bool named() const;          // whether blocks have names
   std::uint64_t file_bytes() const;
   std::span<const std::uint8_t> sketch() const;
   std::uint64_t rows_of(std::size_t block) const;

@@ -17,7 +17,7 @@ constexpr std::size_t longest_number = 32;  // of a double or a key, with its ma
 
 // Powers of ten that a double holds exactly: a whole number below 2^53 divided by one is the double nearest to
 // that decimal, which is what a reader makes of its text.
-constexpr double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
+constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
                              1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
 
 // digits / 10^decimals in plain notation, in at most 40 bytes: copies are of fixed sizes, and so longer than the text.
@@ -94,24 +94,6 @@ char* number(char* to, Real value) {
   return end;
 }
 
-// Text that grows by whole rows, so that numbers need not ask for room.
-class Text {
- public:
-  char* room(std::size_t size) {
-    if (text_.size() - used_ < size) text_.resize(std::max(2 * text_.size(), used_ + size));
-    return text_.data() + used_;
-  }
-  void end_at(const char* end) { used_ = static_cast<std::size_t>(end - text_.data()); }
-  std::string take() {
-    text_.resize(used_);
-    return std::move(text_);
-  }
-
- private:
-  std::string text_;
-  std::size_t used_ = 0;
-};
-
 char* put(char* to, std::string_view text) {
   std::memcpy(to, text.data(), text.size());
   return to + text.size();
@@ -132,9 +114,11 @@ void must_be_finite(std::int64_t row, const char* what, Real value) {
 // Calls f(row, keys, values, count, to) with room for a row's features and head(row) bytes more;
 // f returns where it ended.
 template <class Head, class F>
-std::string each_row(const Block& block, Head&& head, F&& f) {
+Text each_row(const Block& block, Head&& head, F&& f) {
   Text text;
   const auto rows = [&](auto starts, auto keys, auto values) {
+    // A guess; memory that is not written to costs nothing.
+    text.room(24 * static_cast<std::size_t>(starts[block.batch.rows] + 2 * block.batch.rows));
     for (std::int64_t row = 0; row < block.batch.rows; ++row) {
       const auto count = static_cast<std::size_t>(starts[row + 1] - starts[row]);
       char* to = text.room(2 * longest_number * count + head(row));
@@ -149,7 +133,7 @@ std::string each_row(const Block& block, Head&& head, F&& f) {
         else rows(starts, keys, values);
       },
       block.batch.starts, block.batch.keys, block.batch.values);
-  return text.take();
+  return text;
 }
 
 template <class Key>
@@ -205,12 +189,22 @@ char* vw_head(char* to, const Block& block, std::int64_t row) {
 
 }  // namespace
 
-std::string svmlight_text(const Block& block, bool zero_based) {
+char* Text::room(std::size_t bytes) {
+  if (capacity_ - size_ < bytes) {
+    const std::size_t larger = std::max(capacity_ + capacity_ / 2, size_ + bytes);
+    auto moved = std::make_unique_for_overwrite<char[]>(larger);
+    if (size_ > 0) std::memcpy(moved.get(), bytes_.get(), size_);
+    bytes_ = std::move(moved), capacity_ = larger;
+  }
+  return bytes_.get() + size_;
+}
+
+Text svmlight_text(const Block& block, bool zero_based) {
   const auto head = [&](std::int64_t row) {
-    const auto labels = block.label_starts
-                            ? static_cast<std::size_t>(block.label_starts[row + 1] -
-                                                       block.label_starts[row])
-                            : std::size_t{1};
+    const auto labels =
+        block.label_starts
+            ? static_cast<std::size_t>(block.label_starts[row + 1] - block.label_starts[row])
+            : std::size_t{1};
     return 2 * longest_number * (labels + 1);
   };
   const std::uint64_t shift = zero_based ? 0 : 1;
@@ -224,7 +218,8 @@ std::string svmlight_text(const Block& block, bool zero_based) {
           must_be_finite(row, "a value", values[k]);
           const std::uint64_t index = unsigned_key(keys[k]) + shift;
           if (index < shift)
-            throw DataError(row, "a key of 2^64 - 1 has no 1-based number: write a zero-based file");
+            throw DataError(row,
+                            "a key of 2^64 - 1 has no 1-based number: write a zero-based file");
           *to++ = ' ';
           to = std::to_chars(to, to + longest_number, index).ptr;
           *to++ = ':';
@@ -235,26 +230,26 @@ std::string svmlight_text(const Block& block, bool zero_based) {
       });
 }
 
-std::string vw_text(const Block& block) {
+Text vw_text(const Block& block) {
   if (block.label_starts)
     throw std::invalid_argument("VW's text carries one label a row, not a list: write svmlight");
   const auto head = [&](std::int64_t row) {
     return 4 * longest_number + tag_of(block, row).size();
   };
-  return each_row(
-      block, head, [&](std::int64_t row, auto keys, auto values, std::size_t count, char* to) {
-        to = vw_head(to, block, row);
-        for (std::size_t k = 0; k < count; ++k) {
-          must_be_finite(row, "a value", values[k]);
-          *to++ = ' ';
-          to = std::to_chars(to, to + longest_number, unsigned_key(keys[k])).ptr;
-          if (values[k] == 1) continue;
-          *to++ = ':';
-          to = number(to, values[k]);
-        }
-        *to++ = '\n';
-        return to;
-      });
+  return each_row(block, head,
+                  [&](std::int64_t row, auto keys, auto values, std::size_t count, char* to) {
+                    to = vw_head(to, block, row);
+                    for (std::size_t k = 0; k < count; ++k) {
+                      must_be_finite(row, "a value", values[k]);
+                      *to++ = ' ';
+                      to = std::to_chars(to, to + longest_number, unsigned_key(keys[k])).ptr;
+                      if (values[k] == 1) continue;
+                      *to++ = ':';
+                      to = number(to, values[k]);
+                    }
+                    *to++ = '\n';
+                    return to;
+                  });
 }
 
 }  // namespace thresher::io
