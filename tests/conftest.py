@@ -1,8 +1,11 @@
 import os
 from pathlib import Path
 
+import native_stand_in
 import pytest
 from hypothesis import settings
+
+native_stand_in.install()  # until the core has hashes and blocks
 
 ROOT = Path(__file__).resolve().parent.parent
 

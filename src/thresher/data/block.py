@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 
-__all__ = ["Block", "Position"]
+__all__ = ["BadRow", "Block", "Position"]
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,15 @@ class Block:
         Where the source stands after these rows.
     text_labels : array of str, optional
         Labels that are no numbers; `native` has none then.
+    lines : array of int, optional
+        The line of each row in its file, where bad ones were left out; else `native` knows it.
     """
 
     native: _core.Block
     source: str
     end: Position
     text_labels: NDArray[np.object_] | None = None
+    lines: NDArray[np.int64] | None = None
 
     @property
     def rows(self) -> int:
@@ -88,4 +91,30 @@ class Block:
 
     def place(self, row: int) -> str:
         """Return where a row of the block stands, as `file:line`."""
-        return f"{self.source}:{self.native.line(row)}"
+        line = self.native.line(row) if self.lines is None else int(self.lines[row])
+        return f"{self.source}:{line}"
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that was left out, and why: its place and what was expected there.
+
+    Parameters
+    ----------
+    source : str
+        Name of the file.
+    line : int
+        Its line, or row of a table, from 1.
+    what : str
+        What is wrong with it.
+    text : str
+        The row, or what there is of it.
+    """
+
+    source: str
+    line: int
+    what: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}: {self.what}"

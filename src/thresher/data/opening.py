@@ -13,7 +13,17 @@ from typing import Any
 from thresher.data.unpacking import LONGEST_MAGIC, Decoder, packing_of
 from thresher.errors import DataError, ParameterError
 
-__all__ = ["STANDARD_INPUT", "BinaryStream", "expand", "is_remote", "open_bytes"]
+__all__ = [
+    "STANDARD_INPUT",
+    "BinaryStream",
+    "can_reopen",
+    "expand",
+    "is_remote",
+    "open_bytes",
+    "open_seekable",
+    "peek_bytes",
+    "stored_size",
+]
 
 STANDARD_INPUT = "-"
 _PIECE = 1 << 16  # packed bytes that are read and handed to a decoder at a time
@@ -316,6 +326,23 @@ def open_bytes(path: str) -> BinaryStream:
     return BinaryStream(raw, path, size, local=True, rereadable=rereadable)
 
 
+def stored_size(path: str) -> int | None:
+    """Return the bytes of a file as they are stored, or None if that is not known."""
+    if path == STANDARD_INPUT or path in _waiting:
+        return None
+    if is_remote(path):
+        system, inner = _file_system(path)
+        size = system.size(inner)
+        return None if size is None else int(size)
+    status = os.stat(path)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def can_reopen(path: str) -> bool:
+    """Tell whether a path can be read more than once: not a pipe, nor standard input."""
+    return path != STANDARD_INPUT and (is_remote(path) or stat.S_ISREG(os.stat(path).st_mode))
+
+
 def peek_bytes(path: str, size: int) -> bytes:
     """Return the first unpacked bytes; a pipe's are there again when it is opened."""
     stream = open_bytes(path)
@@ -326,3 +353,27 @@ def peek_bytes(path: str, size: int) -> bytes:
             stream.close()
         else:
             _waiting[path] = stream
+
+
+def open_seekable(path: str) -> Any:
+    """Return what a reader of a columnar format takes: the path, or an open remote file.
+
+    Raises
+    ------
+    ParameterError
+        The path is a pipe, or packed as a whole, so that one cannot jump about in it.
+    """
+    with open_bytes(path) as stream:
+        if not stream.rereadable:
+            raise ParameterError(
+                f"{path}: this format is read from files, not from a pipe; write it to one first"
+            )
+        if stream.packing:
+            raise ParameterError(
+                f"{path}: this format cannot be read while it is packed with {stream.packing};"
+                " unpack it first"
+            )
+    if is_remote(path):
+        system, inner = _file_system(path)
+        return system.open(inner, "rb")
+    return path
