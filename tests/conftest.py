@@ -1,9 +1,10 @@
 import os
 from pathlib import Path
 
-import native_stand_in
 import pytest
 from hypothesis import settings
+
+import native_stand_in
 
 native_stand_in.install()  # until the core has hashes and blocks
 

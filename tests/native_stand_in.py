@@ -58,7 +58,9 @@ def make_block(
     assert len(keys) == len(values) == starts[-1]
     for column in (labels, weights):
         assert column is None or (column.dtype == np.float64 and len(column) == len(starts) - 1)
-    return Block(starts, keys, values, labels, weights, names, columns, first_line)
+    block = Block(starts, keys, values, labels, weights, names, columns, first_line)
+    block.label_starts, block.label_values = label_starts, label_values
+    return block
 
 
 def install():

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "arrow",
     "arrow_table",
+    "finite",
+    "flattened",
     "is_number",
     "is_string",
     "numbers_of",
@@ -38,6 +40,7 @@ __all__ = [
     "single",
 ]
 
+_VIEWS = ("string_view", "binary_view")
 _NO_WORD = r"[^\p{L}\p{N}_]+"
 
 
@@ -120,7 +123,7 @@ def parts_of_column(
 def numbers_of(name: str, column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the rows and values of the numbers that are there, all finite."""
     rows, present = _present(column)
-    return rows, _finite(name, rows, present)
+    return rows, finite(name, rows, present)
 
 
 def is_string(kind: Any) -> bool:
@@ -143,13 +146,16 @@ def is_number(kind: Any) -> bool:
 
 def _present(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     """Return the rows of what is not null, and that."""
+    if str(column.type) in _VIEWS:  # for which Arrow has few functions
+        column = column.cast(arrow("reading tables").large_binary())
     if not column.null_count:
         return np.arange(len(column)), column
     valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
     return np.flatnonzero(valid), column.drop_null()
 
 
-def _finite(name: str, rows: NDArray[np.int64], column: pa.Array) -> NDArray[np.float64]:
+def finite(name: str, rows: NDArray[np.int64], column: pa.Array) -> NDArray[np.float64]:
+    """Return numbers, of which none is null, once all were found finite; `rows` is their place."""
     pa = arrow("reading tables")
     if not pa.types.is_float64(column.type):
         if pa.types.is_boolean(column.type):
@@ -219,9 +225,10 @@ def _of_dictionary(name: str, column: pa.Array) -> Part:
 
 
 def _of_text(name: str, column: pa.Array, ngrams: int) -> list[Part]:
-    pc = arrow("reading tables").compute
+    pa = arrow("reading tables")
+    pc, space = pa.compute, pa.scalar(" ", pa.large_string())
     words = pc.split_pattern_regex(pc.utf8_lower(column), pattern=_NO_WORD)
-    rows, flat = _flattened(words)
+    rows, flat = flattened(words)
     keep = pc.not_equal(pc.binary_length(flat), 0)  # before the first and after the last word
     rows = rows[np.asarray(keep.to_numpy(zero_copy_only=False), dtype=bool)]
     flat = flat.filter(keep)
@@ -232,19 +239,13 @@ def _of_text(name: str, column: pa.Array, ngrams: int) -> list[Part]:
         if count <= 0:
             break
         # grams[i] has the words i to i + length - 1, also across rows; those are dropped last.
-        grams = pc.binary_join_element_wise(
-            grams.slice(0, count), flat.slice(length - 1), " ", null_handling="skip"
-        )
+        grams = pc.binary_join_element_wise(grams.slice(0, count), flat.slice(length - 1), space)
         same = rows[:count] == rows[length - 1 :]
-        parts.append(_of_strings(name, rows[:count][same], grams.filter(_mask(same))))
+        parts.append(_of_strings(name, rows[:count][same], grams.filter(pa.array(same))))
     return parts
 
 
-def _mask(where: NDArray[np.bool_]) -> Any:
-    return arrow("reading tables").array(where)
-
-
-def _flattened(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+def flattened(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     """Return the row of each item, and the items."""
     pc = arrow("reading tables").compute
     counts = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
@@ -253,14 +254,14 @@ def _flattened(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
 
 def _of_lists(name: str, column: pa.Array) -> Part:
     pa = arrow("reading tables")
-    rows, items = _flattened(column)
+    rows, items = flattened(column)
     kind = items.type
     if pa.types.is_floating(kind):
         first = np.searchsorted(rows, rows)  # place of the first item of the same row
         places = np.arange(len(rows)) - first
         there, items = _present(items)
         rows, places = rows[there], places[there]
-        return _of_vector(name, rows, places, _finite(name, rows, items))
+        return _of_vector(name, rows, places, finite(name, rows, items))
     if pa.types.is_dictionary(kind) or pa.types.is_integer(kind):
         items = items.cast(pa.large_string())
     elif not is_string(kind):
@@ -289,7 +290,7 @@ def _of_map(name: str, column: pa.Array) -> Part:
             " leave it out with ignore"
         )
     pairs = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
-    rows, flat = _flattened(column.cast(pairs))
+    rows, flat = flattened(column.cast(pairs))
     there, values = _present(flat.field("value"))
     keys = flat.field("key").take(pa.array(there))
-    return _of_strings(name, rows[there], keys, _finite(name, rows[there], values))
+    return _of_strings(name, rows[there], keys, finite(name, rows[there], values))

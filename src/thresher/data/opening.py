@@ -151,7 +151,7 @@ class BinaryStream(io.RawIOBase):
         self._stored = b""  # read and not yet given to a decoder
         self._ahead = b""  # unpacked and not yet delivered
         self._ahead_at = 0
-        self._delivered = 0
+        self._delivered = 0  # of what was unpacked
         self._decoder: Decoder | None = None
         self._error: DataError | None = None
         self._packing = packing_of(self._look_at_stored(LONGEST_MAGIC))
@@ -203,13 +203,13 @@ class BinaryStream(io.RawIOBase):
                     break
                 self._ahead, self._ahead_at = unpacked, 0
                 filled += self._from_ahead(room[filled:])
-        self._delivered += filled
         return filled
 
     def _from_ahead(self, room: memoryview) -> int:
         size = min(len(room), len(self._ahead) - self._ahead_at)
         room[:size] = memoryview(self._ahead)[self._ahead_at : self._ahead_at + size]
         self._ahead_at += size
+        self._delivered += size
         if self._ahead_at == len(self._ahead):
             self._ahead, self._ahead_at = b"", 0
         return size
@@ -278,7 +278,7 @@ class BinaryStream(io.RawIOBase):
         good = self._delivered + len(self._ahead) - self._ahead_at
         self._error = DataError(
             f"{self.path}: the {self.packing} data {what} near byte {self.raw_position - unread}"
-            f" of the packed file; the {good} bytes unpacked before it are good"
+            f" of the packed file; {good} bytes were unpacked before it"
         )
         return self._error
 

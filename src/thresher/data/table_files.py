@@ -1,7 +1,6 @@
 """CSV, Parquet and Arrow files -> tables of a fixed number of rows.
 
-Every reader begins after a number of rows, and cuts by rows alone, so that a run that is resumed
-gets the same tables.
+Files are cut by rows alone, so that a run that is resumed gets the same tables.
 """
 
 from __future__ import annotations
@@ -97,7 +96,6 @@ def _skipped(batches: Iterable[Any], skip: int) -> Iterator[Any]:
 def read_csv(
     path: str,
     rows: int,
-    skip: int,
     delimiter: str | None,
     ragged: Ragged,
     on_read: Callable[[int], None] = lambda _: None,
@@ -108,8 +106,6 @@ def read_csv(
     ----------
     path : str
     rows : int
-    skip : int
-        Rows to leave out at the beginning.
     delimiter : str, optional
         By default the one of tab, comma and semicolon that the first line has most of.
     ragged : callable
@@ -126,11 +122,12 @@ def read_csv(
         return "skip"
 
     with open_bytes(path) as stream:
-        head = stream.peek(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
-        if not head:
+        head = stream.peek(_BLOCK).removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
+        first, newline, _ = head.partition(b"\n")
+        if not newline and len(head) < _BLOCK:  # at most a header
             return
-        first = head.splitlines()[0].decode("utf-8", "replace")
-        names = _header(first, delimiter := delimiter or max("\t,;", key=first.count))
+        delimiter = delimiter or max("\t,;", key=first.decode("utf-8", "replace").count)
+        names = _header(head.decode("utf-8", "replace"), delimiter)
         options = {
             "read_options": csv.ReadOptions(use_threads=False, block_size=_BLOCK),
             "parse_options": csv.ParseOptions(
@@ -144,17 +141,18 @@ def read_csv(
         }
         try:
             with csv.open_csv(stream, **options) as reader:
-                for table in _cut(_skipped(reader, skip), rows):
+                for table in _cut(reader, rows):
                     on_read(stream.raw_position)
                     yield table
         except pa.ArrowInvalid as error:
             raise DataError(f"{path}: {error}") from error
 
 
-def _header(line: str, delimiter: str) -> list[str]:
+def _header(head: str, delimiter: str) -> list[str]:
     import csv
+    import io
 
-    return next(csv.reader([line], delimiter=delimiter))
+    return next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter))
 
 
 def csv_kinds(table: Any) -> dict[str, str]:

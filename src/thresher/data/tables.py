@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,17 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.block import BadRow, Block, Position
-from thresher.data.columns import arrow, is_number, is_string, numbers_of, parts_of_column, single
-from thresher.data.features import BadCells, Names, rows_of_parts
+from thresher.data.columns import (
+    arrow,
+    finite,
+    flattened,
+    is_number,
+    is_string,
+    numbers_of,
+    parts_of_column,
+    single,
+)
+from thresher.data.features import BadCells, Names, Part, rows_of_parts
 from thresher.data.opening import can_reopen, stored_size
 from thresher.data.table_files import (
     TABLE_FORMATS,
@@ -129,11 +139,18 @@ class TableSource:
         self._kinds: dict[str, str] | None = None
         self._read = 0
 
+    @cached_property
+    def _sizes(self) -> list[int | None]:
+        return [stored_size(file) for file in self.files]
+
     @property
     def size(self) -> int | None:
         """Bytes of all files as they are stored, or None if one is a pipe."""
-        sizes = [stored_size(file) for file in self.files]
-        return None if None in sizes else sum(size or 0 for size in sizes)
+        return None if None in self._sizes else self._stored(len(self.files))
+
+    def _stored(self, files: int) -> int:
+        """Return the bytes of the first files, as far as they are known."""
+        return sum(size or 0 for size in self._sizes[:files])
 
     @property
     def rereadable(self) -> bool:
@@ -171,8 +188,7 @@ class TableSource:
             path = self.files[number]
             batch, line = (after.offset, after.line) if number == after.file else (0, 0)
             ragged: list[BadRow] = []
-            before = sum(stored_size(file) or 0 for file in self.files[:number])
-            for table in self._tables(path, batch * BATCH_ROWS, ragged, before):
+            for table in self._tables(path, batch, ragged, self._stored(number)):
                 lines = _lines(self.format, batch * BATCH_ROWS, table.num_rows, ragged)
                 last = int(lines[-1])
                 _report([bad for bad in ragged if line < bad.line <= last], on_bad)
@@ -181,12 +197,12 @@ class TableSource:
                 end = Position(number, batch, line, rows)
                 yield self._block(path, table, lines, end, dtype, names, on_bad)
             _report([bad for bad in ragged if bad.line > line], on_bad)
-            self._read = before + (stored_size(path) or 0)
+            self._read = self._stored(number + 1)
 
     def _tables(self, path: str, skip: int, ragged: list[BadRow], before: int) -> Iterator[Any]:
-        """Yield the tables of a file; `ragged` gets the lines that are not in them."""
+        """Yield the tables of a file after some; `ragged` gets the lines that are in none."""
         if self.format != "csv":
-            yield from read_tables(path, self.format, BATCH_ROWS, skip)
+            yield from read_tables(path, self.format, BATCH_ROWS, skip * BATCH_ROWS)
             return
 
         def note(line: int, what: str, text: str) -> None:
@@ -196,17 +212,19 @@ class TableSource:
             self._read = before + position
 
         # The first rows of the first file tell which columns are numbers, wherever reading begins.
-        if self._kinds is None and (skip or path != self.files[0]):
+        if self._kinds is None and path != self.files[0]:
             self._kinds = self._kinds_of_first()
-        for table in read_csv(path, BATCH_ROWS, skip, self.delimiter, note, progress):
+        tables = read_csv(path, BATCH_ROWS, self.delimiter, note, progress)
+        for number, table in enumerate(tables):
             if self._kinds is None:
                 self._kinds = csv_kinds(table)
-            yield table
+            if number >= skip:
+                yield table
 
     def _kinds_of_first(self) -> dict[str, str]:
         """Return what the columns were taken for when the reading began."""
         for file in self.files:
-            for table in read_csv(file, BATCH_ROWS, 0, self.delimiter, lambda *_: None):
+            for table in read_csv(file, BATCH_ROWS, self.delimiter, lambda *_: None):
                 return csv_kinds(table)
         return {}
 
@@ -225,7 +243,7 @@ class TableSource:
         whole = True
         while True:
             try:
-                rows, labels, text_labels = self._rows(table, label, dtype, names)
+                fields = self._fields(table, label, dtype, names)
                 break
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
@@ -240,16 +258,15 @@ class TableSource:
                 raise ParameterError(f"{path}: {error}") from None
         whole = whole and (not len(lines) or lines[-1] - lines[0] == len(lines) - 1)
         first = int(lines[0]) if len(lines) else 1
-        native = _core.make_block(**rows, labels=labels, first_line=first)
+        text_labels = fields.pop("text_labels", None)
+        native = _core.make_block(**fields, first_line=first)
         return Block(native, path, end, text_labels, None if whole else lines)
 
-    def _rows(
-        self, table: Any, label: str | None, dtype: str, names: Names
-    ) -> tuple[dict[str, Any], NDArray[np.float64] | None, NDArray[np.object_] | None]:
+    def _fields(self, table: Any, label: str | None, dtype: str, names: Names) -> dict[str, Any]:
+        """Return rows, labels and weights as `_core.make_block` takes them, or labels as text."""
         columns = self.columns
-        labels: NDArray[np.float64] | None = None
-        text_labels = weights = None
-        parts = []
+        fields: dict[str, Any] = {}
+        parts: list[Part] = []
         for name in table.column_names:
             if name in columns.ignore:
                 continue
@@ -257,17 +274,16 @@ class TableSource:
             if self.format == "csv":
                 column = typed(name, column, self._kind(name))
             if name == label:
-                labels, text_labels = _labels_of(name, column)
+                fields.update(_labels_of(name, column))
             elif name == columns.weight:
-                weights = _weights_of(name, column)
+                fields["weights"] = _weights_of(name, column)
             else:
                 parts += parts_of_column(
                     name, column, name in columns.text, columns.ngrams, name in columns.categorical
                 )
         if label is None:
-            labels = np.full(table.num_rows, np.nan)
-        rows = rows_of_parts(parts, table.num_rows, dtype, self.bits, names)
-        return {**rows, "weights": weights}, labels, text_labels
+            fields["labels"] = np.full(table.num_rows, np.nan)
+        return {**fields, **rows_of_parts(parts, table.num_rows, dtype, self.bits, names)}
 
     def _kind(self, name: str) -> str:
         strings = (*self.columns.text, *self.columns.categorical)
@@ -291,16 +307,24 @@ def _lines(kind: str, skip: int, rows: int, ragged: list[BadRow]) -> NDArray[np.
     return places + 2 + np.searchsorted(rows_before, places, side="right")
 
 
-def _labels_of(
-    name: str, column: Any
-) -> tuple[NDArray[np.float64] | None, NDArray[np.object_] | None]:
+def _labels_of(name: str, column: Any) -> dict[str, Any]:
+    """Return labels as `_core.make_block` takes them, or as text."""
     pa = arrow("reading tables")
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
     if is_string(kind):
-        return None, np.array(column.to_pylist(), object)
+        return {"text_labels": np.array(column.to_pylist(), object)}
+    if (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and is_number(kind.value_type):
+        rows, items = flattened(column)
+        starts = np.zeros(len(column) + 1, np.int64)
+        np.cumsum(np.bincount(rows, minlength=len(column)), out=starts[1:])
+        if items.null_count:
+            bad = rows[items.is_null().to_numpy(zero_copy_only=False)]
+            raise BadCells(np.unique(bad), name, lambda _: "a label in the list is null")
+        values = finite(name, rows, items)
+        return {"label_starts": starts, "label_values": values}
     if not is_number(kind) and not pa.types.is_null(kind):
         raise ParameterError(
             f"labels must be numbers or strings; column '{name}' is of type {kind}"
@@ -309,7 +333,7 @@ def _labels_of(
     if not pa.types.is_null(kind):
         rows, values = numbers_of(name, column)
         labels[rows] = values
-    return labels, None
+    return {"labels": labels}
 
 
 def _weights_of(name: str, column: Any) -> NDArray[np.float64]:
