@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from thresher.data import opening
 from thresher.data.looking import CACHE_MAGIC, look
-from thresher.data.opening import expand, open_bytes, open_seekable, peek_bytes
+from thresher.data.opening import BinaryStream, expand, open_bytes, open_seekable, peek_bytes
 from thresher.errors import DataError, ParameterError
 
 
@@ -302,6 +302,21 @@ def test_damage_is_an_error_or_no_damage(tmp_path_factory, kind, data, flips):
     path = tmp_path_factory.mktemp("flips") / "packed"
     path.write_bytes(packed)
     read(path)  # nothing but a DataError
+
+
+def test_a_disk_that_fails_is_no_damage(tmp_path, packing):
+    path = tmp_path / "packed"
+    path.write_bytes(PACK[packing](words(60_000)))
+
+    class Failing(io.FileIO):
+        def read(self, size=-1):
+            if self.tell():
+                raise OSError(5, "Input/output error")
+            return super().read(size)
+
+    stream = BinaryStream(Failing(path), str(path), None, local=True, rereadable=True)
+    with stream, pytest.raises(OSError, match="Input/output error"):
+        stream.read()
 
 
 # --- pipes ----------------------------------------------------------------------------------------

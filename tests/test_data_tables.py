@@ -196,7 +196,9 @@ def test_text_and_ngrams(tmp_path):
 
 
 @given(
-    texts=st.lists(st.none() | st.text("aB é,.-9_\n", max_size=12), min_size=1, max_size=8),
+    texts=st.lists(
+        st.none() | st.text("aBéß٣ \u0301,.-9_\n—\U0001f600", max_size=12), min_size=1, max_size=8
+    ),
     ngrams=st.integers(1, 4),
 )
 def test_text_is_what_a_loop_makes_of_it(texts, ngrams):

@@ -234,6 +234,8 @@ class BinaryStream(io.RawIOBase):
         try:
             return self._unpack(limit)
         except self._packing.errors() as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # it could not be read at all
             raise self._damage(f"is damaged ({error})") from error
 
     def _unpack(self, limit: int) -> bytes:

@@ -170,12 +170,11 @@ def csv_kinds(table: Any) -> dict[str, str]:
 
 def _kind(column: Any) -> str:
     pa = arrow("reading CSV")
-    pc = pa.compute
     column = _without_missing(column).drop_null()
-    if len(column) and pc.all(pc.is_in(column, pa.array(list(_WORDS)))).as_py():
+    if len(column) and pa.compute.all(pa.compute.is_in(column, pa.array(list(_WORDS)))).as_py():
         return "truth"
     try:
-        _cast(column)
+        _numbers(column)
     except pa.ArrowInvalid:
         return "string"
     return "number"
@@ -187,40 +186,40 @@ def _without_missing(column: Any) -> Any:
     return pa.compute.if_else(missing, pa.scalar(None, column.type), column)
 
 
-def _cast(column: Any) -> Any:
+def _numbers(column: Any) -> Any:
     pa = arrow("reading CSV")
     try:
         return column.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return pa.compute.utf8_trim_whitespace(column).cast(pa.float64())
+    except pa.ArrowInvalid:  # most columns have neither missing values that are spelled nor spaces
+        trimmed = pa.compute.utf8_trim_whitespace(column)
+        return _without_missing(trimmed).cast(pa.float64())
 
 
 def typed(name: str, column: Any, kind: str) -> Any:
     """Return a column of strings as what it was told to be."""
     pa = arrow("reading CSV")
-    if kind == "string":
-        return column
-    column = _without_missing(column)
+    if kind == "number":
+        try:
+            return _numbers(column)
+        except pa.ArrowInvalid:
+            cells = column.to_pylist()
+            bad = np.array([row for row, cell in enumerate(cells) if not _is_number(cell)], np.intp)
+            raise _no_number(name, column, bad, "a number") from None
     if kind == "truth":
+        column = _without_missing(column)
         place = pa.compute.index_in(column, pa.array(list(_WORDS)))
-        values = pa.array(list(_WORDS.values())).take(place)
         unknown = pa.compute.and_(place.is_null(), column.is_valid())
-        if not pa.compute.any(unknown).as_py():
-            return values
-        bad = np.flatnonzero(unknown.to_numpy(zero_copy_only=False))
-        raise _no_number(name, column, bad, "true or false")
-    try:
-        return _cast(column)
-    except pa.ArrowInvalid:
-        cells = column.to_pylist()
-        bad = np.array([row for row, cell in enumerate(cells) if not _is_number(cell)], np.intp)
-        raise _no_number(name, column, bad, "a number") from None
+        if pa.compute.any(unknown).as_py():
+            bad = np.flatnonzero(unknown.to_numpy(zero_copy_only=False))
+            raise _no_number(name, column, bad, "true or false")
+        return pa.array(list(_WORDS.values())).take(place)
+    return column
 
 
 def _is_number(cell: str | None) -> bool:
     pa = arrow("reading CSV")
     try:
-        _cast(pa.array([cell], pa.string()))
+        _numbers(pa.array([cell], pa.string()))
     except pa.ArrowInvalid:
         return False
     return True
