@@ -1,6 +1,8 @@
 """Tables: each kind of column, labels, weights, names, bad cells, and going on after a break."""
 
 import gzip
+import os
+import subprocess
 import sys
 from decimal import Decimal
 
@@ -227,6 +229,20 @@ def test_categorical_numbers_and_ignored_columns(tmp_path):
     assert rows_of(path, categorical=["zip"], ignore=["id"]) == [[("zip^00123", 1)], [("zip^4", 1)]]
     path = table_file(tmp_path, {"zip": [123, 4], "label": [1, 0]})
     assert rows_of(path, "parquet", categorical=["zip"]) == [[("zip^123", 1)], [("zip^4", 1)]]
+
+
+def test_pandas_is_not_imported(tmp_path):
+    path = csv_file(tmp_path, "a,b,c,text,y\n1,u,true,some words,1\n2,,NA,,0\n")
+    code = (
+        "import native_stand_in, sys; native_stand_in.install()\n"
+        "from thresher.data.tables import Columns, TableSource\n"
+        f"source = TableSource([{path!r}], 'csv', Columns(text=['text'], ngrams=2))\n"
+        "assert [block.rows for block in source.blocks(names=True)] == [2]\n"
+        "slow = {'pandas', 'scipy', 'sklearn'} & set(sys.modules)\n"
+        "assert not slow, slow"
+    )
+    folder = os.path.dirname(os.path.abspath(__file__))
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
 
 
 def test_names_of_wanted_keys_only(tmp_path):

@@ -17,6 +17,7 @@ Nulls are absent features.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,11 +34,14 @@ __all__ = [
     "arrow_table",
     "finite",
     "flattened",
+    "integers",
     "is_number",
     "is_string",
     "numbers_of",
     "parts_of_column",
+    "plain",
     "single",
+    "strings",
 ]
 
 _VIEWS = ("string_view", "binary_view")
@@ -69,13 +73,43 @@ def arrow_table(frame: Any) -> Any:
     return pa.table(frame)
 
 
+def integers(values: NDArray[Any]) -> Any:
+    """Return an Arrow array of integers.
+
+    Unlike `pyarrow.array` and `pyarrow.scalar`, which know pandas' types, this does not import
+    pandas: that would cost 50 MiB and a third of a second.
+    """
+    pa = arrow("reading tables")
+    values = np.ascontiguousarray(values, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+
+
+def plain(column: Any, dtype: type[np.int64] | type[np.float64]) -> NDArray[Any]:
+    """Return numbers or booleans, of which none is null, without importing pandas."""
+    pa = arrow("reading tables")
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    column = column.cast(pa.int64() if dtype is np.int64 else pa.float64(), safe=False)
+    if not len(column):
+        return np.zeros(0, dtype)
+    return np.frombuffer(column.buffers()[1], dtype)[column.offset : column.offset + len(column)]
+
+
+def strings(values: Sequence[str]) -> Any:
+    """Return an Arrow array of strings, without importing pandas."""
+    pa = arrow("reading tables")
+    offsets, data = join([value.encode() for value in values])
+    buffers = pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)
+    return pa.StringArray.from_buffers(len(values), *buffers)
+
+
 def single(column: Any) -> Any:
     """Return a column in one piece."""
     pa = arrow("reading tables")
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+            column = column.chunk(0) if column.num_chunks else pa.nulls(0, column.type)
     return column
 
 
@@ -151,18 +185,12 @@ def _present(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
         column = column.cast(arrow("reading tables").large_binary())
     if not column.null_count:
         return np.arange(len(column)), column
-    valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
-    return np.flatnonzero(valid), column.drop_null()
+    return np.flatnonzero(plain(column.is_valid(), np.int64)), column.drop_null()
 
 
 def finite(name: str, rows: NDArray[np.int64], column: pa.Array) -> NDArray[np.float64]:
     """Return numbers, of which none is null, once all were found finite; `rows` is their place."""
-    pa = arrow("reading tables")
-    if not pa.types.is_float64(column.type):
-        if pa.types.is_boolean(column.type):
-            column = column.cast(pa.uint8())
-        column = column.cast(pa.float64(), safe=False)
-    values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    values = plain(column, np.float64)
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise BadCells(rows[bad], name, lambda i: f"{values[bad[i]]} is not a finite number")
@@ -197,7 +225,7 @@ def _strings(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8], pa
 
 
 def _names(prefix: bytes, column: pa.Array, at: NDArray[np.intp]) -> list[bytes]:
-    picked = column.take(arrow("reading tables").array(at)).to_pylist()
+    picked = column.take(integers(at)).to_pylist()
     return [prefix + (one if isinstance(one, bytes) else one.encode()) for one in picked]
 
 
@@ -220,7 +248,7 @@ def _of_dictionary(name: str, column: pa.Array) -> Part:
         return _of_strings(name, *_present(column.dictionary_decode()))
     rows, present = _present(column)
     offsets, data, values = _strings(present.dictionary)
-    places = present.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+    places = plain(present.indices, np.int64)
     keys = hashed(offsets, data, prefix)[places]
     return Part(rows, keys, np.ones(len(rows)), lambda at: _names(prefix, values, places[at]))
 
@@ -229,7 +257,7 @@ def _of_text(name: str, column: pa.Array, ngrams: int) -> list[Part]:
     pa = arrow("reading tables")
     rows, flat = _words(column)
     parts = [_of_strings(name, rows, flat)]
-    grams, space = flat, pa.scalar(" ", pa.large_string())
+    grams, space = flat, strings([" "])[0].cast(pa.large_string())
     for length in range(2, ngrams + 1):
         count = len(flat) - length + 1
         if count <= 0:
@@ -239,7 +267,9 @@ def _of_text(name: str, column: pa.Array, ngrams: int) -> list[Part]:
             grams.slice(0, count), flat.slice(length - 1), space
         )
         same = rows[:count] == rows[length - 1 :]
-        parts.append(_of_strings(name, rows[:count][same], grams.filter(pa.array(same))))
+        parts.append(
+            _of_strings(name, rows[:count][same], grams.take(integers(np.flatnonzero(same))))
+        )
     return parts
 
 
@@ -250,7 +280,8 @@ def _words(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     outside ASCII are part of words. A regular expression that finds words takes four times as long.
     """
     pa = arrow("reading tables")
-    lower = pa.compute.utf8_lower(column.fill_null(""))
+    there, present = _present(column)
+    lower = pa.compute.utf8_lower(present)
     if not pa.compute.all(pa.compute.string_is_ascii(lower)).as_py():
         lower = pa.compute.replace_substring_regex(lower, pattern=_NO_WORD, replacement=" ")
     offsets, data, _ = _strings(lower)
@@ -266,14 +297,14 @@ def _words(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     words = pa.LargeStringArray.from_buffers(
         len(firsts), pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(data[inside]))
     )
-    return np.searchsorted(offsets, firsts, side="right") - 1, words
+    return there[np.searchsorted(offsets, firsts, side="right") - 1], words
 
 
 def flattened(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     """Return the row of each item, and the items."""
     pc = arrow("reading tables").compute
-    counts = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    return np.repeat(np.arange(len(lists)), counts), pc.list_flatten(lists)
+    there, lengths = _present(pc.list_value_length(lists))
+    return np.repeat(there, plain(lengths, np.int64)), pc.list_flatten(lists)
 
 
 def _of_lists(name: str, column: pa.Array) -> Part:
@@ -316,5 +347,5 @@ def _of_map(name: str, column: pa.Array) -> Part:
     pairs = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
     rows, flat = flattened(column.cast(pairs))
     there, values = _present(flat.field("value"))
-    keys = flat.field("key").take(pa.array(there))
+    keys = flat.field("key").take(integers(there))
     return _of_strings(name, rows[there], keys, finite(name, rows[there], values))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.data.columns import arrow
+from thresher.data.columns import arrow, integers, plain, strings
 from thresher.data.features import BadCells
 from thresher.data.opening import open_bytes, open_seekable
 from thresher.errors import DataError, ParameterError
@@ -21,7 +21,7 @@ TABLE_FORMATS = ("csv", "parquet", "arrow")
 
 _BLOCK = 1 << 20  # bytes of a file at a time
 _MISSING = ("NA", "N/A", "null", "NULL", "None")  # and nothing at all
-_WORDS = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
+_WORDS = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}
 
 Ragged = Callable[[int, str, str], None]
 """Is told line, fault and text of a line of CSV that does not have as many cells as the first."""
@@ -171,7 +171,7 @@ def csv_kinds(table: Any) -> dict[str, str]:
 def _kind(column: Any) -> str:
     pa = arrow("reading CSV")
     column = _without_missing(column).drop_null()
-    if len(column) and pa.compute.all(pa.compute.is_in(column, pa.array(list(_WORDS)))).as_py():
+    if len(column) and pa.compute.all(pa.compute.is_in(column, strings(list(_WORDS)))).as_py():
         return "truth"
     try:
         _numbers(column)
@@ -182,8 +182,8 @@ def _kind(column: Any) -> str:
 
 def _without_missing(column: Any) -> Any:
     pa = arrow("reading CSV")
-    missing = pa.compute.is_in(column, pa.array(_MISSING))
-    return pa.compute.if_else(missing, pa.scalar(None, column.type), column)
+    missing = pa.compute.is_in(column, strings(_MISSING))
+    return pa.compute.if_else(missing, pa.nulls(1, column.type)[0], column)
 
 
 def _numbers(column: Any) -> Any:
@@ -207,19 +207,21 @@ def typed(name: str, column: Any, kind: str) -> Any:
             raise _no_number(name, column, bad, "a number") from None
     if kind == "truth":
         column = _without_missing(column)
-        place = pa.compute.index_in(column, pa.array(list(_WORDS)))
+        place = pa.compute.index_in(column, strings(list(_WORDS)))
         unknown = pa.compute.and_(place.is_null(), column.is_valid())
         if pa.compute.any(unknown).as_py():
-            bad = np.flatnonzero(unknown.to_numpy(zero_copy_only=False))
+            bad = np.flatnonzero(plain(unknown, np.int64))
             raise _no_number(name, column, bad, "true or false")
-        return pa.array(list(_WORDS.values())).take(place)
+        return integers(np.array(list(_WORDS.values()))).take(place)
     return column
 
 
 def _is_number(cell: str | None) -> bool:
     pa = arrow("reading CSV")
+    if cell is None:
+        return True
     try:
-        _numbers(pa.array([cell], pa.string()))
+        _numbers(strings([cell]))
     except pa.ArrowInvalid:
         return False
     return True

@@ -16,10 +16,12 @@ from thresher.data.columns import (
     arrow,
     finite,
     flattened,
+    integers,
     is_number,
     is_string,
     numbers_of,
     parts_of_column,
+    plain,
     single,
 )
 from thresher.data.features import BadCells, Names, Part, rows_of_parts
@@ -250,9 +252,8 @@ class TableSource:
                     what = f"column '{bad.column}': {bad.what(i)}"
                     text = str(table.slice(row, 1).to_pylist()[0])
                     _report([BadRow(path, int(lines[row]), what, text)], on_bad)
-                keep = np.ones(table.num_rows, bool)
-                keep[bad.rows] = False
-                table, lines = table.filter(arrow("reading tables").array(keep)), lines[keep]
+                keep = np.delete(np.arange(table.num_rows), bad.rows)
+                table, lines = table.take(integers(keep)), lines[keep]
                 whole = False
             except ParameterError as error:
                 raise ParameterError(f"{path}: {error}") from None
@@ -321,7 +322,7 @@ def _labels_of(name: str, column: Any) -> dict[str, Any]:
         starts = np.zeros(len(column) + 1, np.int64)
         np.cumsum(np.bincount(rows, minlength=len(column)), out=starts[1:])
         if items.null_count:
-            bad = rows[items.is_null().to_numpy(zero_copy_only=False)]
+            bad = rows[plain(items.is_null(), np.int64) == 1]
             raise BadCells(np.unique(bad), name, lambda _: "a label in the list is null")
         values = finite(name, rows, items)
         return {"label_starts": starts, "label_values": values}
