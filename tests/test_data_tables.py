@@ -317,6 +317,7 @@ def test_columns_that_are_not_there(tmp_path, option):
         ("a,y\n1e60,1\n", r":2: column 'a': 1e\+60 is too large for float32"),
         ("a,a,y\n1,1,1\n", r": two columns are called 'a'"),
         (b"a,y\n\xff,1\n", r"data.csv: .*UTF8"),
+        ('a,y\n1,1\n"' + "2,1\n" * 200_000, r": a row is longer than 256 KiB, or a quote is never"),
     ],
 )
 def test_bad_csv(tmp_path, text, message):
