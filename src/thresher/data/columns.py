@@ -277,7 +277,7 @@ def _words(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     """Return the row of each word, and the words, in lower case.
 
     Bytes are looked at, not characters: once all others that are no part of words are spaces, those
-    outside ASCII are part of words. On ASCII, splitting by a regular expression takes twice as long.
+    outside ASCII are part of words. On ASCII, a split by regular expression takes twice as long.
     """
     pa = arrow("reading tables")
     there, present = _present(column)
