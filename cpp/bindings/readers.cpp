@@ -182,6 +182,9 @@ void bind_names(nb::module_& m) {
       .def(
           "take", [](KeySet& self, const io::Block& block) { self.take(block.names); }, "block"_a,
           "Take the names of a block; those of the blocks before it were taken.")
+      .def_prop_ro(
+          "keys", [](const KeySet& self) { return owned_array(self.keys()); },
+          "Those that have no name yet.")
       .def_prop_ro("missing", &KeySet::missing, "How many have no name yet.")
       .def_prop_ro(
           "found", [listed](const KeySet& self) { return listed(self.found()); },

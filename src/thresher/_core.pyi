@@ -584,3 +584,22 @@ def path_order(
     seed: int, path: int, number: int, rows: int
 ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
     """The order in which a path of the stabilized rule takes the rows."""
+
+def hash_name(name: bytes) -> int: ...
+def hash_strings(
+    offsets: NDArray[numpy.int64], data: NDArray[numpy.uint8], prefix: bytes
+) -> NDArray[numpy.uint64]: ...
+def make_block(
+    starts: NDArray,
+    keys: NDArray,
+    values: NDArray,
+    labels: NDArray[numpy.float64] | None = None,
+    weights: NDArray[numpy.float64] | None = None,
+    label_starts: NDArray[numpy.int64] | None = None,
+    label_values: NDArray[numpy.float64] | None = None,
+    tags: list[bytes] | None = None,
+    names: list[tuple[int, bytes]] | None = None,
+    columns: int = 0,
+    distinct: bool = False,
+    first_line: int = 1,
+) -> Block: ...

@@ -48,6 +48,13 @@ class KeySet {
     }
   }
 
+  std::vector<std::uint64_t> keys() const {
+    std::vector<std::uint64_t> lacking;
+    for (const Slot& slot : slots_)
+      if (slot.used && slot.lacks.load(std::memory_order_relaxed)) lacking.push_back(slot.key);
+    return lacking;
+  }
+
   std::size_t missing() const { return missing_; }
   const std::vector<Name>& found() const { return found_; }
 

@@ -269,7 +269,7 @@ def seconds_of(text: str) -> float:
 def _described(options: Options) -> dict[str, Any]:
     """Return how the rows were read, as predicting must read them too."""
     reading = asdict(Reading(**options.reading))
-    for name in ("threads", "on_bad_line"):
+    for name in ("threads", "on_bad_line", "labelled"):
         reading.pop(name)
     for name in ("interactions", "text", "ignore"):
         reading[name] = ",".join(reading[name])

@@ -101,7 +101,9 @@ class Source:
         raw = sum(part.size or 0 for part in self.parts[:first])
         for number, part in enumerate(self.parts[first:], first):
             begin = after if number == first else None
-            for block in part.blocks(number, begin, self.reading, dtype, names, order):
+            for block in part.blocks(
+                number, begin, self.reading, self.bad_lines, dtype, names, order
+            ):
                 error = self.bad_lines.see(block)
                 if error is not None:
                     if block.rows:
@@ -188,6 +190,7 @@ def scan(
     ignore: Sequence[str] = (),
     threads: int | None = None,
     on_bad_line: str = "error",
+    labelled: bool = True,
 ) -> Source:
     r"""Describe files as a source of rows, for ``fit``, ``partial_fit`` and ``predict``.
 
@@ -223,6 +226,8 @@ def scan(
     on_bad_line : str
         What to do with a line that is no example: ``"error"``, ``"skip"``, or
         ``"quarantine=FILE"``, which copies it there.
+    labelled : bool
+        Whether a table must have a column of labels; not so where rows are to be predicted.
 
     Returns
     -------
@@ -254,5 +259,6 @@ def scan(
         ignore=tuple(ignore),
         threads=threads,
         on_bad_line=on_bad_line,
+        labelled=labelled,
     )
     return Source(parts_of(files, reading), reading)

@@ -73,23 +73,20 @@ class _GzipMember:
         return unpacked
 
     def _up_to_damage(self, decoder: Any, data: bytes, max_length: int) -> bytes:
-        """Unpack byte by byte: zlib gives nothing of a piece in which there is damage."""
-        self._decoder = decoder
-        unpacked: bytes = b""
-        for at in range(len(data)):
-            before = decoder.copy()
-            try:
-                unpacked += decoder.decompress(data[at : at + 1], max_length)
-            except zlib.error:
-                if not unpacked:
-                    self._left = data[at:]
-                    raise
-                self._decoder, self._left = before, data[at:]  # raised by the next call
-                return unpacked
-            if len(unpacked) >= max_length:
-                self._left = decoder.unconsumed_tail + data[at + 1 :]
-                return unpacked
-        raise AssertionError("damage that went away")
+        """Unpack in ever smaller steps: zlib gives nothing of a piece in which there is damage."""
+        unpacked = bytearray()
+        self._decoder, self._left = decoder, data
+        for step in (1024, 32, 1):
+            while self._left and len(unpacked) < max_length:
+                trial = self._decoder.copy()
+                try:
+                    unpacked += trial.decompress(self._left[:step], max_length)
+                except zlib.error:
+                    if step == 1 and not unpacked:
+                        raise
+                    break
+                self._decoder, self._left = trial, trial.unconsumed_tail + self._left[step:]
+        return bytes(unpacked)
 
 
 def _zstd_errors() -> tuple[type[Exception], ...]:

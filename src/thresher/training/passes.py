@@ -233,7 +233,7 @@ class Run:
             "source": self.source.facts(),
             "learning": learning,
             "pass": self.number,
-            "position": None if self.position is None else self.position.as_json(),
+            "position": None if self.position is None else self.position.to_json(),
             "trail": self.trail.state,
             "names": None if self.names is None else self.names.state,
             "best": [self.best_loss, self.best_pass, self.stale],
