@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import pytest
+
 from files import THRESHER, svmlight, thresher, vw
 
 # Rule families, stores, passes and packed input. Every run takes long enough to be killed.
@@ -127,8 +128,10 @@ def test_interrupt_writes_a_checkpoint(tmp_path):
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted after" in told and "--resume" in told
-    assert not model.exists() and os.path.exists(f"{model}.checkpoint")
+    assert "interrupted after" in told
+    assert "--resume" in told
+    assert not model.exists()
+    assert os.path.exists(f"{model}.checkpoint")
     thresher("train", *arguments, "-m", model, "--resume", "--quiet")
     assert not os.path.exists(f"{model}.checkpoint")
     whole = tmp_path / "whole.thresher"
@@ -148,7 +151,8 @@ def interrupted(folder, arguments):
 def test_resume_without_a_checkpoint_starts_anew_and_says_so(tmp_path):
     data = svmlight(tmp_path / "rows.svm")
     done = thresher("train", data, "-m", tmp_path / "m.thresher", "--resume")
-    assert "no checkpoint" in done.stderr and "from the beginning" in done.stderr
+    assert "no checkpoint" in done.stderr
+    assert "from the beginning" in done.stderr
 
 
 def test_changed_input_is_named(tmp_path):
@@ -179,7 +183,8 @@ def test_other_options_are_refused(tmp_path):
     arguments = command("truncated-gradient", tmp_path)
     model = interrupted(tmp_path, arguments)
     done = thresher("train", *arguments, "-m", model, "--resume", "--gravity", "0.5", code=1)
-    assert "gravity was 'auto'" in done.stderr and "0.5" in done.stderr
+    assert "gravity was 'auto'" in done.stderr
+    assert "0.5" in done.stderr
 
 
 def test_damaged_checkpoint_is_refused(tmp_path):
@@ -190,7 +195,8 @@ def test_damaged_checkpoint_is_refused(tmp_path):
     content[-3] ^= 1
     checkpoint.write_bytes(content)
     done = thresher("train", *arguments, "-m", model, "--resume", code=1)
-    assert "damaged" in done.stderr and str(checkpoint) in done.stderr
+    assert "damaged" in done.stderr
+    assert str(checkpoint) in done.stderr
 
 
 def test_a_pipe_is_resumed_by_piping_it_again(tmp_path):

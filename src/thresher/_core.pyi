@@ -3,6 +3,7 @@ The native core: batches of rows, and learners that take them one row at a time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
 from typing import Annotated
 
 import numpy
@@ -277,7 +278,7 @@ class CacheWriter:
     leaves nothing.
     """
 
-    def __init__(self, path: object, about: str = "{}") -> None: ...
+    def __init__(self, path: str | os.PathLike[str], about: str = "{}") -> None: ...
     def add(self, block: Block) -> None:
         """Append a block."""
 
@@ -289,8 +290,8 @@ class CacheWriter:
     def abandon(self) -> None:
         """Remove what was written."""
 
-    def __enter__(self) -> object: ...
-    def __exit__(self, *args) -> None:
+    def __enter__(self) -> CacheWriter: ...
+    def __exit__(self, *args: object) -> None:
         """Abandon what was not finished."""
 
 class CacheReader:
@@ -298,7 +299,7 @@ class CacheReader:
     Blocks of a cache, read from a mapped file; the next one is read while one is in use.
     """
 
-    def __init__(self, path: object) -> None: ...
+    def __init__(self, path: str | os.PathLike[str]) -> None: ...
     @staticmethod
     def from_memory(bytes: bytes) -> CacheReader:
         """A copy of the bytes of a cache."""
@@ -394,6 +395,10 @@ class WantedNames:
     ) -> None: ...
     def take(self, block: Block) -> None:
         """Take the names of a block; those of the blocks before it were taken."""
+
+    @property
+    def keys(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """Those that have no name yet."""
 
     @property
     def missing(self) -> int:
@@ -584,22 +589,3 @@ def path_order(
     seed: int, path: int, number: int, rows: int
 ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
     """The order in which a path of the stabilized rule takes the rows."""
-
-def hash_name(name: bytes) -> int: ...
-def hash_strings(
-    offsets: NDArray[numpy.int64], data: NDArray[numpy.uint8], prefix: bytes
-) -> NDArray[numpy.uint64]: ...
-def make_block(
-    starts: NDArray,
-    keys: NDArray,
-    values: NDArray,
-    labels: NDArray[numpy.float64] | None = None,
-    weights: NDArray[numpy.float64] | None = None,
-    label_starts: NDArray[numpy.int64] | None = None,
-    label_values: NDArray[numpy.float64] | None = None,
-    tags: list[bytes] | None = None,
-    names: list[tuple[int, bytes]] | None = None,
-    columns: int = 0,
-    distinct: bool = False,
-    first_line: int = 1,
-) -> Block: ...

@@ -23,8 +23,8 @@ class Position:
     file : int
         Number of the file, from 0.
     offset : int
-        What lies behind in that file, in the source's own unit: unpacked bytes of text, batches of a
-        table, items of an iterator, blocks of a cache.
+        What lies behind in that file, in the source's own unit: unpacked bytes of text, batches of
+        a table, items of an iterator, blocks of a cache.
     line : int
         Lines of text, or rows, that lie behind in that file.
 
