@@ -22,11 +22,21 @@ inline constexpr double powers_of_ten[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5, 
 inline constexpr std::uint64_t whole_powers_of_ten[9] = {
     1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
 
-// The number of `count` digits at p, 1 <= count <= 8. Reads 8 bytes.
-inline std::uint64_t few_digits(const char* p, unsigned count) {
-  // The digits move to the upper end, zeros before them; then pairs, fours and eights are joined.
-  std::uint64_t word = (load<std::uint64_t>(p) - 0x3030303030303030u) << (64 - 8 * count);
-  word = word * 10 + (word >> 8);
+// Of the 8 bytes before p, the values of the last `count`, all of them digits; 0 for the others.
+inline constexpr std::uint64_t digit_masks[9] = {0,
+                                                 0x0F00000000000000u,
+                                                 0x0F0F000000000000u,
+                                                 0x0F0F0F0000000000u,
+                                                 0x0F0F0F0F00000000u,
+                                                 0x0F0F0F0F0F000000u,
+                                                 0x0F0F0F0F0F0F0000u,
+                                                 0x0F0F0F0F0F0F0F00u,
+                                                 0x0F0F0F0F0F0F0F0Fu};
+
+// The number of the `count` digits before p, count <= 8. Reads 8 bytes.
+inline std::uint64_t digits_before(const char* p, std::size_t count) {
+  std::uint64_t word = load<std::uint64_t>(p - 8) & digit_masks[count];
+  word = word * 10 + (word >> 8);  // pairs; then fours and eights
   constexpr std::uint64_t mask = 0x000000FF000000FFu;
   return ((word & mask) * 0x000F424000000064u + (word >> 16 & mask) * 0x0000271000000001u) >> 32;
 }
