@@ -1,4 +1,5 @@
-// Names of features that a parser met: each once or, where there are very many, a few times a block.
+// Names of features that a parser met: each at least once a parser, and so a file.
+// Where there are very many of them some come again: what is remembered is bounded.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ class Names {
 
   void begin(std::vector<Name>& names) {
     names_ = &names;
-    if (on_) recent_.assign(slots, 0);
+    if (on_ && recent_.empty()) recent_.assign(slots, 0);
   }
 
   // Whether the name of `key` should be added; `folded` is the key of its weight.
@@ -42,7 +43,7 @@ class Names {
   }
 
  private:
-  static constexpr std::size_t slots = std::size_t{1} << 12;
+  static constexpr std::size_t slots = std::size_t{1} << 16;
 
   bool on_;
   std::shared_ptr<const KeySet> wanted_;
