@@ -171,7 +171,8 @@ void bind_names(nb::module_& m) {
   using thresher::io::KeySet, thresher::io::NameTable;
   const auto listed = [](const auto& names) {
     nb::dict found;
-    for (const auto& [key, name] : names) found[nb::int_(key)] = nb::bytes(name.data(), name.size());
+    for (const auto& [key, name] : names)
+      found[nb::int_(key)] = nb::bytes(name.data(), name.size());
     return found;
   };
   nb::class_<KeySet>(m, "WantedNames", "Features whose names are looked for.")
@@ -217,8 +218,8 @@ void bind_readers(nb::module_& m) {
           [](PythonReader* self, nb::object source, const std::string& format,
              std::optional<std::string> path, const std::string& dtype, int bits, bool zero_based,
              bool multilabel, const std::vector<nb::bytes>& interactions, bool names,
-             std::shared_ptr<io::KeySet> wanted, bool sketch, bool keep_going, int threads,
-             std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
+             bool names_again, std::shared_ptr<io::KeySet> wanted, bool sketch, bool keep_going,
+             int threads, std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
              std::size_t max_line) {
             io::Options options;
             if (dtype != "float32" && dtype != "float64")
@@ -230,7 +231,8 @@ void bind_readers(nb::module_& m) {
               if (pair.size() != 2) throw std::invalid_argument("interactions: pairs of letters");
               options.interactions.push_back({pair.c_str()[0], pair.c_str()[1]});
             }
-            options.names = names || wanted, options.sketch = sketch;
+            options.names = names || names_again || wanted, options.names_again = names_again,
+            options.sketch = sketch;
             options.wanted = std::move(wanted);
             options.keep_going = keep_going;
             const io::Reading reading{threads, offset, first_line, block_bytes, max_line};
@@ -239,9 +241,9 @@ void bind_readers(nb::module_& m) {
           },
           "source"_a.none(), "format"_a, nb::kw_only(), "path"_a = nb::none(),
           "dtype"_a = "float32", "bits"_a = 0, "zero_based"_a = false, "multilabel"_a = false,
-          "interactions"_a = std::vector<nb::bytes>(), "names"_a = false, "wanted"_a = nb::none(),
-          "sketch"_a = false, "keep_going"_a = true, "threads"_a = 1, "offset"_a = 0,
-          "first_line"_a = 1, "block_bytes"_a = std::size_t{1} << 20,
+          "interactions"_a = std::vector<nb::bytes>(), "names"_a = false, "names_again"_a = false,
+          "wanted"_a = nb::none(), "sketch"_a = false, "keep_going"_a = true, "threads"_a = 1,
+          "offset"_a = 0, "first_line"_a = 1, "block_bytes"_a = std::size_t{1} << 20,
           "max_line"_a = std::size_t{32} << 20,
           "Read `format` from `path`, or from the `readinto` of `source`, which stands at "
           "`offset`.")

@@ -440,6 +440,7 @@ class Reader:
         multilabel: bool = False,
         interactions: Sequence[bytes] = [],
         names: bool = False,
+        names_again: bool = False,
         wanted: WantedNames | None = None,
         sketch: bool = False,
         keep_going: bool = True,

@@ -55,7 +55,7 @@ class Part(ABC):
         reading: Reading,
         bad_lines: BadLines,
         dtype: str,
-        names: bool | _core.WantedNames,
+        names: bool | str | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Read it, as the part of this number in its source; see `Source.blocks`."""
@@ -96,7 +96,7 @@ class TextPart(FilePart):
         reading: Reading,
         bad_lines: BadLines,
         dtype: str,
-        names: bool | _core.WantedNames,
+        names: bool | str | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Parse the file, on the threads wanted."""
@@ -115,8 +115,10 @@ class TextPart(FilePart):
                 multilabel=reading.multilabel,
                 interactions=[pair.encode() for pair in reading.interactions],
                 names=names is True,
-                wanted=None if isinstance(names, bool) else names,
-                sketch=isinstance(names, bool) and (reading.bits is not None or self.named),
+                names_again=names == "blocks",
+                wanted=names if isinstance(names, _core.WantedNames) else None,
+                sketch=not isinstance(names, _core.WantedNames)
+                and (reading.bits is not None or self.named),
                 keep_going=reading.keeps_going,
                 threads=reading.workers,
                 offset=begin.offset,
@@ -160,7 +162,7 @@ class CachePart(FilePart):
         reading: Reading,
         bad_lines: BadLines,
         dtype: str,
-        names: bool | _core.WantedNames,
+        names: bool | str | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Read the blocks of the cache, in this order or as they lie."""
@@ -206,7 +208,7 @@ class TablePart(FilePart):
         reading: Reading,
         bad_lines: BadLines,
         dtype: str,
-        names: bool | _core.WantedNames,
+        names: bool | str | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Read batches of the table."""
@@ -215,7 +217,7 @@ class TablePart(FilePart):
             bad_lines.put_aside(number, row.line, str(row), row.text.encode())
 
         begin = None if after is None else replace(after, file=0)
-        wanted = names if isinstance(names, bool) else names.keys
+        wanted = names.keys if isinstance(names, _core.WantedNames) else bool(names)
         on_bad = aside if reading.keeps_going else None
         for block in self.table.blocks(begin, dtype, wanted, on_bad):
             yield replace(block, end=replace(block.end, file=number), raw=self.table.read)
@@ -238,11 +240,12 @@ class IteratorPart(Part):
         reading: Reading,
         bad_lines: BadLines,
         dtype: str,
-        names: bool | _core.WantedNames,
+        names: bool | str | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Take items as they come."""
-        return self.items.blocks(after, dtype, names if isinstance(names, bool) else names.keys)
+        wanted = names.keys if isinstance(names, _core.WantedNames) else bool(names)
+        return self.items.blocks(after, dtype, wanted)
 
 
 def parts_of(files: Any, reading: Reading) -> list[Part]:

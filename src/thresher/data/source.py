@@ -76,7 +76,7 @@ class Source:
         after: Position | None = None,
         *,
         dtype: str = "float64",
-        names: bool | _core.WantedNames = False,
+        names: bool | str | _core.WantedNames = False,
         order: tuple[int, int] | None = None,
     ) -> Iterator[Block]:
         """Read the rows, in the order in which they lie.
@@ -87,8 +87,9 @@ class Source:
             Where to begin: the `end` of a block read before.
         dtype : {"float32", "float64"}
             Number type of the values.
-        names : bool or _core.WantedNames
-            Whether blocks bring the names of features, or of which.
+        names : bool, "blocks" or _core.WantedNames
+            Whether blocks bring the names of features: each at least once a file; each at least
+            once a block; or those that are wanted.
         order : pair of int, optional
             Seed and number of a permutation of the blocks, for sources that can shuffle.
         """

@@ -145,7 +145,7 @@ class Run:
         return self.source.blocks(
             position,
             dtype=self.learning.dtype,
-            names=self.names is not None,
+            names=False if self.names is None else "blocks",
             order=order,
         )
 
