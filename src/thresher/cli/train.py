@@ -73,7 +73,9 @@ def train(options: Options) -> int:
                 f"{RULES[options.rule].losses[0]}"
             )
         defaults["loss"] = options.loss
-    params = parameters(options.rule, task, options.chosen, defaults)
+    auto = options.rule == "ftrl" and options.chosen.get("alpha", "auto") == "auto"
+    chosen = {k: v for k, v in options.chosen.items() if not (auto and k == "alpha")}
+    params = parameters(options.rule, task, chosen, defaults)
     watcher = shown(options.quiet, options.json, options.passes)
     source = scan(list(options.data), **options.reading)
     if options.cache is not None:
@@ -85,6 +87,8 @@ def train(options: Options) -> int:
     if "store" in params:
         params["store"] = _store(options, source)
     settings.check(options.rule, task, params, f"the rule {options.rule}")
+    if auto:
+        params["alpha"] = "auto"  # by the size of the first rows
     labels = _labels(options, source, params, task == "classifier")
     params["class_weight"] = _class_weight(options.class_weight, labels)
     if options.rule in MATRIX_RULES:
