@@ -49,6 +49,8 @@ def command(case, folder):
     options = list(CASES[case])
     if case in (*RULES, "mirror-descent"):
         options += ["--rule", case]
+    elif case.startswith("truncated-gradient"):
+        options += ["--rule", "truncated-gradient"]
     if case == "valid":
         options += ["--valid", str(svmlight(folder / "valid.svm", seed=1))]
     if case == "cache":

@@ -64,7 +64,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
             if nameless:
-                os.link(f"/proc/self/fd/{file.fileno()}", temporary, follow_symlinks=True)
+                _name(file.fileno(), temporary)
         os.replace(temporary, path)
     except OSError as error:
         _remove(temporary)
@@ -86,6 +86,15 @@ def _opened(path: str, temporary: str) -> tuple[int, bool]:
             if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
                 raise type(error)(error.errno, error.strerror, path) from None
     return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), False
+
+
+def _name(handle: int, temporary: str) -> None:
+    """Give a file without a name one."""
+    folder = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)  # so that links are followed
+    try:
+        os.link(str(handle), temporary, src_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
 
 
 def _remove(temporary: str) -> None:
