@@ -25,9 +25,33 @@ NUMBERS = st.one_of(
 )
 INDICES = st.one_of(st.integers(1, 40), st.integers(1, 10**9), st.integers(1, 2**64 - 1))
 PIECES = st.sampled_from(
-    [b"1", b"0", b"12", b":", b".", b"-", b"e", b" ", b"\t", b"#", b",", b"qid:", b"\r", b"\0"]
-    + [b"nan", b"inf", b"18446744073709551616", b"1:2", b" 3:0.25", b"\xff", b"+", b"1e999"]
-    + [b"\n", b"\n", b"3.4e39"]
+    [
+        b"1",
+        b"0",
+        b"12",
+        b":",
+        b".",
+        b"-",
+        b"e",
+        b" ",
+        b"\t",
+        b"#",
+        b",",
+        b"qid:",
+        b"\r",
+        b"\0",
+        b"nan",
+        b"inf",
+        b"18446744073709551616",
+        b"1:2",
+        b" 3:0.25",
+        b"\xff",
+        b"+",
+        b"1e999",
+        b"\n",
+        b"\n",
+        b"3.4e39",
+    ]
 )
 SEPARATORS = st.sampled_from([" ", " ", " ", "  ", "\t"])
 

@@ -223,13 +223,15 @@ void bind_readers(nb::module_& m) {
         io::sketch_merge(merged, bytes_of(b));
         return nb::bytes(reinterpret_cast<const char*>(merged.data()), merged.size());
       },
-      "a"_a, "b"_a, "The sketch of the keys of both; an empty one is that of no keys.");
+      "a"_a, "b"_a, nb::sig("def sketch_merge(a: object, b: object) -> bytes"),
+      "The sketch of the keys of both; an empty one is that of no keys.");
   m.def(
       "sketch_estimate",
       [](const nb::bytes& sketch) {
         return sketch.size() == 0 ? 0.0 : io::sketch_estimate(bytes_of(sketch));
       },
-      "sketch"_a, "About how many distinct keys a sketch has seen.");
+      "sketch"_a, nb::sig("def sketch_estimate(sketch: object) -> float"),
+      "About how many distinct keys a sketch has seen.");
 }
 
 }  // namespace bindings
