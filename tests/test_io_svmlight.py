@@ -39,7 +39,7 @@ PIECES = st.sampled_from(
         b",",
         b"qid:",
         b"\r",
-        b"\x00",
+        b"\0",
         b"nan",
         b"inf",
         b"18446744073709551616",

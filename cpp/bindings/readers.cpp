@@ -125,20 +125,25 @@ io::Reader::MakeParser parser_of(const std::string& format, const io::Options& o
 template <class Offset>
 void hash_all(const Offset* offsets, std::size_t count, std::string_view data,
               std::string_view prefix, std::uint64_t* out) {
-  std::string scratch(prefix);
+  io::PrefixHash hash;
+  hash.set_prefix(prefix);
+  char last[16] = {};
   for (std::size_t i = 0; i < count; ++i) {
     const auto from = static_cast<std::uint64_t>(offsets[i]);
     const auto to = static_cast<std::uint64_t>(offsets[i + 1]);
     if (from > to || to > data.size())
       throw std::invalid_argument("offsets: increasing, within the data");
-    const std::string_view text = data.substr(from, to - from);
-    if (prefix.empty()) {
-      out[i] = io::hash64(text);
-    } else {
-      scratch.resize(prefix.size());
-      scratch += text;
-      out[i] = io::hash64(scratch);
+    const char* text = data.data() + from;
+    const std::size_t size = to - from;
+    if (size == 0) {
+      out[i] = io::hash64(prefix);
+      continue;
     }
+    if (from + 16 > data.size() && size <= 16) {  // 16 bytes must be readable
+      std::memcpy(last, text, size);
+      text = last;
+    }
+    out[i] = hash(text, size);
   }
 }
 
@@ -147,7 +152,7 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offset
   if (offsets.shape(0) == 0) throw std::invalid_argument("offsets: one more than strings");
   Py_buffer view;
   if (PyObject_GetBuffer(data.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  struct Release {
+  struct Release {  // with the GIL, which comes back before
     Py_buffer* view;
     ~Release() { PyBuffer_Release(view); }
   } release{&view};
@@ -155,6 +160,7 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offset
                               static_cast<std::size_t>(view.len));
   const std::string_view before(prefix.c_str(), prefix.size());
   std::vector<std::uint64_t> keys(offsets.shape(0) - 1);
+  std::optional<nb::gil_scoped_release> gil(std::in_place);
   if (offsets.dtype() == nb::dtype<std::int32_t>())
     hash_all(static_cast<const std::int32_t*>(offsets.data()), keys.size(), text, before,
              keys.data());
@@ -162,6 +168,7 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offset
     hash_all(static_cast<const std::int64_t*>(offsets.data()), keys.size(), text, before,
              keys.data());
   else throw std::invalid_argument("offsets: int32 or int64");
+  gil.reset();
   return owned_array(std::move(keys));
 }
 
@@ -267,13 +274,15 @@ void bind_readers(nb::module_& m) {
         io::sketch_merge(merged, bytes_of(b));
         return nb::bytes(reinterpret_cast<const char*>(merged.data()), merged.size());
       },
-      "a"_a, "b"_a, "The sketch of the keys of both; an empty one is that of no keys.");
+      "a"_a, "b"_a, nb::sig("def sketch_merge(a: object, b: object) -> bytes"),
+      "The sketch of the keys of both; an empty one is that of no keys.");
   m.def(
       "sketch_estimate",
       [](const nb::bytes& sketch) {
         return sketch.size() == 0 ? 0.0 : io::sketch_estimate(bytes_of(sketch));
       },
-      "sketch"_a, "About how many distinct keys a sketch has seen.");
+      "sketch"_a, nb::sig("def sketch_estimate(sketch: object) -> float"),
+      "About how many distinct keys a sketch has seen.");
 }
 
 }  // namespace bindings

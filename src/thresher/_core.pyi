@@ -267,7 +267,8 @@ class Block:
         """Pairs (key, name) of features, where they were asked for."""
 
     @property
-    def sketch(self) -> bytes: ...
+    def sketch(self) -> object:
+        """Bytes (a name that Block uses otherwise), where it was asked for."""
 
 class CacheError(ValueError):
     pass
@@ -473,10 +474,10 @@ def hash_strings(
 ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
     """Keys of prefix + data[offsets[i]:offsets[i + 1]]."""
 
-def sketch_merge(a: bytes, b: bytes) -> bytes:
+def sketch_merge(a: object, b: object) -> bytes:
     """The sketch of the keys of both; an empty one is that of no keys."""
 
-def sketch_estimate(sketch: bytes) -> float:
+def sketch_estimate(sketch: object) -> float:
     """About how many distinct keys a sketch has seen."""
 
 class CoordinateDescent:

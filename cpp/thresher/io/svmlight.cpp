@@ -152,7 +152,9 @@ class Svmlight final : public Parser {
       double label = 0;
       bool blank = false;
       std::size_t count = first;
-      bool good = parse_labels(p, label, blank, complaint);
+      const char* at = p;  // a place for others to move: p itself stays in a register
+      bool good = parse_labels(at, label, blank, complaint);
+      p = at;
       while (good && !blank) {
         std::uint64_t key;
         double value;
@@ -170,8 +172,10 @@ class Svmlight final : public Parser {
           }
           if (at_end(p) || *p == '#') break;
           std::uint64_t index;
-          good = parse_feature<Real>(p, index, value, complaint);
+          at = p;
+          good = parse_feature<Real>(at, index, value, complaint);
           if (!good) break;
+          p = at;
           key = index - base;
           signs |= value < 0;
           if (sizeof(Key) == 4 && (key & mask) >> 31) {
@@ -187,7 +191,11 @@ class Svmlight final : public Parser {
           ++p;  // foreseen: the next feature does not wait for this byte
         else if (*p == '\n') break;
       }
-      if (good && *p != '\n') good = skip_rest(p, complaint);
+      if (good && *p != '\n') {
+        at = p;
+        good = skip_rest(at, complaint);
+        p = at;
+      }
       if (good && !blank) {
         const std::size_t kept = assembly_.close(keys, values, first, count - first);
         if (kept == Assembly::npos) {
