@@ -100,7 +100,8 @@ def test_files_give_the_rows_of_the_oracle(data, dtype, bits, interactions, thre
         assert names == expected.names
 
     wanted = sorted(names)[::2]
-    found = read(data, "vw", wanted=np.array(wanted, np.uint64), **options)
+    asked = _core.WantedNames(np.array(wanted, np.uint64))
+    found = read(data, "vw", wanted=asked, **options)
     pairs = {(key, name) for block in found for key, name in block.names}
     assert pairs == {(key, name) for key in wanted for name in names[key]}
 

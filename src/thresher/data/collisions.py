@@ -22,7 +22,7 @@ class Collisions:
     --------
     >>> found = Collisions(distinct=100_000, bits=18)
     >>> round(found.load, 2), found.shared, found.suggested_bits
-    (0.38, 31713, 21)
+    (0.38, 31714, 21)
     """
 
     distinct: int
