@@ -166,7 +166,7 @@ def shown(quiet: bool, as_json: bool, passes: int) -> Shown:
     if quiet:
         return Quiet(stop, passes, float("inf"))
     if as_json:
-        return Json(stop, passes, 0.5)
+        return Json(stop, passes, 0.1)
     if sys.stderr.isatty():
         return Live(stop, passes, _OFTEN)
     return Lines(stop, passes, _SELDOM)
