@@ -171,7 +171,8 @@ void bind_names(nb::module_& m) {
   using thresher::io::KeySet, thresher::io::NameTable;
   const auto listed = [](const auto& names) {
     nb::dict found;
-    for (const auto& [key, name] : names) found[nb::int_(key)] = nb::bytes(name.data(), name.size());
+    for (const auto& [key, name] : names)
+      found[nb::int_(key)] = nb::bytes(name.data(), name.size());
     return found;
   };
   nb::class_<KeySet>(m, "WantedNames", "Features whose names are looked for.")
