@@ -26,7 +26,7 @@ CASES = {
     "averaged-sgd": ["--passes", "40", "--center"],
     "margin-perceptron": ["--passes", "40", "--margin", "5"],
     "mirror-descent": ["--passes", "12"],
-    "multiclass": ["--passes", "20", "--multiclass"],
+    "multiclass": ["--passes", "40", "--multiclass"],
     "valid": ["--passes", "60", "--tol", "0", "--patience", "40"],
     "cache": ["--passes", "40", "--shuffle"],
     "named": ["--passes", "40"],
@@ -78,7 +78,8 @@ def killed(arguments, model, rng):
     finally:
         process.kill()
         process.communicate()
-    return process.returncode == -signal.SIGKILL
+    # One that was killed on its way out, after the model was written, proves nothing.
+    return process.returncode == -signal.SIGKILL and not os.path.exists(model)
 
 
 def check(case, folder, kills):
@@ -88,7 +89,6 @@ def check(case, folder, kills):
     thresher("train", *arguments, "-m", whole, "--quiet")
     hits = sum(killed(arguments, str(resumed), rng) for _ in range(kills))
     assert hits >= 1, "no run was killed before it ended: make it longer"
-    assert not resumed.exists() or hits < kills
     thresher("train", *arguments, "-m", resumed, "--resume", "--quiet")
     assert resumed.read_bytes() == whole.read_bytes()
     left = {path.name for path in folder.iterdir()} - {"rows.svm", "rows.svm.gz", "rows.vw"}

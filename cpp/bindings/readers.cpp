@@ -192,7 +192,7 @@ void bind_names(nb::module_& m) {
           "Take the names of a block; those of the blocks before it were taken.")
       .def_prop_ro(
           "keys", [](const KeySet& self) { return owned_array(self.keys()); },
-          "Those that have no name yet.")
+          nb::rv_policy::automatic, "Those that have no name yet.")
       .def_prop_ro("missing", &KeySet::missing, "How many have no name yet.")
       .def_prop_ro(
           "found", [listed](const KeySet& self) { return listed(self.found()); },

@@ -28,9 +28,9 @@ class HashedStore {
   std::uint64_t width() const { return width_; }  // 0: any key
   std::size_t bytes() const { return slots_.size() * sizeof(Slot); }
 
-  // Lets keys up to a larger width in.
+  // Lets keys up to a larger width in; 0: any key.
   void widen(std::uint64_t width) {
-    if (width_ != 0) width_ = std::max(width_, width);
+    width_ = width == 0 || width_ == 0 ? 0 : std::max(width_, width);
   }
 
   // Makes room for n more cells; dead(cell) tells which may go.

@@ -10,7 +10,7 @@ from thresher.errors import DataError
 
 __all__ = ["CACHE_MAGIC", "FORMATS", "look"]
 
-CACHE_MAGIC = b"THRESHC"  # the first bytes of Thresher's own cache
+CACHE_MAGIC = b"\x89TCache\n"  # the first bytes of Thresher's own cache
 FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
 
 _HEAD = 1 << 16

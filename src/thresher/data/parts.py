@@ -66,7 +66,7 @@ class FilePart(Part):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.rereadable = name != "-"
+        self.rereadable = opening.can_reopen(name)
         self.local = self.rereadable and "://" not in name
 
     @property

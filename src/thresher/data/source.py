@@ -120,7 +120,7 @@ class Source:
         if not self.named:
             return {}
         wanted = _core.WantedNames(np.array(sorted(keys), np.uint64))
-        for block in self.blocks(names=wanted, dtype="float32"):
+        for block in self.blocks(names=wanted):
             wanted.take(block.native)
             if wanted.missing == 0:
                 break
@@ -137,7 +137,7 @@ class Source:
     def labels(self) -> NDArray[Any]:
         """Read all and return the different labels, in increasing order."""
         found: set[Any] = set()
-        for block in self.blocks(dtype="float32"):
+        for block in self.blocks():
             found.update(np.unique(block.label_sets()[1]).tolist())
         try:
             return np.array(sorted(found))
@@ -148,7 +148,7 @@ class Source:
         """Read all and return the number of features: the largest number, and one."""
         if self.reading.bits is not None:
             return 1 << self.reading.bits
-        widths = [block.width or 2**64 for block in self.blocks(dtype="float32") if block.rows]
+        widths = [block.width or 2**64 for block in self.blocks() if block.rows]
         return max(widths, default=0)
 
     def mean(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:

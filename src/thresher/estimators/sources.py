@@ -158,6 +158,8 @@ def _learning(
         width, grows = 1 << source.bits, False
     elif rule == "mirror-descent" or params.get("max_density") is not None:
         width, grows = source.width(), False
+        if width == 2**64:
+            raise ParameterError(f"{name}: needs bits= in scan where features have names")
     return Learning(rule, estimator._task, params, labels, width, grows)
 
 

@@ -158,9 +158,10 @@ class StreamingEstimator(LinearEstimator):
         numbers, words = settings.core_parameters(self._rule, params, rows, width)
         core = rules.RULES[self._rule].core
         store, dtype = params.get("store", "dense"), params.get("dtype", "float64")
+        room = 0 if width == 2**64 else width  # 0: any feature number
         try:
             return [
-                _core.make_learner(core, store, dtype, width, numbers, words) for _ in range(count)
+                _core.make_learner(core, store, dtype, room, numbers, words) for _ in range(count)
             ]
         except MemoryError:
             raise MemoryError(

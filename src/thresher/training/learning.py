@@ -278,6 +278,9 @@ class Learning:
     ) -> None:
         """Go on with learners that have learned before."""
         self.learners, self.history, self.recorded = list(learners), list(history), recorded
+        if self.store == "hashed" and self._room == 0:
+            for learner in self.learners:  # those of a matrix took its columns alone
+                learner.widen(0)
         self.watch = watch
         self.steps = max(learner.steps for learner in learners)
         if self.history:
