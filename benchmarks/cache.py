@@ -118,8 +118,8 @@ def speeds(rows: int, repeats: int, folder: str) -> None:
         if not bytes_:
             bytes_ = sum(map(len, call()))
             nonzeros = sum(block.nonzeros for block in made[:8])
-        rate = bytes_ / best[name] / 1e9
-        print(f"  {name:32}{best[name]:8.3f} s{rate:8.2f} GB/s{nonzeros / best[name] / 1e6:8.0f} Mnnz/s")
+        rate, nonzeros = bytes_ / best[name] / 1e9, nonzeros / best[name] / 1e6
+        print(f"  {name:32}{best[name]:8.3f} s{rate:8.2f} GB/s{nonzeros:8.0f} Mnnz/s")
 
     learners = {
         "CSR in memory": core_alone(X, y),
@@ -155,8 +155,9 @@ before = status("VmRSS")
 reader = _core.CacheReader(sys.argv[1])
 for number in 2 * list(range(reader.blocks)):
     learner.learn(reader.block(number, "float32").batch)
+most, last = status("VmHWM") - before, status("VmRSS") - before
 print(f"  {{os.path.basename(sys.argv[1])}}, {{reader.file_bytes / 2**20:.0f}} MiB: "
-      f"{{status('VmHWM') - before:.0f}} MiB above at most, {{status('VmRSS') - before:.0f}} at the end")
+      f"{{most:.0f}} MiB above at most, {{last:.0f}} at the end")
 """
     print("resident memory of learning, two passes")
     for name in ("narrow.cache", "wide.cache"):

@@ -87,8 +87,8 @@ void set_rows(Batch& batch, Kept& kept, const Start* starts, const Key* keys, co
   const std::size_t first = thresher::io::first_repeating(starts, keys, rows);
   if (first == rows) return;
   using Merged = thresher::io::Merged<Key, Value>;
-  const auto merged = std::make_shared<const Merged>(
-      thresher::io::merge_rows(starts, keys, values, rows, first));
+  const auto merged =
+      std::make_shared<const Merged>(thresher::io::merge_rows(starts, keys, values, rows, first));
   batch.starts = merged->starts.data();
   batch.keys = merged->keys.data(), batch.values = merged->values.data();
   kept.merged = merged;
@@ -114,8 +114,7 @@ Block make_block(AnyVector starts, AnyVector keys, AnyVector values, std::option
                  std::uint64_t first_line, std::uint64_t offset, std::uint64_t bytes,
                  std::uint64_t line_count, std::uint64_t digest, std::optional<Lines> lines) {
   if (starts.shape(0) == 0) refuse("starts: one more than rows");
-  if (keys.shape(0) != values.shape(0))
-    refuse("keys and values: as many of one as of the other");
+  if (keys.shape(0) != values.shape(0)) refuse("keys and values: as many of one as of the other");
   if (columns < 0) refuse("columns: 0 (look) or more");
   const std::size_t rows = starts.shape(0) - 1;
   const auto one_each = [rows](const auto& array, const char* what) {
@@ -138,8 +137,8 @@ Block make_block(AnyVector starts, AnyVector keys, AnyVector values, std::option
                  "label starts must not decrease", "label starts reach beyond the labels");
     block.label_starts = label_starts->data(), block.label_values = label_values->data();
   }
-  const nb::object arrays[] = {nb::cast(starts),       nb::cast(keys),         nb::cast(values),
-                               nb::cast(labels),       nb::cast(weights),      nb::cast(lines),
+  const nb::object arrays[] = {nb::cast(starts),       nb::cast(keys),        nb::cast(values),
+                               nb::cast(labels),       nb::cast(weights),     nb::cast(lines),
                                nb::cast(label_starts), nb::cast(label_values)};
   std::copy(std::begin(arrays), std::end(arrays), kept->arrays);
   if (tags) set_tags(block, *kept, *tags);
@@ -189,11 +188,12 @@ void translate(const std::exception_ptr& error, void*) {
   } catch (const thresher::io::SystemError& e) {
     // As open() would: the class follows from errno.
     const std::string what = std::string(e.what()) + ": " + std::strerror(e.code);
-    const auto path = nb::steal(PyUnicode_DecodeFSDefaultAndSize(
-        e.path.data(), static_cast<Py_ssize_t>(e.path.size())));
+    const auto path = nb::steal(
+        PyUnicode_DecodeFSDefaultAndSize(e.path.data(), static_cast<Py_ssize_t>(e.path.size())));
     const auto made =
         nb::steal(PyObject_CallFunction(PyExc_OSError, "isO", e.code, what.c_str(), path.ptr()));
-    if (made.is_valid()) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+    if (made.is_valid())
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
   }
 }
 
@@ -311,13 +311,14 @@ void bind_cache(nb::module_& m) {
         return as_bytes(text);
       },
       "block"_a, "The rows as lines of VW's text, keys as numbers in the default namespace.");
-  m.def("make_block", &make_block, "starts"_a, "keys"_a, "values"_a,
-        "labels"_a.none() = nb::none(), "weights"_a.none() = nb::none(),
-        "label_starts"_a.none() = nb::none(), "label_values"_a.none() = nb::none(),
-        "tags"_a.none() = nb::none(), "names"_a.none() = nb::none(), "columns"_a = 0,
-        "distinct"_a = false, "first_line"_a = 1, "offset"_a = 0, "bytes"_a = 0,
-        "line_count"_a = 0, "digest"_a = 0, "lines"_a.none() = nb::none(),
-        "A block of arrays, which stay alive with it and must not change. Unless rows are said to be\n"
+  m.def("make_block", &make_block, "starts"_a, "keys"_a, "values"_a, "labels"_a.none() = nb::none(),
+        "weights"_a.none() = nb::none(), "label_starts"_a.none() = nb::none(),
+        "label_values"_a.none() = nb::none(), "tags"_a.none() = nb::none(),
+        "names"_a.none() = nb::none(), "columns"_a = 0, "distinct"_a = false, "first_line"_a = 1,
+        "offset"_a = 0, "bytes"_a = 0, "line_count"_a = 0, "digest"_a = 0,
+        "lines"_a.none() = nb::none(),
+        "A block of arrays, which stay alive with it and must not change. Unless rows are said to "
+        "be\n"
         "distinct, keys that are twice in a row are added up, in a copy.");
 }
 

@@ -67,8 +67,8 @@ class CacheReader {
   std::size_t blocks() const;
   std::uint64_t rows() const;
   std::uint64_t nonzeros() const;
-  std::int64_t width() const;      // all keys are below it; 0: there are keys of 2^63 - 1 and above
-  bool named() const;              // whether blocks have names
+  std::int64_t width() const;  // all keys are below it; 0: there are keys of 2^63 - 1 and above
+  bool named() const;          // whether blocks have names
   std::uint64_t file_bytes() const;
   std::span<const std::uint8_t> sketch() const;
   std::uint64_t rows_of(std::size_t block) const;

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "cache.hpp"
+#include "cache_check.hpp"
 #include "cache_format.hpp"
-#include "keys.hpp"
 #include "mapping.hpp"
 
 namespace thresher::io {
@@ -25,38 +25,6 @@ T header_at(const std::byte* at) {
   T header;
   std::memcpy(static_cast<void*>(&header), at, sizeof header);
   return header;
-}
-
-// Whether starts begin at 0, never decrease, and end at `end`.
-template <class Start>
-bool are_starts(const Start* starts, std::uint64_t rows, std::uint64_t end) {
-  if (starts[0] != 0 || static_cast<std::uint64_t>(starts[rows]) != end) return false;
-  bool ordered = true;
-  for (std::uint64_t row = 0; row < rows; ++row) ordered &= starts[row] <= starts[row + 1];
-  return ordered;
-}
-
-struct Digest {
-  std::uint64_t sum, largest;  // of the keys
-};
-
-// The sum of a block's arrays and its largest key, piece by piece, so that memory is read once.
-Digest digest_of(const std::byte* base, std::uint64_t size, const Layout::Array& keys, Kind kind) {
-  constexpr std::uint64_t piece = 1 << 14;
-  Checksum sum;
-  std::uint64_t largest = 0;
-  for (std::uint64_t at = sizeof(BlockHeader); at < size; at += piece) {
-    const std::uint64_t end = std::min(size, at + piece);
-    sum.take(base + at, end - at);
-    const std::uint64_t from = std::max(at, keys.at), to = std::min(end, keys.at + keys.size);
-    if (from >= to) continue;
-    const auto* bytes = base + from;
-    largest = std::max(
-        largest, kind == Kind::narrow
-                     ? largest_key(reinterpret_cast<const std::int32_t*>(bytes), (to - from) / 4)
-                     : largest_key(reinterpret_cast<const std::int64_t*>(bytes), (to - from) / 8));
-  }
-  return {sum.sum(), largest};
 }
 
 // What a block points to: the file, and values that the file has in another type.
@@ -166,8 +134,7 @@ struct CacheReader::Open {
     if (totals.index < first || totals.index > end || totals.index % alignment != 0) damaged();
     const std::uint64_t room = end - totals.index;
     if (totals.blocks > room / sizeof(Entry) ||
-        totals.sketch_bytes > room - totals.blocks * sizeof(Entry) ||
-        totals.width > INT64_MAX)
+        totals.sketch_bytes > room - totals.blocks * sizeof(Entry) || totals.width > INT64_MAX)
       damaged();
     mapping->read(totals.index, room);
     const std::byte* index = mapping->data() + totals.index;
@@ -175,7 +142,8 @@ struct CacheReader::Open {
     entries.resize(totals.blocks);
     if (!entries.empty())
       std::memcpy(static_cast<void*>(entries.data()), index, entries.size() * sizeof(Entry));
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(index) + totals.blocks * sizeof(Entry);
+    const auto* bytes =
+        reinterpret_cast<const std::uint8_t*>(index) + totals.blocks * sizeof(Entry);
     sketch.assign(bytes, bytes + totals.sketch_bytes);
 
     // Blocks lie one after another, without gaps, and totals are theirs.
@@ -200,7 +168,6 @@ struct CacheReader::Open {
     return entries[number];
   }
 
-  const char* block_fault(const Entry& of, const BlockHeader& header, const Layout& layout) const;
   void check(std::size_t number, const BlockHeader& header, const Layout& layout);
   Block read(std::size_t number, Real real, bool names);
   void start(std::size_t number, Real real, bool names);
@@ -221,56 +188,10 @@ struct CacheReader::Open {
   std::size_t expected = 0;  // the block after the last that was asked for
 };
 
-// What is wrong with a block; none if nothing is. A sum can be forged, and learners trust keys and starts: these
-// are looked at besides.
-const char* CacheReader::Open::block_fault(const Entry& of, const BlockHeader& header,
-                                           const Layout& layout) const {
-  if (header.magic != block_magic || header.size != of.size || header.rows != of.rows ||
-      header.nonzeros != of.nonzeros || header.columns != of.columns)
-    return "its header is not the one of the index";
-  const auto one_of = [](Kind kind, std::initializer_list<Kind> kinds) {
-    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-  };
-  if (!one_of(header.starts, {Kind::narrow, Kind::wide}) ||
-      !one_of(header.keys, {Kind::narrow, Kind::wide}) ||
-      !one_of(header.values, {Kind::none, Kind::narrow, Kind::wide}) ||
-      !one_of(header.labels, {Kind::none, Kind::wide}) ||
-      !one_of(header.weights, {Kind::none, Kind::wide}) ||
-      !one_of(header.lists, {Kind::none, Kind::wide}) ||
-      !one_of(header.tags, {Kind::none, Kind::narrow}) ||
-      !one_of(header.lines, {Kind::none, Kind::narrow}))
-    return "its header has types that are unknown";
-  if (!layout.fits || layout.size != of.size) return "its sizes do not agree";
-  const std::byte* base = mapping->data() + of.at;
-  const Digest digest = digest_of(base, of.size, layout.keys, header.keys);
-  if (header.sum != sum_of(header, digest.sum)) return "its checksum is another";
-
-  const auto array = [base]<class T>(const Layout::Array& where, const T*) {
-    return reinterpret_cast<const T*>(base + where.at);
-  };
-  const std::int32_t* narrow = nullptr;
-  const std::int64_t* wide = nullptr;
-  const bool starts = header.starts == Kind::narrow
-                          ? are_starts(array(layout.starts, narrow), of.rows, of.nonzeros)
-                          : are_starts(array(layout.starts, wide), of.rows, of.nonzeros);
-  const bool unbounded = header.keys == Kind::wide && of.columns == 0;
-  const bool keys = of.nonzeros == 0 || unbounded || digest.largest < of.columns;
-  const bool lists = header.lists == Kind::none || are_starts(array(layout.label_starts, wide),
-                                                              of.rows, header.label_count);
-  const bool tags = header.tags == Kind::none ||
-                    are_starts(array(layout.tag_starts, static_cast<const std::uint32_t*>(nullptr)),
-                               of.rows, header.tag_bytes);
-  const bool names = header.name_count == 0 || are_starts(array(layout.name_starts, wide),
-                                                          header.name_count, header.name_bytes);
-  if (!starts || !lists || !tags || !names) return "its rows do not lie one after another";
-  if (!keys) return "a key is larger than it says";
-  return nullptr;
-}
-
 void CacheReader::Open::check(std::size_t number, const BlockHeader& header, const Layout& layout) {
   if (checked[number].load(std::memory_order_acquire)) return;
   const Entry& of = entries[number];
-  if (const char* fault = block_fault(of, header, layout))
+  if (const char* fault = block_fault(mapping->data() + of.at, of, header, layout))
     fail("block " + std::to_string(number) + " (bytes " + std::to_string(of.at) + " to " +
          std::to_string(of.at + of.size) + ") is damaged: " + fault + "; make the cache again");
   checked[number].store(true, std::memory_order_release);
@@ -305,8 +226,7 @@ Block CacheReader::Open::read(std::size_t number, Real real, bool names) {
         batch.values = from;
       } else {
         converted = std::make_unique_for_overwrite<To[]>(header.nonzeros);
-        for (std::uint64_t k = 0; k < header.nonzeros; ++k)
-          converted[k] = static_cast<To>(from[k]);
+        for (std::uint64_t k = 0; k < header.nonzeros; ++k) converted[k] = static_cast<To>(from[k]);
         batch.values = static_cast<const To*>(converted.get());
       }
     };
@@ -333,8 +253,7 @@ Block CacheReader::Open::read(std::size_t number, Real real, bool names) {
     block.tag_starts = static_cast<const std::uint32_t*>(at(layout.tag_starts));
     block.tags = static_cast<const char*>(at(layout.tags));
   }
-  if (header.lines != Kind::none)
-    block.lines = static_cast<const std::uint32_t*>(at(layout.lines));
+  if (header.lines != Kind::none) block.lines = static_cast<const std::uint32_t*>(at(layout.lines));
   block.offset = header.offset, block.bytes = header.bytes, block.digest = header.digest;
   block.first_line = header.first_line, block.line_count = header.line_count;
   if (names && header.name_count > 0) {
@@ -404,8 +323,8 @@ Block CacheReader::block(std::size_t number, Real real, bool names) {
     file.expected = number + 1;
   }
   if (coming && !coming->wait()) coming.release();
-  const bool matches = coming && coming->number == number && coming->real == real &&
-                       coming->names == names;
+  const bool matches =
+      coming && coming->number == number && coming->real == real && coming->names == names;
   if (matches && coming->error) std::rethrow_exception(coming->error);
   Block block = matches ? std::move(coming->block) : file.read(number, real, names);
   if (in_order && number + 1 < file.entries.size()) prefetch(number + 1, real, names);

@@ -200,7 +200,6 @@ struct CacheWriter::Open {
     }
   }
 
-
   void move_into_place() {
     if (::fsync(file) != 0) fail("cannot write to the disk");
     const int closing = std::exchange(file, -1);

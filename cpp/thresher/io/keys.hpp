@@ -16,7 +16,8 @@ std::uint64_t largest_key(const Key* keys, std::size_t count) {
   Unsigned largest = 0;
   for (std::size_t k = 0; k < count; ++k)
     largest = std::max(largest, static_cast<Unsigned>(keys[k]));
-  return static_cast<std::uint64_t>(std::int64_t{static_cast<Key>(largest)});  // as learners extend it
+  return static_cast<std::uint64_t>(
+      std::int64_t{static_cast<Key>(largest)});  // as learners extend it
 }
 
 // What a block says of its keys: all are below it; 0 where no such number fits.
@@ -98,8 +99,8 @@ Merged<Key, Value> merge_rows(const Start* starts, const Key* keys, const Value*
     places.clear(to - from);
     for (std::size_t k = from; k < to; ++k) {
       const std::size_t next = merged.keys.size() - begin;
-      const std::size_t place = places.find(
-          keys[k], next, [&](std::size_t p) { return merged.keys[begin + p]; });
+      const std::size_t place =
+          places.find(keys[k], next, [&](std::size_t p) { return merged.keys[begin + p]; });
       if (place == next) {
         merged.keys.push_back(keys[k]);
         merged.values.push_back(values[k]);

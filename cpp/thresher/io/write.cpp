@@ -17,7 +17,7 @@ constexpr std::size_t longest_number = 32;  // of a double or a key, with its ma
 
 // Powers of ten that a double holds exactly: a whole number below 2^53 divided by one is the double nearest to
 // that decimal, which is what a reader makes of its text.
-constexpr double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
+constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
                              1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
 
 // digits / 10^decimals in plain notation, in at most 40 bytes: copies are of fixed sizes, and so longer than the text.
@@ -207,10 +207,10 @@ char* vw_head(char* to, const Block& block, std::int64_t row) {
 
 std::string svmlight_text(const Block& block, bool zero_based) {
   const auto head = [&](std::int64_t row) {
-    const auto labels = block.label_starts
-                            ? static_cast<std::size_t>(block.label_starts[row + 1] -
-                                                       block.label_starts[row])
-                            : std::size_t{1};
+    const auto labels =
+        block.label_starts
+            ? static_cast<std::size_t>(block.label_starts[row + 1] - block.label_starts[row])
+            : std::size_t{1};
     return 2 * longest_number * (labels + 1);
   };
   const std::uint64_t shift = zero_based ? 0 : 1;
@@ -224,7 +224,8 @@ std::string svmlight_text(const Block& block, bool zero_based) {
           must_be_finite(row, "a value", values[k]);
           const std::uint64_t index = unsigned_key(keys[k]) + shift;
           if (index < shift)
-            throw DataError(row, "a key of 2^64 - 1 has no 1-based number: write a zero-based file");
+            throw DataError(row,
+                            "a key of 2^64 - 1 has no 1-based number: write a zero-based file");
           *to++ = ' ';
           to = std::to_chars(to, to + longest_number, index).ptr;
           *to++ = ':';
@@ -241,20 +242,20 @@ std::string vw_text(const Block& block) {
   const auto head = [&](std::int64_t row) {
     return 4 * longest_number + tag_of(block, row).size();
   };
-  return each_row(
-      block, head, [&](std::int64_t row, auto keys, auto values, std::size_t count, char* to) {
-        to = vw_head(to, block, row);
-        for (std::size_t k = 0; k < count; ++k) {
-          must_be_finite(row, "a value", values[k]);
-          *to++ = ' ';
-          to = std::to_chars(to, to + longest_number, unsigned_key(keys[k])).ptr;
-          if (values[k] == 1) continue;
-          *to++ = ':';
-          to = number(to, values[k]);
-        }
-        *to++ = '\n';
-        return to;
-      });
+  return each_row(block, head,
+                  [&](std::int64_t row, auto keys, auto values, std::size_t count, char* to) {
+                    to = vw_head(to, block, row);
+                    for (std::size_t k = 0; k < count; ++k) {
+                      must_be_finite(row, "a value", values[k]);
+                      *to++ = ' ';
+                      to = std::to_chars(to, to + longest_number, unsigned_key(keys[k])).ptr;
+                      if (values[k] == 1) continue;
+                      *to++ = ':';
+                      to = number(to, values[k]);
+                    }
+                    *to++ = '\n';
+                    return to;
+                  });
 }
 
 }  // namespace thresher::io
