@@ -1,25 +1,19 @@
 // Any bytes as a cache: they are refused, or every block is what the index says and can be walked through.
 //
-//   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Icpp cpp/fuzz/cache.cpp
-//     cpp/thresher/io/cache_read.cpp -pthread
-//
 // Random bytes never have the right checksum: they are tried as they are, and with their sums put right.
-#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
+#include "must.hpp"
 #include "thresher/io/cache.hpp"
 #include "thresher/io/cache_format.hpp"
 
 namespace {
 
+using fuzz::must;
 using namespace thresher::io;
-
-void must(bool holds) {
-  if (!holds) std::abort();
-}
 
 template <class T>
 T at(const std::vector<std::byte>& bytes, std::size_t where) {
@@ -64,7 +58,7 @@ void walk(const Block& block) {
         if constexpr (!std::is_same_v<decltype(starts), std::monostate> &&
                       !std::is_same_v<decltype(keys), std::monostate>) {
           must(starts[0] == 0);
-          volatile double sum = 0;
+          [[maybe_unused]] volatile double sum = 0;
           for (std::int64_t row = 0; row < batch.rows; ++row) {
             must(starts[row] <= starts[row + 1]);
             for (auto k = starts[row]; k < starts[row + 1]; ++k) {
