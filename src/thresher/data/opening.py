@@ -181,6 +181,7 @@ class BinaryStream(io.RawIOBase):
             if not filled and len(room):
                 filled = self._raw.readinto(room) or 0
                 self.raw_position += filled
+                self._delivered += filled
         else:
             while filled < len(room):
                 try:
@@ -193,13 +194,13 @@ class BinaryStream(io.RawIOBase):
                     break
                 self._ahead, self._ahead_at = unpacked, 0
                 filled += self._from_ahead(room[filled:])
-        self._delivered += filled
         return filled
 
     def _from_ahead(self, room: memoryview) -> int:
         size = min(len(room), len(self._ahead) - self._ahead_at)
         room[:size] = memoryview(self._ahead)[self._ahead_at : self._ahead_at + size]
         self._ahead_at += size
+        self._delivered += size
         if self._ahead_at == len(self._ahead):
             self._ahead, self._ahead_at = b"", 0
         return size

@@ -73,21 +73,25 @@ class _GzipMember:
         return unpacked
 
     def _up_to_damage(self, decoder: Any, data: bytes, max_length: int) -> bytes:
-        """Unpack byte by byte: zlib gives nothing of a piece in which there is damage."""
+        """Unpack byte by byte: zlib gives nothing of a piece in which there is damage.
+
+        The first step is given none: the damage may be in what the decoder has taken before.
+        """
         self._decoder = decoder
         unpacked: bytes = b""
-        for at in range(len(data)):
+        for end in range(len(data) + 1):
+            begin = max(end - 1, 0)
             before = decoder.copy()
             try:
-                unpacked += decoder.decompress(data[at : at + 1], max_length)
+                unpacked += decoder.decompress(data[begin:end], max_length)
             except zlib.error:
                 if not unpacked:
-                    self._left = data[at:]
+                    self._left = data[begin:]
                     raise
-                self._decoder, self._left = before, data[at:]  # raised by the next call
+                self._decoder, self._left = before, data[begin:]  # raised by the next call
                 return unpacked
             if len(unpacked) >= max_length:
-                self._left = decoder.unconsumed_tail + data[at + 1 :]
+                self._left = decoder.unconsumed_tail + data[end:]
                 return unpacked
         raise AssertionError("damage that went away")
 
