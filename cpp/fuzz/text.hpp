@@ -46,8 +46,8 @@ class TextBytes final : public ByteSource {
 struct Found {
   std::vector<std::tuple<std::uint64_t, std::uint64_t, std::string>> bad;  // line, column, text
   std::vector<std::uint64_t> lines, keys;
-  std::vector<std::size_t> sizes;        // of the rows
-  std::vector<std::uint64_t> numbers;    // values, labels and weights, to the bit
+  std::vector<std::size_t> sizes;      // of the rows
+  std::vector<std::uint64_t> numbers;  // values, labels and weights, to the bit
   std::string tags;
   std::vector<std::pair<std::uint64_t, std::string>> names;
   std::uint64_t line_count = 0;

@@ -10,8 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::read_each_way(text, make, Options{.names = true});
   fuzz::read_each_way(text, make, Options{.single = false, .bits = 5, .sketch = true});
   if (size > 1024) return 0;  // interactions are as many as the square of a line
-  fuzz::read_each_way(
-      text, make, Options{.interactions = {{'a', 'b'}, {':', ' '}, {'c', 'c'}}, .names = true});
+  fuzz::read_each_way(text, make,
+                      Options{.interactions = {{'a', 'b'}, {':', ' '}, {'c', 'c'}}, .names = true});
   fuzz::read_each_way(text, make,
                       Options{.single = false, .bits = 40, .interactions = {{':', ':'}}});
   return 0;

@@ -383,6 +383,62 @@ def make_block(
     distinct, keys that are twice in a row are added up, in a copy.
     """
 
+class Reader:
+    """Text to blocks of rows, by one thread or several."""
+
+    def __init__(
+        self,
+        source: object | None,
+        format: str,
+        *,
+        path: str | None = None,
+        dtype: str = "float32",
+        bits: int = 0,
+        zero_based: bool = False,
+        multilabel: bool = False,
+        interactions: Sequence[bytes] = [],
+        names: bool = False,
+        wanted: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        sketch: bool = False,
+        keep_going: bool = True,
+        threads: int = 1,
+        offset: int = 0,
+        first_line: int = 1,
+        block_bytes: int = 1048576,
+        max_line: int = 33554432,
+    ) -> None:
+        """
+        Read `format` from `path`, or from the `readinto` of `source`, which stands at `offset`.
+        """
+
+    def next(self) -> Block | None:
+        """The next block of rows; None at the end."""
+
+    def close(self) -> None:
+        """End the threads. Nothing can be read afterwards."""
+
+def hash_name(name: bytes) -> int:
+    """The key of a named feature: of "name" or "namespace^name"."""
+
+def mix_keys(a: int, b: int) -> int:
+    """The key of the interaction of two features."""
+
+def hash_strings(
+    offsets: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+    data: object,
+    prefix: bytes = ...,
+) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+    """Keys of prefix + data[offsets[i]:offsets[i + 1]]."""
+
+def sketch_merge(a: bytes, b: bytes) -> bytes:
+    """The sketch of the keys of both; an empty one is that of no keys."""
+
+def sketch_estimate(sketch: bytes) -> float:
+    """About how many distinct keys a sketch has seen."""
+
 class CoordinateDescent:
     """Coordinate descent on one output, step by step."""
 

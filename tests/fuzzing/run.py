@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -22,8 +23,9 @@ def main() -> None:
         if isinstance(function, FunctionType) and f"{function.__module__}.".startswith("thresher."):
             atheris.instrument_func(function)
 
-    name = sys.argv.pop(1)
+    name, *options = sys.argv[1:]
     target, change = TARGETS[name], CHANGES[name]
+    again = shlex.join([sys.executable, __file__, name])  # how libFuzzer starts itself to merge
 
     def mutate(data: bytes, max_size: int, seed: int) -> bytes:
         choice = random.Random(seed).getrandbits(60)
@@ -32,7 +34,9 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        atheris.Setup(sys.argv, lambda data: target(bytes(data), place), custom_mutator=mutate)
+        atheris.Setup(
+            [again, *options], lambda data: target(bytes(data), place), custom_mutator=mutate
+        )
         atheris.Fuzz()
 
 

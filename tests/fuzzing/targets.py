@@ -17,13 +17,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 from safetensors import SafetensorError
 from safetensors.numpy import load as tensors_of
 
 import thresher
+from streams import learner
 from thresher import ModelFileError, model_file
+from thresher.data import as_batch
 from thresher.data.opening import BinaryStream
 from thresher.errors import DataError
 from thresher.training import checkpoint as checkpoints
@@ -103,7 +104,10 @@ def sealed_checkpoint(data: bytes) -> bytes | None:
 
 
 def checkpoint(data: bytes, folder: Path) -> None:
-    """Damage is told; what is read as a checkpoint is the same when it is written."""
+    """Damage is told; what is read as a checkpoint is the same when it is written.
+
+    A learner refuses its states, or predicts.
+    """
     for content in (data, sealed_checkpoint(data)):
         if content is None:
             continue
@@ -115,6 +119,11 @@ def checkpoint(data: bytes, folder: Path) -> None:
             continue
         assert found.write(again := folder / "b.checkpoint") == found.digest
         assert checkpoints.read(again).digest == found.digest
+        for state in (*found.states, *found.best):
+            one = learner("ftrl", 0, store="hashed", dtype="float32", l1=0.3, alpha=1.0)
+            with contextlib.suppress(ValueError):
+                one.restore(state)
+                assert len(one.predict(as_batch(sp.csr_matrix([[0.0, 1.0], [2.0, 0.0]])))) == 2
 
 
 def unpacked(stream: BinaryStream, sizes: tuple[int, ...]) -> tuple[bytes, str | None]:
