@@ -168,7 +168,7 @@ $(addprefix fuzz-,$(FUZZ_NATIVE)): fuzz-%: $(FUZZ)/.built
 	$(call run_fuzzer,$(FUZZ)/bin/$*,$*,-max_len=2048)
 
 $(addprefix fuzz-,$(FUZZ_PYTHON)): fuzz-%: $(VENV)/.atheris $(VENV)/.installed
-	$(call run_fuzzer,$(PY) tests/fuzzing/run.py $*,$*,-max_len=8192)
+	$(call run_fuzzer,$(PY) tests/fuzzing/run.py $*,$*,-max_len=65536)
 
 # $(call run_fuzzer,command,target,options). The log shows why an input broke it.
 define run_fuzzer

@@ -5,6 +5,7 @@ One run, interleaved, best of several: `python benchmarks/cache.py [--rows 50000
 Learning from the cache is compared with learning from the same CSR matrix in memory: one epoch of
 truncated gradient, core alone, on a learner that has its memory. "fresh" opens the file, so that
 every block is checked; "again" is a later pass. The file lies in the page cache, but for "cold".
+"alone" takes the blocks from the last to the first, so that no thread reads ahead and converts.
 Resident memory is that of a process of its own, above what it had before it opened the file, with
 the learner's store allocated and touched.
 """
@@ -71,7 +72,9 @@ def make_learner(dtype: str = "float32") -> Any:
     return _core.make_learner("truncated_gradient", "dense", dtype, WIDTH, numbers, words)
 
 
-def learning(path: str, keep_open: bool, cold: bool = False) -> Callable[[], None]:
+def learning(
+    path: str, keep_open: bool = True, cold: bool = False, alone: bool = False
+) -> Callable[[], None]:
     """Return an epoch from a cache."""
     learner = make_learner()
     kept = _core.CacheReader(path)
@@ -80,7 +83,8 @@ def learning(path: str, keep_open: bool, cold: bool = False) -> Callable[[], Non
         if cold:
             forget(path)
         reader = kept if keep_open else _core.CacheReader(path)
-        for number in range(reader.blocks):
+        numbers = range(reader.blocks)
+        for number in reversed(numbers) if alone else numbers:
             learner.learn(reader.block(number, "float32").batch)
 
     run()
@@ -124,9 +128,11 @@ def speeds(rows: int, repeats: int, folder: str) -> None:
     learners = {
         "CSR in memory": core_alone(X, y),
         "cache, fresh": learning(path, keep_open=False),
-        "cache, again": learning(path, keep_open=True),
-        "cache of float64, again": learning(wide, keep_open=True),
-        "cache, cold": learning(path, keep_open=True, cold=True),
+        "cache, again": learning(path),
+        "cache, again, alone": learning(path, alone=True),
+        "cache of float64, again": learning(wide),
+        "cache of float64, again, alone": learning(wide, alone=True),
+        "cache, cold": learning(path, cold=True),
     }
     best_of(learners, 1)
     best = best_of(learners, repeats)

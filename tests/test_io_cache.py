@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +22,7 @@ from streams import learner
 from thresher import _core
 from thresher.data import cache
 
+LINUX = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -188,6 +191,16 @@ class TestDamage:
         head = b"\x89TCache\n\x01\0\0\0\0\0\0\0" if data.draw(st.booleans()) else b""
         with pytest.raises(_core.CacheError):
             everything(_core.CacheReader.from_memory(head + some))
+
+    @pytest.mark.skipif(LINUX < (5, 14), reason="the kernel cannot read ahead and say how it went")
+    def test_cut_while_it_is_open(self, tmp_path):
+        path = tmp_path / "a.cache"
+        write(path, plain_block(2000), plain_block(2000, 1))
+        reader = _core.CacheReader(path)
+        os.truncate(path, 64)
+        with pytest.raises(OSError, match=r"a\.cache") as caught:
+            reader.block(1)
+        assert caught.value.errno == errno.EIO
 
     def test_no_such_block(self, tmp_path, whole):
         with pytest.raises(IndexError, match="block 2 of a cache of 2"):

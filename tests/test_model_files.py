@@ -237,7 +237,7 @@ def test_newer_format(path: Path) -> None:
     "change",
     [
         {"n_features": 3}, {"loss": "hinge"}, {"classes": ["a", "b", "c"]}, {"format": "1"},
-        {"format": None}, {"checksum": None}, {"names": None}, {"checksum": "0" * 64},
+        {"format": None}, {"checksum": None}, {"checksum": "0" * 64},
     ],
     ids=str,
 )  # fmt: skip
@@ -254,8 +254,8 @@ def test_altered_descriptions(path: Path, change: dict[str, Any]) -> None:
         {"classes": ["a", "b", "c", "d"]}, {"classes": "abc"}, {"classes": [["a"], "b", "c"]},
         {"classes_dtype": "<U2000000000"}, {"classes_dtype": "i4,i4"}, {"classes_dtype": 3},
         {"parameters": []}, {"parameters": {"class_weight": {"a": "b"}}},
-        {"parameters": {"eta0": [1]}}, {"names": [[0, "a"], ["b", "c"]]}, {"names": [[0, 1]]},
-        {"names": 5}, {"certificates": [{"name": 1, "value": 2, "statement": "a"}]},
+        {"parameters": {"eta0": [1]}},
+        {"certificates": [{"name": 1, "value": 2, "statement": "a"}]},
         {"certificates": [{"name": 1, "value": 2, "statement": "", "assumptions": []}]},
         {"certificates": [{"name": "", "value": 2, "statement": "", "assumptions": [[1, None]]}]},
     ],
@@ -316,14 +316,14 @@ def test_numbers_that_python_does_not_read(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("content")
-@pytest.mark.parametrize("text", ["", "[]", "null", "nonsense", '{"format": 1}', "1"])
+@pytest.mark.parametrize("text", ["", "[]", "null", "nonsense", '{"format": 2}', "1"])
 def test_broken_descriptions(path: Path, text: str) -> None:
     with safe_open(path, framework="numpy") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     save_file(tensors, path, {"thresher": text})
     assert "damaged" in refused(path)
     del tensors["weights"]
-    save_file(tensors, path, {"thresher": '{"format": 1}'})
+    save_file(tensors, path, {"thresher": '{"format": 2}'})
     assert "damaged" in refused(path)
 
 

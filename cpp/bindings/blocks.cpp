@@ -154,9 +154,14 @@ void bind_blocks(nb::module_& m) {
             return names;
           },
           "Pairs (key, name) of features, where they were asked for.")
-      .def_prop_ro("sketch", [](const Block& block) {
-        return nb::bytes(reinterpret_cast<const char*>(block.sketch.data()), block.sketch.size());
-      });
+      .def_prop_ro(
+          "sketch",
+          [](const Block& block) {
+            return nb::bytes(reinterpret_cast<const char*>(block.sketch.data()),
+                             block.sketch.size());
+          },
+          nb::for_getter(nb::sig("def sketch(self) -> object")),
+          "Bytes (a name that Block uses otherwise), where it was asked for.");
 }
 
 }  // namespace bindings

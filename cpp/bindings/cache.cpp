@@ -172,7 +172,9 @@ Real real_of(const std::string& dtype) {
   throw std::invalid_argument("dtype: float32 or float64; found " + dtype);
 }
 
-nb::bytes as_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+nb::bytes as_bytes(const thresher::io::Text& text) {
+  return nb::bytes(text.view().data(), text.view().size());
+}
 
 // A path as Python has it, by its bytes: str or os.PathLike.
 std::string path_of(nb::handle path) {
@@ -209,7 +211,8 @@ void bind_writer(nb::module_& m) {
             const nb::gil_scoped_release release;
             new (self) CacheWriter(where, std::move(about));
           },
-          "path"_a, "about"_a = "{}")
+          "path"_a, "about"_a = "{}",
+          nb::sig("def __init__(self, path: str | os.PathLike[str], about: str = '{}') -> None"))
       .def("add", &CacheWriter::add, "block"_a, nb::call_guard<nb::gil_scoped_release>(),
            "Append a block.")
       .def(
@@ -223,10 +226,12 @@ void bind_writer(nb::module_& m) {
           "sketch"_a = nb::bytes("", 0),
           "Write the index, and move the file to its place once it is on the disk.")
       .def("abandon", &CacheWriter::abandon, "Remove what was written.")
-      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
+      .def(
+          "__enter__", [](nb::handle self) { return nb::borrow(self); },
+          nb::sig("def __enter__(self) -> CacheWriter"))
       .def(
           "__exit__", [](CacheWriter& self, nb::args) { self.abandon(); },
-          "Abandon what was not finished.");
+          nb::sig("def __exit__(self, *args: object) -> None"), "Abandon what was not finished.");
 }
 
 void bind_reader(nb::module_& m) {
@@ -240,7 +245,7 @@ void bind_reader(nb::module_& m) {
             const nb::gil_scoped_release release;
             new (self) CacheReader(where);
           },
-          "path"_a)
+          "path"_a, nb::sig("def __init__(self, path: str | os.PathLike[str]) -> None"))
       .def_static(
           "from_memory",
           [](const nb::bytes& bytes) {
@@ -292,7 +297,7 @@ void bind_cache(nb::module_& m) {
   m.def(
       "svmlight_text",
       [](const Block& block, bool zero_based) {
-        std::string text;
+        thresher::io::Text text;
         {
           const nb::gil_scoped_release release;
           text = thresher::io::svmlight_text(block, zero_based);
@@ -303,7 +308,7 @@ void bind_cache(nb::module_& m) {
   m.def(
       "vw_text",
       [](const Block& block) {
-        std::string text;
+        thresher::io::Text text;
         {
           const nb::gil_scoped_release release;
           text = thresher::io::vw_text(block);

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -124,20 +125,25 @@ io::Reader::MakeParser parser_of(const std::string& format, const io::Options& o
 template <class Offset>
 void hash_all(const Offset* offsets, std::size_t count, std::string_view data,
               std::string_view prefix, std::uint64_t* out) {
-  std::string scratch(prefix);
+  io::PrefixHash hash;
+  hash.set_prefix(prefix);
+  char last[16] = {};
   for (std::size_t i = 0; i < count; ++i) {
     const auto from = static_cast<std::uint64_t>(offsets[i]);
     const auto to = static_cast<std::uint64_t>(offsets[i + 1]);
     if (from > to || to > data.size())
       throw std::invalid_argument("offsets: increasing, within the data");
-    const std::string_view text = data.substr(from, to - from);
-    if (prefix.empty()) {
-      out[i] = io::hash64(text);
-    } else {
-      scratch.resize(prefix.size());
-      scratch += text;
-      out[i] = io::hash64(scratch);
+    const char* text = data.data() + from;
+    const std::size_t size = to - from;
+    if (size == 0) {
+      out[i] = io::hash64(prefix);
+      continue;
     }
+    if (from + 16 > data.size() && size <= 16) {  // 16 bytes must be readable
+      std::memcpy(last, text, size);
+      text = last;
+    }
+    out[i] = hash(text, size);
   }
 }
 
@@ -146,7 +152,7 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offset
   if (offsets.shape(0) == 0) throw std::invalid_argument("offsets: one more than strings");
   Py_buffer view;
   if (PyObject_GetBuffer(data.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  struct Release {
+  struct Release {  // with the GIL, which comes back before
     Py_buffer* view;
     ~Release() { PyBuffer_Release(view); }
   } release{&view};
@@ -154,6 +160,7 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offset
                               static_cast<std::size_t>(view.len));
   const std::string_view before(prefix.c_str(), prefix.size());
   std::vector<std::uint64_t> keys(offsets.shape(0) - 1);
+  std::optional<nb::gil_scoped_release> gil(std::in_place);
   if (offsets.dtype() == nb::dtype<std::int32_t>())
     hash_all(static_cast<const std::int32_t*>(offsets.data()), keys.size(), text, before,
              keys.data());
@@ -161,20 +168,65 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offset
     hash_all(static_cast<const std::int64_t*>(offsets.data()), keys.size(), text, before,
              keys.data());
   else throw std::invalid_argument("offsets: int32 or int64");
+  gil.reset();
   return owned_array(std::move(keys));
 }
 
 }  // namespace
 
+void bind_names(nb::module_& m) {
+  using thresher::io::KeySet, thresher::io::NameTable;
+  const auto listed = [](const auto& names) {
+    nb::dict found;
+    for (const auto& [key, name] : names)
+      found[nb::int_(key)] = nb::bytes(name.data(), name.size());
+    return found;
+  };
+  nb::class_<KeySet>(m, "WantedNames", "Features whose names are looked for.")
+      .def(
+          "__init__",
+          [](KeySet* self, Keys keys) { new (self) KeySet({keys.data(), keys.shape(0)}); },
+          "keys"_a)
+      .def(
+          "take", [](KeySet& self, const io::Block& block) { self.take(block.names); }, "block"_a,
+          "Take the names of a block; those of the blocks before it were taken.")
+      .def_prop_ro(
+          "keys", [](const KeySet& self) { return owned_array(self.keys()); },
+          "Those that have no name yet.")
+      .def_prop_ro("missing", &KeySet::missing, "How many have no name yet.")
+      .def_prop_ro(
+          "found", [listed](const KeySet& self) { return listed(self.found()); },
+          nb::sig("def found(self) -> dict[int, bytes]"));
+  nb::class_<NameTable>(m, "NameTable", "Names of all features met, less those that had to go.")
+      .def(nb::init<>())
+      .def("__len__", [](const NameTable& self) { return self.names().size(); })
+      .def(
+          "take", [](NameTable& self, const io::Block& block) { self.take(block.names); },
+          "block"_a)
+      .def(
+          "retain", [](NameTable& self, Keys keys) { self.retain({keys.data(), keys.shape(0)}); },
+          "keys"_a, "Keep the names of these features alone.")
+      .def(
+          "add",
+          [](NameTable& self, std::uint64_t key, const nb::bytes& name) {
+            self.take({{key, std::string(name.c_str(), name.size())}});
+          },
+          "key"_a, "name"_a)
+      .def_prop_ro(
+          "names", [listed](const NameTable& self) { return listed(self.names()); },
+          nb::sig("def names(self) -> dict[int, bytes]"));
+}
+
 void bind_readers(nb::module_& m) {
+  bind_names(m);
   nb::class_<PythonReader>(m, "Reader", "Text to blocks of rows, by one thread or several.")
       .def(
           "__init__",
           [](PythonReader* self, nb::object source, const std::string& format,
              std::optional<std::string> path, const std::string& dtype, int bits, bool zero_based,
              bool multilabel, const std::vector<nb::bytes>& interactions, bool names,
-             std::optional<Keys> wanted, bool sketch, bool keep_going, int threads,
-             std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
+             bool names_again, std::shared_ptr<io::KeySet> wanted, bool sketch, bool keep_going,
+             int threads, std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
              std::size_t max_line) {
             io::Options options;
             if (dtype != "float32" && dtype != "float64")
@@ -186,10 +238,9 @@ void bind_readers(nb::module_& m) {
               if (pair.size() != 2) throw std::invalid_argument("interactions: pairs of letters");
               options.interactions.push_back({pair.c_str()[0], pair.c_str()[1]});
             }
-            options.names = names || wanted, options.sketch = sketch;
-            if (wanted)
-              options.wanted =
-                  std::make_shared<const io::KeySet>(std::span(wanted->data(), wanted->shape(0)));
+            options.names = names || names_again || wanted, options.names_again = names_again,
+            options.sketch = sketch;
+            options.wanted = std::move(wanted);
             options.keep_going = keep_going;
             const io::Reading reading{threads, offset, first_line, block_bytes, max_line};
             new (self) PythonReader(std::move(source), parser_of(format, options), reading,
@@ -197,9 +248,9 @@ void bind_readers(nb::module_& m) {
           },
           "source"_a.none(), "format"_a, nb::kw_only(), "path"_a = nb::none(),
           "dtype"_a = "float32", "bits"_a = 0, "zero_based"_a = false, "multilabel"_a = false,
-          "interactions"_a = std::vector<nb::bytes>(), "names"_a = false, "wanted"_a = nb::none(),
-          "sketch"_a = false, "keep_going"_a = true, "threads"_a = 1, "offset"_a = 0,
-          "first_line"_a = 1, "block_bytes"_a = std::size_t{1} << 20,
+          "interactions"_a = std::vector<nb::bytes>(), "names"_a = false, "names_again"_a = false,
+          "wanted"_a = nb::none(), "sketch"_a = false, "keep_going"_a = true, "threads"_a = 1,
+          "offset"_a = 0, "first_line"_a = 1, "block_bytes"_a = std::size_t{1} << 20,
           "max_line"_a = std::size_t{32} << 20,
           "Read `format` from `path`, or from the `readinto` of `source`, which stands at "
           "`offset`.")
@@ -223,13 +274,15 @@ void bind_readers(nb::module_& m) {
         io::sketch_merge(merged, bytes_of(b));
         return nb::bytes(reinterpret_cast<const char*>(merged.data()), merged.size());
       },
-      "a"_a, "b"_a, "The sketch of the keys of both; an empty one is that of no keys.");
+      "a"_a, "b"_a, nb::sig("def sketch_merge(a: object, b: object) -> bytes"),
+      "The sketch of the keys of both; an empty one is that of no keys.");
   m.def(
       "sketch_estimate",
       [](const nb::bytes& sketch) {
         return sketch.size() == 0 ? 0.0 : io::sketch_estimate(bytes_of(sketch));
       },
-      "sketch"_a, "About how many distinct keys a sketch has seen.");
+      "sketch"_a, nb::sig("def sketch_estimate(sketch: object) -> float"),
+      "About how many distinct keys a sketch has seen.");
 }
 
 }  // namespace bindings

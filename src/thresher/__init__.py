@@ -17,6 +17,7 @@ from thresher.model import Feature, Model, Progress, Why, load
 
 if TYPE_CHECKING:
     from thresher import certificates, health, preprocessing, stability
+    from thresher.data.source import Source, scan
     from thresher.estimators import (
         AveragedSGDClassifier,
         AveragedSGDRegressor,
@@ -61,6 +62,7 @@ __all__ = [
     "ModelFileError",
     "ParameterError",
     "Progress",
+    "Source",
     "StabilitySelection",
     "StabilizedClassifier",
     "TruncatedGradientClassifier",
@@ -72,14 +74,17 @@ __all__ = [
     "health",
     "load",
     "preprocessing",
+    "scan",
     "stability",
     "stability_score",
 ]
 
 _MODULES = ("certificates", "health", "preprocessing", "stability")
 _HOMES = {
+    "Source": "data.source",
     "StabilitySelection": "stability",
     "UnitVarianceScaler": "preprocessing",
+    "scan": "data.source",
     "stability_score": "stability",
 }  # all others: estimators
 

@@ -3,6 +3,7 @@ The native core: batches of rows, and learners that take them one row at a time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
 from typing import Annotated
 
 import numpy
@@ -266,7 +267,8 @@ class Block:
         """Pairs (key, name) of features, where they were asked for."""
 
     @property
-    def sketch(self) -> bytes: ...
+    def sketch(self) -> object:
+        """Bytes (a name that Block uses otherwise), where it was asked for."""
 
 class CacheError(ValueError):
     pass
@@ -277,7 +279,7 @@ class CacheWriter:
     leaves nothing.
     """
 
-    def __init__(self, path: object, about: str = "{}") -> None: ...
+    def __init__(self, path: str | os.PathLike[str], about: str = "{}") -> None: ...
     def add(self, block: Block) -> None:
         """Append a block."""
 
@@ -289,8 +291,8 @@ class CacheWriter:
     def abandon(self) -> None:
         """Remove what was written."""
 
-    def __enter__(self) -> object: ...
-    def __exit__(self, *args) -> None:
+    def __enter__(self) -> CacheWriter: ...
+    def __exit__(self, *args: object) -> None:
         """Abandon what was not finished."""
 
 class CacheReader:
@@ -298,7 +300,7 @@ class CacheReader:
     Blocks of a cache, read from a mapped file; the next one is read while one is in use.
     """
 
-    def __init__(self, path: object) -> None: ...
+    def __init__(self, path: str | os.PathLike[str]) -> None: ...
     @staticmethod
     def from_memory(bytes: bytes) -> CacheReader:
         """A copy of the bytes of a cache."""
@@ -383,6 +385,47 @@ def make_block(
     distinct, keys that are twice in a row are added up, in a copy.
     """
 
+class WantedNames:
+    """Features whose names are looked for."""
+
+    def __init__(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+    def take(self, block: Block) -> None:
+        """Take the names of a block; those of the blocks before it were taken."""
+
+    @property
+    def keys(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """Those that have no name yet."""
+
+    @property
+    def missing(self) -> int:
+        """How many have no name yet."""
+
+    @property
+    def found(self) -> dict[int, bytes]: ...
+
+class NameTable:
+    """Names of all features met, less those that had to go."""
+
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def take(self, block: Block) -> None: ...
+    def retain(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Keep the names of these features alone."""
+
+    def add(self, key: int, name: bytes) -> None: ...
+    @property
+    def names(self) -> dict[int, bytes]: ...
+
 class Reader:
     """Text to blocks of rows, by one thread or several."""
 
@@ -398,10 +441,8 @@ class Reader:
         multilabel: bool = False,
         interactions: Sequence[bytes] = [],
         names: bool = False,
-        wanted: Annotated[
-            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ]
-        | None = None,
+        names_again: bool = False,
+        wanted: WantedNames | None = None,
         sketch: bool = False,
         keep_going: bool = True,
         threads: int = 1,
@@ -433,10 +474,10 @@ def hash_strings(
 ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
     """Keys of prefix + data[offsets[i]:offsets[i + 1]]."""
 
-def sketch_merge(a: bytes, b: bytes) -> bytes:
+def sketch_merge(a: object, b: object) -> bytes:
     """The sketch of the keys of both; an empty one is that of no keys."""
 
-def sketch_estimate(sketch: bytes) -> float:
+def sketch_estimate(sketch: object) -> float:
     """About how many distinct keys a sketch has seen."""
 
 class CoordinateDescent:

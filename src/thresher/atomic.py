@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -56,23 +58,48 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     path = os.fspath(path)
     temporary = f"{path}.{secrets.token_hex(8)}.part"
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, path) from None
-    try:
+        handle, nameless = _opened(path, temporary)
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+            if nameless:
+                _name(file.fileno(), temporary)
         os.replace(temporary, path)
     except OSError as error:
-        os.unlink(temporary)
+        _remove(temporary)
         if error.filename is None or error.filename == temporary:
             raise type(error)(error.errno, error.strerror, path) from None
         raise
     except BaseException:
-        os.unlink(temporary)
+        _remove(temporary)
         raise
+
+
+def _opened(path: str, temporary: str) -> tuple[int, bool]:
+    """Open a file that has no name yet, where the system can: if it dies, nothing stays behind."""
+    folder = os.path.dirname(path) or "."
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        try:
+            return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o666), True
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+                raise type(error)(error.errno, error.strerror, path) from None
+    return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), False
+
+
+def _name(handle: int, temporary: str) -> None:
+    """Give a file without a name one."""
+    folder = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)  # so that links are followed
+    try:
+        os.link(str(handle), temporary, src_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
+
+
+def _remove(temporary: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)
 
 
 def write_whole(path: str | PathLike[str], content: bytes) -> None:

@@ -1,13 +1,14 @@
 """What can go wrong, by who has to act.
 
-`DataError` and `DivergenceError` come from the core: a row is bad, or the rate is too high.
+`DataError`, `DivergenceError` and `CacheError` come from the core: a row is bad, the rate is too
+high, or a cache is cut or damaged.
 """
 
 from __future__ import annotations
 
-from thresher._core import DataError, DivergenceError
+from thresher._core import CacheError, DataError, DivergenceError
 
-__all__ = ["DataError", "DivergenceError", "ModelFileError", "ParameterError"]
+__all__ = ["CacheError", "DataError", "DivergenceError", "ModelFileError", "ParameterError"]
 
 
 class ParameterError(ValueError):

@@ -2,7 +2,9 @@
 
 The format has a version, a checksum of all contents, and no times of day. Tensors: `indptr`,
 `indices`, `weights`, `intercept`, `history` (examples, loss, nonzeros, rate, valid_loss; NaN for
-none), and where there is evidence of each feature, its arrays.
+none); where features have names, these (`named`, their ends in `name_ends`, and `name_text` in
+UTF-8: a million names as JSON would take seconds); and where there is evidence of each feature, its
+arrays.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from thresher.evidence import Evidence
 from thresher.model import Model, Progress
 from thresher.parameters import LOSSES
 
-FORMAT = 1
+FORMAT = 2
 _KEY = "thresher"  # the one metadata entry: of several, the order in the file would be random
 _TENSORS = {
     "indptr": np.int64,
@@ -40,6 +42,7 @@ _TENSORS = {
 }
 # Types of labels: words of up to 99,999 letters, whole numbers, numbers, truth values, and objects.
 _CLASSES = re.compile(r"[<>]U\d{1,5}|[<>|][iu][1248]|[<>]f[248]|\|b1|\|O")
+_NAMES = {"named": np.uint64, "name_ends": np.int64, "name_text": np.uint8}
 
 
 def write(model: Model, path: str | PathLike[str]) -> None:
@@ -52,6 +55,8 @@ def write(model: Model, path: str | PathLike[str]) -> None:
         "history": np.array([_row(record) for record in model.history]).reshape(-1, 5),
     }
     tensors = {name: np.ascontiguousarray(tensors[name], kind) for name, kind in _TENSORS.items()}
+    if model.names is not None:
+        tensors |= _name_tensors(model.names)
     if model.evidence is not None:
         tensors |= model.evidence.tensors()
     about = {
@@ -61,7 +66,6 @@ def write(model: Model, path: str | PathLike[str]) -> None:
         "classes": None if model.classes is None else model.classes.tolist(),
         "classes_dtype": None if model.classes is None else model.classes.dtype.str,
         "parameters": _writable(model.parameters),
-        "names": None if model.names is None else sorted(model.names.items()),
     }
     if model.certificates:
         about["certificates"] = [certificate.to_dict() for certificate in model.certificates]
@@ -102,13 +106,15 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             raise ModelFileError(f"{path}: damaged: its description cannot be read") from error
         if not isinstance(about, dict) or not isinstance(about.get("format"), int):
             raise ModelFileError(f"{path}: damaged: its description cannot be read")
-        if about["format"] > FORMAT:
+        if about["format"] != FORMAT:
+            kind = "a newer" if about["format"] > FORMAT else "an older"
             raise ModelFileError(
-                f"{path}: of format {about['format']}, but this version of Thresher reads "
-                f"formats up to {FORMAT}"
+                f"{path}: of format {about['format']}, {kind} one than this version of "
+                f"Thresher reads, {FORMAT}"
             )
         names = set(file.keys())
-        if names not in (set(_TENSORS), {*_TENSORS, *EVIDENCE}):
+        known = [{*_TENSORS, *a, *b} for a in ((), _NAMES) for b in ((), EVIDENCE)]
+        if names not in known:
             raise ModelFileError(f"{path}: damaged: it lacks parts of a model")
         try:
             return {name: file.get_tensor(name) for name in sorted(names)}, about
@@ -135,11 +141,6 @@ def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Non
     if not isinstance(parameters, dict) or _writable(parameters) != parameters:
         raise ValueError("its parameters cannot be read")
     _check_classes(about, outputs)
-    names = about["names"]
-    if names is not None and not all(
-        _is_count(index, 2**64) and isinstance(name, str) for index, name in names
-    ):
-        raise ValueError("its names cannot be read")
 
 
 def _check_weights(tensors: Mapping[str, NDArray[Any]], n_features: int) -> None:
@@ -201,7 +202,7 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
             )
             for e, loss, n, rate, v in tensors["history"].tolist()
         ],
-        names=None if about["names"] is None else dict(map(tuple, about["names"])),
+        names=_names(tensors) if set(_NAMES) <= set(tensors) else None,
         certificates=tuple(map(Certificate.from_dict, about.get("certificates", ()))),
         evidence=(
             Evidence.from_tensors(tensors, len(tensors["intercept"]), about["n_features"])
@@ -209,6 +210,31 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
             else None
         ),
     )
+
+
+def _name_tensors(names: Mapping[int, str]) -> dict[str, NDArray[Any]]:
+    features = sorted(names)
+    texts = [names[feature].encode("utf-8", "surrogatepass") for feature in features]
+    return {
+        "named": np.array(features, np.uint64),
+        "name_ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
+        "name_text": np.frombuffer(b"".join(texts), np.uint8),
+    }
+
+
+def _names(tensors: Mapping[str, NDArray[Any]]) -> dict[int, str]:
+    named, ends, text = (tensors[name] for name in _NAMES)
+    if any(tensors[name].dtype != kind or tensors[name].ndim != 1 for name, kind in _NAMES.items()):
+        raise ValueError("its names are of a wrong type or shape")
+    last = int(ends[-1]) if len(ends) else 0
+    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else ends
+    if len(named) != len(ends) or last != len(text) or (ends < starts).any() or (starts < 0).any():
+        raise ValueError("its names do not fit together")
+    content = text.tobytes()
+    return {
+        feature: content[start:end].decode("utf-8", "surrogatepass")
+        for feature, start, end in zip(named.tolist(), starts.tolist(), ends.tolist(), strict=True)
+    }
 
 
 def _row(record: Progress) -> tuple[float, ...]:

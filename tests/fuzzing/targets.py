@@ -141,7 +141,7 @@ def unpacked(stream: BinaryStream, sizes: tuple[int, ...]) -> tuple[bytes, str |
                 break
             found += buffer[:count]
     except DataError as error:
-        assert f"{len(found)} bytes unpacked before it are good" in str(error), (len(found), error)
+        assert f" {len(found)} bytes " in str(error), (len(found), error)
         return bytes(found), str(error)
     return bytes(found[:LIMIT]), None
 

@@ -37,14 +37,8 @@ def hash64(text: bytes) -> int:
         return int.from_bytes(text[at : at + size], "little")
 
     n, h, at = len(text), SALT[4], 0
-    if n == 0:
-        a = b = 0
-    elif n < 4:
-        a, b = text[0] << 16 | text[n // 2] << 8 | text[-1], 0
-    elif n < 8:
-        a, b = word(0, 4), word(n - 4, 4)
-    elif n <= 16:
-        a, b = word(0), word(n - 8)
+    if n <= 16:
+        a, b = word(0), word(8)
     else:
         if n > 64:
             lanes = [h, *SALT[1:4]]
@@ -286,14 +280,13 @@ def vw(
             space, factor = name_of(line), 1.0
             if line.peek() == b":":
                 line.at += 1
-                factor, _ = line.number()
+                factor, _ = line.number(real)
                 if not line.over():
                     raise line.bad()
             elif line.peek() == b"\0":
                 raise line.bad()
             while True:
                 line.skip_blanks()
-                begin = line.at
                 name = name_of(line)
                 if line.peek() == b":":
                     if not name:
@@ -305,10 +298,7 @@ def vw(
                 elif not name:
                     break
                 else:
-                    with np.errstate(over="ignore"):
-                        value = real(factor)
-                    if not math.isfinite(value):
-                        raise line.bad(begin)
+                    value = real(factor)
                 if line.peek() == b"\0":
                     raise line.bad()
                 plain = not space and re.fullmatch(rb"0|[1-9][0-9]*", name) and int(name) <= FULL

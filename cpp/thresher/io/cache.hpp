@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -48,6 +49,7 @@ class CacheWriter {
   struct Open;
   Open& open();
 
+  std::mutex mutex_;            // threads may share a writer
   std::unique_ptr<Open> open_;  // none: finished or abandoned
 };
 

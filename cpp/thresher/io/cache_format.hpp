@@ -14,6 +14,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <initializer_list>
 #include <span>
 #include <type_traits>
 
@@ -104,6 +106,13 @@ struct Layout {
   Array name_keys, name_starts, names;
   std::uint64_t size = sizeof(BlockHeader);
   bool fits = true;  // within the limit
+
+  // Zeros between an array's end and the next one's beginning.
+  void clear_gaps(std::byte* base) const {
+    for (const Array& array : {starts, keys, values, labels, weights, label_starts, label_values,
+                               tag_starts, tags, lines, name_keys, name_starts, names})
+      std::memset(base + array.at + array.size, 0, aligned(array.size) - array.size);
+  }
 
   // A header may say anything: nothing is laid out beyond `limit` bytes.
   Layout(const BlockHeader& header, std::uint64_t limit) : limit_(limit) {

@@ -125,7 +125,7 @@ void copy_names(const std::vector<Name>& names, std::byte* keys, std::byte* star
   std::memcpy(starts + 8 * names.size(), &end, 8);
 }
 
-// All arrays of a block into `base`, zeroed memory of the size of its layout.
+// All arrays of a block into `base`, memory of the size of its layout.
 void encode(const Block& block, const BlockHeader& header, const Layout& layout, std::byte* base) {
   const Batch& batch = block.batch;
   std::visit(
@@ -200,6 +200,12 @@ struct CacheWriter::Open {
     }
   }
 
+  // Lets the disk begin now, so that little is left to wait for at the end.
+  void flush_early(std::uint64_t from, std::uint64_t size) const {
+    ::sync_file_range(file, static_cast<off_t>(from), static_cast<off_t>(size),
+                      SYNC_FILE_RANGE_WRITE);
+  }
+
   void move_into_place() {
     if (::fsync(file) != 0) fail("cannot write to the disk");
     const int closing = std::exchange(file, -1);
@@ -245,26 +251,32 @@ CacheWriter::Open& CacheWriter::open() {
   return *open_;
 }
 
-void CacheWriter::abandon() noexcept { open_.reset(); }
+void CacheWriter::abandon() noexcept {
+  const std::lock_guard lock(mutex_);
+  open_.reset();
+}
 
 void CacheWriter::add(const Block& block) {
+  const std::lock_guard lock(mutex_);
   Open& file = open();
   BlockHeader header = header_of(block);
   const Layout layout(header, UINT64_MAX / 2);
   header.size = layout.size;
   try {
-    // Padding must be zero, and little of a block is padding; yet to find it costs more than to clear all.
-    file.buffer.assign(layout.size, std::byte(0));
-    encode(block, header, layout, file.buffer.data());
-    header.sum = sum_of(header, std::span(file.buffer).subspan(sizeof header));
-    std::memcpy(file.buffer.data(), &header, sizeof header);
+    if (file.buffer.size() < layout.size) file.buffer.resize(layout.size);
+    const std::span bytes(file.buffer.data(), layout.size);
+    encode(block, header, layout, bytes.data());
+    layout.clear_gaps(bytes.data());
+    header.sum = sum_of(header, bytes.subspan(sizeof header));
+    std::memcpy(bytes.data(), &header, sizeof header);
     Entry entry;
     entry.at = file.at, entry.size = layout.size;
     entry.rows = header.rows, entry.nonzeros = header.nonzeros, entry.columns = header.columns;
     file.entries.push_back(entry);
-    file.write(file.buffer);
+    file.write(bytes);
+    file.flush_early(entry.at, entry.size);
   } catch (...) {
-    abandon();
+    open_.reset();
     throw;
   }
   Trailer& totals = file.totals;
@@ -276,6 +288,7 @@ void CacheWriter::add(const Block& block) {
 }
 
 void CacheWriter::finish(std::span<const std::uint8_t> sketch) {
+  const std::lock_guard lock(mutex_);
   Open& file = open();
   try {
     Trailer& totals = file.totals;
@@ -293,7 +306,7 @@ void CacheWriter::finish(std::span<const std::uint8_t> sketch) {
     file.write(bytes_of(totals));
     file.move_into_place();
   } catch (...) {
-    abandon();
+    open_.reset();
     throw;
   }
   open_.reset();

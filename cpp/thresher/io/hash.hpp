@@ -1,11 +1,14 @@
 // The hash of feature names and the digest of blocks. Fixed for ever: models store keys made here.
 //
-// Both are built of one step: multiply two 64-bit words to 128 bits and xor the halves. Up to 16 bytes are
-// two loads (which overlap) and two steps; long texts run in four lanes of 16 bytes.
+// Both are built of one step: multiply two 64-bit words to 128 bits and xor the halves. Up to 16 bytes take
+// two steps; long texts run in four lanes of 16 bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <string_view>
 
 #include "bytes.hpp"
@@ -28,41 +31,87 @@ inline constexpr std::uint64_t salt[6] = {0x6A09E667F3BCC909u, 0xBB67AE8584CAA73
 
 }  // namespace detail
 
-inline std::uint64_t hash64(const char* p, std::size_t size) {
+// Up to 16 bytes are two words, filled up with zeros; of longer texts these are the last ones.
+inline std::uint64_t hash_words(std::uint64_t a, std::uint64_t b, std::size_t size,
+                                std::uint64_t h = detail::salt[4]) {
   using detail::fold, detail::salt;
-  std::uint64_t a, b, h = salt[4];
-  if (size <= 16) [[likely]] {
-    if (size >= 8) {
-      a = load<std::uint64_t>(p), b = load<std::uint64_t>(p + size - 8);
-    } else if (size >= 4) {
-      a = load<std::uint32_t>(p), b = load<std::uint32_t>(p + size - 4);
-    } else if (size > 0) {
-      const auto byte = [p](std::size_t i) -> std::uint64_t {
-        return static_cast<unsigned char>(p[i]);
-      };
-      a = byte(0) << 16 | byte(size / 2) << 8 | byte(size - 1), b = 0;
-    } else {
-      a = b = 0;
-    }
-  } else {
-    std::size_t left = size;
-    if (left > 64) {
-      std::uint64_t lane[4] = {h, salt[1], salt[2], salt[3]};
-      for (; left > 64; p += 64, left -= 64)
-        for (int i = 0; i < 4; ++i)
-          lane[i] = fold(load<std::uint64_t>(p + 16 * i) ^ salt[i],
-                         load<std::uint64_t>(p + 16 * i + 8) ^ lane[i]);
-      h = fold(lane[0] ^ salt[5], lane[1]) ^ fold(lane[2] ^ salt[5], lane[3]);
-    }
-    for (; left > 16; p += 16, left -= 16)
-      h = fold(load<std::uint64_t>(p) ^ salt[0], load<std::uint64_t>(p + 8) ^ h);
-    // the last 16 bytes, some of them for the second time
-    a = load<std::uint64_t>(p + left - 16), b = load<std::uint64_t>(p + left - 8);
-  }
   return fold(fold(a ^ salt[1], b ^ h) ^ salt[2], size ^ salt[3]);
 }
 
+inline std::uint64_t hash64(const char* p, std::size_t size) {
+  using detail::fold, detail::salt;
+  std::uint64_t a = 0, b = 0;
+  if (size <= 16) [[likely]] {
+    if (size > 8) {
+      a = load<std::uint64_t>(p), b = load<std::uint64_t>(p + size - 8) >> (128 - 8 * size);
+    } else if (size >= 4) {
+      a = load<std::uint32_t>(p);
+      a |= std::uint64_t{load<std::uint32_t>(p + size - 4)} << (8 * size - 32);
+    } else if (size > 0) {
+      for (const std::size_t i : {std::size_t{0}, size / 2, size - 1})
+        a |= static_cast<std::uint64_t>(static_cast<unsigned char>(p[i])) << (8 * i);
+    }
+    return hash_words(a, b, size);
+  }
+  std::uint64_t h = salt[4];
+  std::size_t left = size;
+  if (left > 64) {
+    std::uint64_t lane[4] = {h, salt[1], salt[2], salt[3]};
+    for (; left > 64; p += 64, left -= 64)
+      for (int i = 0; i < 4; ++i)
+        lane[i] = fold(load<std::uint64_t>(p + 16 * i) ^ salt[i],
+                       load<std::uint64_t>(p + 16 * i + 8) ^ lane[i]);
+    h = fold(lane[0] ^ salt[5], lane[1]) ^ fold(lane[2] ^ salt[5], lane[3]);
+  }
+  for (; left > 16; p += 16, left -= 16)
+    h = fold(load<std::uint64_t>(p) ^ salt[0], load<std::uint64_t>(p + 8) ^ h);
+  // the last 16 bytes, some of them for the second time
+  return hash_words(load<std::uint64_t>(p + left - 16), load<std::uint64_t>(p + left - 8), size, h);
+}
+
 inline std::uint64_t hash64(std::string_view bytes) { return hash64(bytes.data(), bytes.size()); }
+
+// hash64(prefix + name) for many names. At a name 16 bytes can be read, whatever its size.
+class PrefixHash {
+ public:
+  void set_prefix(std::string_view prefix) {
+    prefix_.assign(prefix);
+    char words[16] = {};
+    std::memcpy(words, prefix.data(), std::min<std::size_t>(prefix.size(), 16));
+    first_ = load<std::uint64_t>(words), second_ = load<std::uint64_t>(words + 8);
+  }
+  std::string_view prefix() const { return prefix_; }
+
+  std::uint64_t operator()(const char* name, std::size_t size) {
+    const std::size_t before = prefix_.size();
+    if (before + size > 16) [[unlikely]]
+      return joined(name, size);
+    constexpr auto kept = [](std::uint64_t word, std::size_t bytes) {  // the first ones; not 0
+      return word & ~std::uint64_t{0} >> (64 - 8 * bytes);
+    };
+    const std::uint64_t a = kept(load<std::uint64_t>(name), std::min<std::size_t>(size, 8));
+    if (before >= 8)
+      return hash_words(first_, second_ | (before < 16 ? a << (8 * before - 64) : 0),
+                        before + size);
+    const std::uint64_t b = size > 8 ? kept(load<std::uint64_t>(name + 8), size - 8) : 0;
+    if (before == 0) return hash_words(a, b, size);
+    return hash_words(first_ | a << (8 * before), a >> (64 - 8 * before) | b << (8 * before),
+                      before + size);
+  }
+
+ private:
+  std::uint64_t joined(const char* name, std::size_t size) {
+    const std::size_t before = prefix_.size();
+    if (before == 0) return hash64(name, size);
+    prefix_.append(name, size);
+    const std::uint64_t hash = hash64(prefix_.data(), before + size);
+    prefix_.resize(before);
+    return hash;
+  }
+
+  std::string prefix_;
+  std::uint64_t first_ = 0, second_ = 0;  // of the prefix, filled up with zeros
+};
 
 // One key of two; the order matters.
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {

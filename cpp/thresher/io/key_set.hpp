@@ -1,41 +1,100 @@
-// A set of 64-bit keys that is made once and asked often.
+// Names of features, found while files are read: those that are wanted, or all that live.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include "block.hpp"
 
 namespace thresher::io {
 
+// Keys whose names are looked for. Parsers on several threads ask which are still lacking, while the one
+// who takes blocks in their order names them: the first name in the files wins, whoever was faster.
 class KeySet {
  public:
   explicit KeySet(std::span<const std::uint64_t> keys)
       : slots_(std::bit_ceil(2 * keys.size() + 2)), mask_(slots_.size() - 1) {
     for (const std::uint64_t key : keys) {
-      if (key == 0) {
-        has_zero_ = true;
-        continue;
-      }
-      std::size_t slot = place(key);
-      while (slots_[slot] != 0 && slots_[slot] != key) slot = (slot + 1) & mask_;
-      slots_[slot] = key;
+      Slot& slot = slots_[find(key)];
+      if (!slot.used) slot.used = true, slot.key = key, ++missing_;
+      slot.lacks.store(true, std::memory_order_relaxed);
     }
   }
 
-  bool contains(std::uint64_t key) const {
-    if (key == 0) return has_zero_;
-    std::size_t slot = place(key);
-    while (slots_[slot] != 0 && slots_[slot] != key) slot = (slot + 1) & mask_;
-    return slots_[slot] == key;
+  KeySet(const KeySet&) = delete;  // parsers hold on to it
+  KeySet& operator=(const KeySet&) = delete;
+
+  // Whether the key is wanted and has no name yet.
+  bool lacks(std::uint64_t key) const {
+    const Slot& slot = slots_[find(key)];
+    return slot.used && slot.lacks.load(std::memory_order_relaxed);
   }
 
- private:
-  std::size_t place(std::uint64_t key) const { return (key * 0x9E3779B97F4A7C15u >> 24) & mask_; }
+  // Takes the names of a block; those of the blocks before it were taken.
+  void take(const std::vector<Name>& names) {
+    for (const Name& name : names) {
+      Slot& slot = slots_[find(name.key)];
+      if (!slot.used || !slot.lacks.load(std::memory_order_relaxed)) continue;
+      found_.push_back(name);
+      slot.lacks.store(false, std::memory_order_relaxed);
+      --missing_;
+    }
+  }
 
-  std::vector<std::uint64_t> slots_;  // 0: free
-  std::size_t mask_;
-  bool has_zero_ = false;
+  std::vector<std::uint64_t> keys() const {
+    std::vector<std::uint64_t> lacking;
+    for (const Slot& slot : slots_)
+      if (slot.used && slot.lacks.load(std::memory_order_relaxed)) lacking.push_back(slot.key);
+    return lacking;
+  }
+
+  std::size_t missing() const { return missing_; }
+  const std::vector<Name>& found() const { return found_; }
+
+ private:
+  struct Slot {
+    std::uint64_t key = 0;
+    bool used = false;
+    std::atomic<bool> lacks = false;
+  };
+
+  std::size_t find(std::uint64_t key) const {
+    std::size_t at = (key * 0x9E3779B97F4A7C15u >> 24) & mask_;
+    while (slots_[at].used && slots_[at].key != key) at = (at + 1) & mask_;
+    return at;
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t mask_, missing_ = 0;
+  std::vector<Name> found_;
+};
+
+// The names of all features met, less those that are told to go.
+class NameTable {
+ public:
+  void take(const std::vector<Name>& names) {
+    for (const Name& name : names) names_.try_emplace(name.key, name.name);
+  }
+
+  // Keeps those of these keys.
+  void retain(std::span<const std::uint64_t> keys) {
+    std::unordered_map<std::uint64_t, std::string> kept;
+    for (const std::uint64_t key : keys)
+      if (auto node = names_.extract(key)) kept.insert(std::move(node));
+    names_ = std::move(kept);
+  }
+
+  const std::unordered_map<std::uint64_t, std::string>& names() const { return names_; }
+
+ private:
+  std::unordered_map<std::uint64_t, std::string> names_;
 };
 
 }  // namespace thresher::io

@@ -1,4 +1,5 @@
-// Names of features that a parser met: each once or, where there are very many, a few times a block.
+// Names of features that a parser met: each at least once a parser, and so a file.
+// Where there are very many of them some come again: what is remembered is bounded.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +13,22 @@ namespace thresher::io {
 
 class Names {
  public:
-  explicit Names(const Options& options) : on_(options.names), wanted_(options.wanted) {}
+  explicit Names(const Options& options)
+      : on_(options.names), again_(options.names_again), wanted_(options.wanted) {}
 
   void begin(std::vector<Name>& names) {
     names_ = &names;
-    if (on_) recent_.assign(slots, 0);
+    if (on_ && (again_ || recent_.empty())) recent_.assign(slots, 0);
   }
 
   // Whether the name of `key` should be added; `folded` is the key of its weight.
   bool wants(std::uint64_t key, std::uint64_t folded) {
     if (!on_) [[likely]]
       return false;
-    if (wanted_ && !wanted_->contains(folded)) return false;
     std::uint64_t& recent = recent_[key % slots];
-    if (recent == key) return false;
+    if (recent == key) return false;  // mostly so, and quicker asked than the set
     recent = key;
-    return true;
+    return !wanted_ || wanted_->lacks(folded);
   }
 
   template <class... Parts>
@@ -42,9 +43,9 @@ class Names {
   }
 
  private:
-  static constexpr std::size_t slots = std::size_t{1} << 12;
+  static constexpr std::size_t slots = std::size_t{1} << 16;
 
-  bool on_;
+  bool on_, again_;
   std::shared_ptr<const KeySet> wanted_;
   std::vector<Name>* names_ = nullptr;
   std::vector<std::uint64_t> recent_;  // one key for each value of its lower bits

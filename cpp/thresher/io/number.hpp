@@ -4,6 +4,7 @@
 // a newline (bytes.hpp), so no bounds are checked.
 #pragma once
 
+#include <bit>
 #include <charconv>
 #include <cstdint>
 #include <system_error>
@@ -19,16 +20,61 @@ inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') <= 9; 
 inline constexpr double powers_of_ten[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                              1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                              1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-inline constexpr std::uint64_t whole_powers_of_ten[9] = {
-    1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
+inline constexpr std::uint64_t whole_powers_of_ten[20] = {1u,
+                                                          10u,
+                                                          100u,
+                                                          1000u,
+                                                          10000u,
+                                                          100000u,
+                                                          1000000u,
+                                                          10000000u,
+                                                          100000000u,
+                                                          1000000000u,
+                                                          10000000000u,
+                                                          100000000000u,
+                                                          1000000000000u,
+                                                          10000000000000u,
+                                                          100000000000000u,
+                                                          1000000000000000u,
+                                                          10000000000000000u,
+                                                          100000000000000000u,
+                                                          1000000000000000000u,
+                                                          10000000000000000000u};
 
-// The number of `count` digits at p, 1 <= count <= 8. Reads 8 bytes.
-inline std::uint64_t few_digits(const char* p, unsigned count) {
-  // The digits move to the upper end, zeros before them; then pairs, fours and eights are joined.
-  std::uint64_t word = (load<std::uint64_t>(p) - 0x3030303030303030u) << (64 - 8 * count);
-  word = word * 10 + (word >> 8);
+// Of the 8 bytes before p, the values of the last `count`, all of them digits; 0 for the others.
+inline constexpr std::uint64_t digit_masks[9] = {0,
+                                                 0x0F00000000000000u,
+                                                 0x0F0F000000000000u,
+                                                 0x0F0F0F0000000000u,
+                                                 0x0F0F0F0F00000000u,
+                                                 0x0F0F0F0F0F000000u,
+                                                 0x0F0F0F0F0F0F0000u,
+                                                 0x0F0F0F0F0F0F0F00u,
+                                                 0x0F0F0F0F0F0F0F0Fu};
+
+// The number of the `count` digits before p, count <= 8. Reads 8 bytes.
+inline std::uint64_t digits_before(const char* p, std::size_t count) {
+  std::uint64_t word = load<std::uint64_t>(p - 8) & digit_masks[count];
+  word = word * 10 + (word >> 8);  // pairs; then fours and eights
   constexpr std::uint64_t mask = 0x000000FF000000FFu;
   return ((word & mask) * 0x000F424000000064u + (word >> 16 & mask) * 0x0000271000000001u) >> 32;
+}
+
+// The double nearest to number / 10^power, for number > 0 and power <= 19. Not inlined:
+// it is rare, and would take registers from what is not.
+[[gnu::noinline]] inline double nearest_quotient(std::uint64_t number, std::size_t power) {
+  // Both are shifted up to 64 bits; their quotient then has at least 63, and one that is set where
+  // something remains serves as the rest of them. Converting it rounds once, the last factor not at all.
+  __extension__ using Wide = unsigned __int128;
+  const int shift = std::countl_zero(number);
+  const int divisor_shift = std::countl_zero(whole_powers_of_ten[power]);
+  const std::uint64_t divisor = whole_powers_of_ten[power] << divisor_shift;
+  const Wide dividend = static_cast<Wide>(number << shift) << 63;
+  const auto quotient = static_cast<std::uint64_t>(dividend / divisor);
+  const bool remains = static_cast<std::uint64_t>(dividend) != quotient * divisor;
+  const auto exponent = static_cast<std::uint64_t>(1023 - 63 + divisor_shift - shift);
+  return static_cast<double>(quotient | std::uint64_t{remains}) *
+         std::bit_cast<double>(exponent << 52);
 }
 
 // A whole number; p moves behind its digits.
@@ -98,6 +144,8 @@ inline Number parse_double(const char*& p, double& out) {
   if (digits <= 19 && mantissa < (std::uint64_t{1} << 53) && power >= -22 && power <= 22) {
     value = static_cast<double>(mantissa);
     value = power < 0 ? value / powers_of_ten[-power] : value * powers_of_ten[power];
+  } else if (digits <= 19 && power >= -19 && power <= 0 && mantissa != 0) {
+    value = nearest_quotient(mantissa, static_cast<std::size_t>(-power));
   } else if (const Number status = detail::nearest_double(first, q, exponent, value);
              status != Number::ok) {
     return status;

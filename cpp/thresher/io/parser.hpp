@@ -23,6 +23,7 @@ struct Options {
   bool keep_going = true;   // a bad line is noted, whole; else the block ends there
   std::vector<std::array<char, 2>> interactions;  // of VW namespaces by first letter; ':' is any
   bool names = false;
+  bool names_again = false;              // each at least once a block, and not only once a file
   std::shared_ptr<const KeySet> wanted;  // with `names`: of these keys only
   bool sketch = false;
 };

@@ -14,9 +14,7 @@
 #include "hash.hpp"
 #include "names.hpp"
 #include "number.hpp"
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "scan.hpp"
 
 namespace thresher::io {
 
@@ -56,6 +54,10 @@ inline bool is_plain(const char* p, const char* end, std::uint64_t& number) {
   if (!is_digit(*p) || (*p == '0' && end - p > 1) || end - p > 20) return false;
   return parse_whole(p, number) == Number::ok && p == end;
 }
+
+template <class Real>
+constexpr std::string_view too_large =
+    sizeof(Real) == 4 ? "a number below 3.4e38" : "a number below 1.8e308";
 
 class Vw final : public Parser {
  public:
@@ -179,6 +181,7 @@ class Vw final : public Parser {
         if (status == Number::too_large) return fail(begin, "a number below 1.8e308");
         if (status == Number::none) return fail(begin, "the namespace's weight, a finite number");
         if (!ends(p)) return fail(p, "a blank after the weight");
+        if (!std::isfinite(static_cast<Real>(weight))) return fail(begin, too_large<Real>);
       }
       if (!parse_features<Key, Real>(p, weight, count, complaint)) return false;
     }
@@ -197,79 +200,64 @@ class Vw final : public Parser {
     const std::uint64_t mask = assembly_.mask();
     std::uint8_t* const registers = assembly_.registers();
     const bool interacts = !interactions_.empty();
+    const auto factor = static_cast<Real>(weight);
     const char* p = at;
     for (;;) {
-      while (is_blank(*p)) ++p;
       const char* const first = p;
       p = end_of_name(p);
       const std::string_view name(first, static_cast<std::size_t>(p - first));
-      double value = 1;
-      if (*p == ':') {
+      Real value = factor;
+      if (*p == ' ' && p != first) [[likely]] {
+        ++p;  // foreseen: the next name does not wait for this byte
+      } else if (is_blank(*p)) {
+        ++p;
+        if (name.empty()) continue;
+      } else if (*p == ':') {
         if (name.empty()) return fail(p, "a feature's name");
         const char* const begin = ++p;
-        const Number status = parse_double(p, value);
-        if (status == Number::none) return fail(begin, "a finite number");
-        if (status == Number::too_large) return fail(begin, "a number below 1.8e308");
-        if (!ends(p)) return fail(p, "a blank after the value");
-        value *= weight;
-        if (!std::isfinite(static_cast<Real>(value)))
-          return fail(begin,
-                      sizeof(Real) == 4 ? "a number below 3.4e38" : "a number below 1.8e308");
+        double number;
+        if (!parse_short(p, number)) {
+          const Number status = parse_double(p, number);
+          if (status == Number::none) return fail(begin, "a finite number");
+          if (status == Number::too_large) return fail(begin, "a number below 1.8e308");
+        }
+        if (*p == ' ') [[likely]]
+          ++p;
+        else if (!ends(p)) return fail(p, "a blank after the value");
+        value = static_cast<Real>(number * weight);
+        if (!std::isfinite(value)) return fail(begin, too_large<Real>);
+      } else if (*p == '\0') {
+        return fail(p, "text");
       } else if (name.empty()) {
         break;
-      } else {
-        value = weight;
-        if (!std::isfinite(static_cast<Real>(value)))
-          return fail(first, "a namespace's weight below 3.4e38");
       }
-      if (*p == '\0') [[unlikely]]
-        return fail(p, "text");
       bool named;
       const std::uint64_t key = key_of(name, named);
       if (registers) sketch_add(registers, named ? key : mix(key, 0));
-      if (named && names_.wants(key, key & mask)) names_.add(key & mask, prefix(), name);
+      if (named && names_.wants(key, key & mask)) names_.add(key & mask, hash_.prefix(), name);
       keys[count] = static_cast<Key>(key & mask);
-      values[count] = static_cast<Real>(value);
+      values[count] = value;
       ++count;
       if (interacts)
         terms_.push_back({key, letter_, static_cast<std::uint32_t>(spaces_.size() - 1), name});
     }
     at = p;
-    return *p == '|' || at_end(p) || fail(p, "text");
+    return true;
   }
 
-  // The bytes that are hashed: "namespace^", then the name. Those of the namespace stay.
   void set_space(std::string_view space) {
     letter_ = space.empty() ? ' ' : space.front();
-    prefix_ = space.empty() ? 0 : space.size() + 1;
-    if (prefix_ + padding > scratch_.size()) scratch_.resize(prefix_ + padding);
-    if (prefix_ != 0) {
-      std::copy(space.begin(), space.end(), scratch_.begin());
-      scratch_[prefix_ - 1] = '^';
-    }
-    if (!interactions_.empty()) spaces_.emplace_back(scratch_.data(), prefix_);
+    space_.assign(space);
+    if (!space.empty()) space_ += '^';
+    if (space_ != hash_.prefix()) hash_.set_prefix(space_);
+    if (!interactions_.empty()) spaces_.push_back(space_);
   }
 
-  std::string_view prefix() const { return {scratch_.data(), prefix_}; }
-
+  // A number in the default namespace is a key; all else is hashed.
   std::uint64_t key_of(std::string_view name, bool& named) {
     std::uint64_t key;
-    named = true;
-    if (prefix_ == 0) {
-      if (is_plain(name.data(), name.data() + name.size(), key)) {
-        named = false;
-        return key;
-      }
-      return hash64(name);
-    }
-    const std::size_t size = prefix_ + name.size();
-    if (name.size() <= 16) [[likely]] {
-      std::memcpy(scratch_.data() + prefix_, name.data(), 16);  // both have padding
-    } else {
-      if (size > scratch_.size()) scratch_.resize(size + padding);
-      std::memcpy(scratch_.data() + prefix_, name.data(), name.size());
-    }
-    return hash64(scratch_.data(), size);
+    named = !hash_.prefix().empty() || !is_plain(name.data(), name.data() + name.size(), key);
+    return named ? hash_(name.data(), name.size()) : key;
   }
 
   // Appends the products of pairs of features, each pair once: where both orders match, the smaller letter
@@ -323,8 +311,8 @@ class Vw final : public Parser {
   std::vector<std::array<char, 2>> interactions_;
   Assembly assembly_;
   Names names_;
-  std::string scratch_ = std::string(padding, '\0');
-  std::size_t prefix_ = 0;  // bytes of the namespace and '^' in scratch_
+  PrefixHash hash_;  // of names in the namespace
+  std::string space_;
   char letter_ = ' ';
   std::vector<Term> terms_;
   std::vector<std::string> spaces_;

@@ -94,24 +94,6 @@ char* number(char* to, Real value) {
   return end;
 }
 
-// Text that grows by whole rows, so that numbers need not ask for room.
-class Text {
- public:
-  char* room(std::size_t size) {
-    if (text_.size() - used_ < size) text_.resize(std::max(2 * text_.size(), used_ + size));
-    return text_.data() + used_;
-  }
-  void end_at(const char* end) { used_ = static_cast<std::size_t>(end - text_.data()); }
-  std::string take() {
-    text_.resize(used_);
-    return std::move(text_);
-  }
-
- private:
-  std::string text_;
-  std::size_t used_ = 0;
-};
-
 char* put(char* to, std::string_view text) {
   std::memcpy(to, text.data(), text.size());
   return to + text.size();
@@ -132,9 +114,11 @@ void must_be_finite(std::int64_t row, const char* what, Real value) {
 // Calls f(row, keys, values, count, to) with room for a row's features and head(row) bytes more;
 // f returns where it ended.
 template <class Head, class F>
-std::string each_row(const Block& block, Head&& head, F&& f) {
+Text each_row(const Block& block, Head&& head, F&& f) {
   Text text;
   const auto rows = [&](auto starts, auto keys, auto values) {
+    // A guess; memory that is not written to costs nothing.
+    text.room(24 * static_cast<std::size_t>(starts[block.batch.rows] + 2 * block.batch.rows));
     for (std::int64_t row = 0; row < block.batch.rows; ++row) {
       const auto count = static_cast<std::size_t>(starts[row + 1] - starts[row]);
       char* to = text.room(2 * longest_number * count + head(row));
@@ -149,7 +133,7 @@ std::string each_row(const Block& block, Head&& head, F&& f) {
         else rows(starts, keys, values);
       },
       block.batch.starts, block.batch.keys, block.batch.values);
-  return text.take();
+  return text;
 }
 
 template <class Key>
@@ -205,7 +189,17 @@ char* vw_head(char* to, const Block& block, std::int64_t row) {
 
 }  // namespace
 
-std::string svmlight_text(const Block& block, bool zero_based) {
+char* Text::room(std::size_t bytes) {
+  if (capacity_ - size_ < bytes) {
+    const std::size_t larger = std::max(capacity_ + capacity_ / 2, size_ + bytes);
+    auto moved = std::make_unique_for_overwrite<char[]>(larger);
+    if (size_ > 0) std::memcpy(moved.get(), bytes_.get(), size_);
+    bytes_ = std::move(moved), capacity_ = larger;
+  }
+  return bytes_.get() + size_;
+}
+
+Text svmlight_text(const Block& block, bool zero_based) {
   const auto head = [&](std::int64_t row) {
     const auto labels =
         block.label_starts
@@ -236,7 +230,7 @@ std::string svmlight_text(const Block& block, bool zero_based) {
       });
 }
 
-std::string vw_text(const Block& block) {
+Text vw_text(const Block& block) {
   if (block.label_starts)
     throw std::invalid_argument("VW's text carries one label a row, not a list: write svmlight");
   const auto head = [&](std::int64_t row) {

@@ -45,6 +45,14 @@ def demo(
     relevant: Annotated[int, typer.Option(min=1, max=500, help="Features that matter.")] = 40,
     seed: Annotated[int, typer.Option(help="Seed of the stream.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")] = False,
+    write: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Learn nothing; write the stream to a file of VW text, for the other commands.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Learn from a stream with known truth: what was found, how fast, in how little memory.
 
@@ -53,7 +61,11 @@ def demo(
     once, as they are made, and has to find the few.
     """
     from thresher.cli.demo import run
+    from thresher.cli.demo import write as write_stream
 
+    if write is not None:
+        write_stream(write, examples, features, relevant, seed)
+        return
     run(examples, features, relevant, seed, quiet)
 
 
@@ -216,7 +228,7 @@ def train(
             "hard-threshold hold all rows in memory.",
             rich_help_panel=_LEARNING,
         ),
-    ] = "truncated-gradient",
+    ] = "ftrl",
     loss: Annotated[
         str | None,
         typer.Option(

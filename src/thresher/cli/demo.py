@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from thresher import FTRLClassifier
+from thresher.atomic import written_whole
 
 _PER_ROW = 30
 _CHUNK = 20_000
@@ -110,6 +111,21 @@ def run(examples: int, features: int, relevant: int, seed: int, quiet: bool) -> 
                     highlight=False,
                 )
     _report(console, stream, clf, examples, seconds)
+
+
+def write(path: str, examples: int, features: int, relevant: int, seed: int) -> None:
+    """Write the stream as VW text, with names; those of features that matter begin with "true"."""
+    stream = Stream(features, relevant, np.random.default_rng(seed))
+    truth = set(stream.truth.tolist())
+    with written_whole(path) as file:
+        for X, y, _ in stream.chunks(examples):
+            names = [f"true{j}" if j in truth else f"f{j}" for j in X.indices.tolist()]
+            starts = X.indptr.tolist()
+            lines = [
+                f"{2 * label - 1} |x {' '.join(names[begin:end])}\n"
+                for label, begin, end in zip(y.tolist(), starts, starts[1:], strict=False)
+            ]
+            file.write("".join(lines).encode())
 
 
 def _report(

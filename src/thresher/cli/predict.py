@@ -62,7 +62,7 @@ def reading_of(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
         words = str(model.parameters.get(name) or "")
         learned[name] = tuple(words.split(",")) if words else ()
     given = {name: value for name, value in chosen.items() if value not in (None, (), [], False)}
-    return learned | given
+    return learned | given | {"labelled": False}
 
 
 def renderer(model: Model, kind: str) -> Callable[[NDArray[np.float64]], list[str]]:

@@ -13,6 +13,7 @@ from typing import Any
 from thresher import settings
 from thresher.cli.options import parameters, task_of
 from thresher.cli.show import Shown, shown
+from thresher.data.collisions import Collisions
 from thresher.data.reading import Reading
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
@@ -72,7 +73,9 @@ def train(options: Options) -> int:
                 f"{RULES[options.rule].losses[0]}"
             )
         defaults["loss"] = options.loss
-    params = parameters(options.rule, task, options.chosen, defaults)
+    auto = options.rule == "ftrl" and options.chosen.get("alpha", "auto") == "auto"
+    chosen = {k: v for k, v in options.chosen.items() if not (auto and k == "alpha")}
+    params = parameters(options.rule, task, chosen, defaults)
     watcher = shown(options.quiet, options.json, options.passes)
     source = scan(list(options.data), **options.reading)
     if options.cache is not None:
@@ -84,6 +87,8 @@ def train(options: Options) -> int:
     if "store" in params:
         params["store"] = _store(options, source)
     settings.check(options.rule, task, params, f"the rule {options.rule}")
+    if auto:
+        params["alpha"] = "auto"  # by the size of the first rows
     labels = _labels(options, source, params, task == "classifier")
     params["class_weight"] = _class_weight(options.class_weight, labels)
     if options.rule in MATRIX_RULES:
@@ -268,7 +273,7 @@ def seconds_of(text: str) -> float:
 def _described(options: Options) -> dict[str, Any]:
     """Return how the rows were read, as predicting must read them too."""
     reading = asdict(Reading(**options.reading))
-    for name in ("threads", "on_bad_line"):
+    for name in ("threads", "on_bad_line", "labelled"):
         reading.pop(name)
     for name in ("interactions", "text", "ignore"):
         reading[name] = ",".join(reading[name])
@@ -290,7 +295,16 @@ def report(
         "nonzeros": model.nnz,
         "seconds": round(seconds, 3),
         "bad_lines": source.bad_lines.count,
+        "distinct_features": source.distinct,
     }
+    folded = None
+    if source.distinct is not None and source.bits is not None:
+        folded = Collisions(source.distinct, source.bits)
+        facts |= {
+            "load": folded.load,
+            "expected_collisions": folded.shared,
+            "suggested_bits": folded.suggested_bits,
+        }
     if options.json:
         print(json.dumps(facts))
         return
@@ -302,6 +316,10 @@ def report(
         )
     if options.quiet:
         return
+    if folded is not None:
+        print(folded)
+    elif source.distinct is not None:
+        print(f"about {source.distinct:,} different features")
     mean = "" if loss is None else f", mean progressive loss {loss:.5f}"
     print(
         f"{examples:,} examples in {seconds:.2f} s{mean}, {model.nnz:,} nonzero weights -> "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,33 +11,41 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.errors import DataError
 
+__all__ = ["BadRow", "Block", "Position"]
+
 
 @dataclass(frozen=True)
 class Position:
-    """A place between two blocks of a source.
+    """Where a source stands: after a block, before the next.
 
     Attributes
     ----------
     file : int
         Number of the file, from 0.
     offset : int
-        Behind the last byte read of it, unpacked; of files that are no text, the number of blocks.
+        What lies behind in that file, in the source's own unit: unpacked bytes of text, batches of
+        a table, items of an iterator, blocks of a cache.
     line : int
-        Number of the next line (or row), from 1.
+        Lines of text, or rows, that lie behind in that file.
+
+    Examples
+    --------
+    >>> Position.from_json(Position(file=1, offset=2, line=16384).to_json()).line
+    16384
     """
 
-    file: int
-    offset: int
-    line: int
+    file: int = 0
+    offset: int = 0
+    line: int = 0
 
-    def as_json(self) -> list[int]:
-        """Return it as JSON can carry it."""
-        return [self.file, self.offset, self.line]
+    def to_json(self) -> dict[str, int]:
+        """Return what `json.dump` takes."""
+        return asdict(self)
 
-    @staticmethod
-    def from_json(saved: list[int]) -> Position:
-        """Return the position that `as_json` wrote."""
-        return Position(*map(int, saved))
+    @classmethod
+    def from_json(cls, fields: dict[str, int]) -> Position:
+        """Return the position that `to_json` wrote."""
+        return cls(**{name: int(value) for name, value in fields.items()})
 
 
 @dataclass(frozen=True)
@@ -51,20 +59,20 @@ class Block:
         Name of the file, as given.
     end : Position
         Behind the block.
+    words : array, optional
+        Labels that are no numbers; `native` has none then.
+    lines : array, optional
+        The line of each row in its file, where bad ones were left out; else `native` knows it.
     raw : int
         Bytes read of all files up to here, as they lie on disk.
-    words : array, optional
-        Labels that are no numbers.
-    counts_rows : bool
-        Whether `place` counts rows, and not lines.
     """
 
     native: _core.Block
     file: str
     end: Position
-    raw: int = 0
     words: NDArray[Any] | None = None
-    counts_rows: bool = False
+    lines: NDArray[np.int64] | None = None
+    raw: int = 0
 
     @property
     def batch(self) -> _core.Batch:
@@ -93,8 +101,15 @@ class Block:
 
     @property
     def digest(self) -> int:
-        """Digest of what the block was read from."""
-        return int(self.native.digest)
+        """Digest of what the block was read from, or where that is no text, of its rows."""
+        native = self.native
+        if native.digest:
+            return int(native.digest)
+        arrays = (native.starts, native.keys, native.values, native.labels, native.weights)
+        parts = [np.asarray(array).tobytes() for array in arrays if array is not None]
+        if self.words is not None:
+            parts.append(repr(self.words.tolist()).encode())
+        return _core.hash_name(b"".join(parts))
 
     @property
     def names(self) -> list[tuple[int, str]]:
@@ -121,8 +136,33 @@ class Block:
         return np.arange(len(labels) + 1, dtype=np.int64), labels
 
     def place(self, row: int) -> str:
-        """Return where a row came from: the file, and its line or its number, from 1."""
+        """Return where a row came from, as `file:line`, or `file:row` of a table."""
         if self.rows == 0:
             return self.file
-        number = self.native.line(row)
-        return f"{self.file}: row {number}" if self.counts_rows else f"{self.file}:{number}"
+        line = self.native.line(row) if self.lines is None else int(self.lines[row])
+        return f"{self.file}:{line}"
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row of a table that was left out, and why.
+
+    Attributes
+    ----------
+    file : str
+        Name of the file.
+    line : int
+        Its line, or row of a table, from 1.
+    what : str
+        What is wrong with it.
+    text : str
+        The row, or what there is of it.
+    """
+
+    file: str
+    line: int
+    what: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.what}"

@@ -90,10 +90,10 @@ def look(path: str) -> str:
 
 
 def _first_lines(head: bytes) -> list[bytes]:
-    """Return the first lines that say something, without one that the head cuts off."""
+    """Return the first lines that say something, without what the head cuts off."""
+    if len(head) >= _HEAD:
+        head = head[: head.rfind(b"\n") if b"\n" in head else head.rfind(b" ")]
     lines = head.split(b"\n")
-    if len(head) >= _HEAD and len(lines) > 1:
-        lines.pop()
     told = (line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith(b"#"))
     return list(told)[:_LINES]
 

@@ -13,7 +13,17 @@ from typing import Any
 from thresher.data.unpacking import LONGEST_MAGIC, Decoder, packing_of
 from thresher.errors import DataError, ParameterError
 
-__all__ = ["STANDARD_INPUT", "BinaryStream", "expand", "is_remote", "open_bytes"]
+__all__ = [
+    "STANDARD_INPUT",
+    "BinaryStream",
+    "can_reopen",
+    "expand",
+    "is_remote",
+    "open_bytes",
+    "open_seekable",
+    "peek_bytes",
+    "stored_size",
+]
 
 STANDARD_INPUT = "-"
 _PIECE = 1 << 16  # packed bytes that are read and handed to a decoder at a time
@@ -141,7 +151,7 @@ class BinaryStream(io.RawIOBase):
         self._stored = b""  # read and not yet given to a decoder
         self._ahead = b""  # unpacked and not yet delivered
         self._ahead_at = 0
-        self._delivered = 0
+        self._delivered = 0  # of what was unpacked
         self._decoder: Decoder | None = None
         self._error: DataError | None = None
         self._packing = packing_of(self._look_at_stored(LONGEST_MAGIC))
@@ -225,6 +235,8 @@ class BinaryStream(io.RawIOBase):
         try:
             return self._unpack(limit)
         except self._packing.errors() as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # it could not be read at all
             raise self._damage(f"is damaged ({error})") from error
 
     def _unpack(self, limit: int) -> bytes:
@@ -269,7 +281,7 @@ class BinaryStream(io.RawIOBase):
         good = self._delivered + len(self._ahead) - self._ahead_at
         self._error = DataError(
             f"{self.path}: the {self.packing} data {what} near byte {self.raw_position - unread}"
-            f" of the packed file; the {good} bytes unpacked before it are good"
+            f" of the packed file; {good} bytes were unpacked before it"
         )
         return self._error
 
@@ -317,6 +329,23 @@ def open_bytes(path: str) -> BinaryStream:
     return BinaryStream(raw, path, size, local=True, rereadable=rereadable)
 
 
+def stored_size(path: str) -> int | None:
+    """Return the bytes of a file as they are stored, or None if that is not known."""
+    if path == STANDARD_INPUT or path in _waiting:
+        return None
+    if is_remote(path):
+        system, inner = _file_system(path)
+        size = system.size(inner)
+        return None if size is None else int(size)
+    status = os.stat(path)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def can_reopen(path: str) -> bool:
+    """Tell whether a path can be read more than once: not a pipe, nor standard input."""
+    return path != STANDARD_INPUT and (is_remote(path) or stat.S_ISREG(os.stat(path).st_mode))
+
+
 def peek_bytes(path: str, size: int) -> bytes:
     """Return the first unpacked bytes; a pipe's are there again when it is opened."""
     stream = open_bytes(path)
@@ -327,3 +356,27 @@ def peek_bytes(path: str, size: int) -> bytes:
             stream.close()
         else:
             _waiting[path] = stream
+
+
+def open_seekable(path: str) -> Any:
+    """Return what a reader of a columnar format takes: the path, or an open remote file.
+
+    Raises
+    ------
+    ParameterError
+        The path is a pipe, or packed as a whole, so that one cannot jump about in it.
+    """
+    with open_bytes(path) as stream:
+        if not stream.rereadable:
+            raise ParameterError(
+                f"{path}: this format is read from files, not from a pipe; write it to one first"
+            )
+        if stream.packing:
+            raise ParameterError(
+                f"{path}: this format cannot be read while it is packed with {stream.packing};"
+                " unpack it first"
+            )
+    if is_remote(path):
+        system, inner = _file_system(path)
+        return system.open(inner, "rb")
+    return path

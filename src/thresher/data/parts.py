@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from thresher import _core
 from thresher.data import opening
-from thresher.data.block import Block, Position
+from thresher.data.block import BadRow, Block, Position
 from thresher.data.looking import look
-from thresher.data.reading import Reading
+from thresher.data.reading import BadLines, Reading
 from thresher.errors import DataError, ParameterError
 
 _SKIP = 1 << 20  # bytes discarded at a time
@@ -54,8 +53,9 @@ class Part(ABC):
         number: int,
         after: Position | None,
         reading: Reading,
+        bad_lines: BadLines,
         dtype: str,
-        names: bool | Collection[int],
+        names: bool | str | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Read it, as the part of this number in its source; see `Source.blocks`."""
@@ -94,16 +94,17 @@ class TextPart(FilePart):
         number: int,
         after: Position | None,
         reading: Reading,
+        bad_lines: BadLines,
         dtype: str,
-        names: bool | Collection[int],
+        names: bool | str | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Parse the file, on the threads wanted."""
-        offset, line = (0, 1) if after is None else (after.offset, after.line)
+        begin = after or Position()
         stream = opening.open_bytes(self.name)
         try:
             if not stream.seekable_plain:
-                _skip(stream, offset, self.name)
+                _skip(stream, begin.offset, self.name)
             reader = _core.Reader(
                 None if stream.seekable_plain else stream,
                 self.format,
@@ -114,17 +115,20 @@ class TextPart(FilePart):
                 multilabel=reading.multilabel,
                 interactions=[pair.encode() for pair in reading.interactions],
                 names=names is True,
-                wanted=None if isinstance(names, bool) else np.array(sorted(names), np.uint64),
+                names_again=names == "blocks",
+                wanted=names if isinstance(names, _core.WantedNames) else None,
+                sketch=not isinstance(names, _core.WantedNames)
+                and (reading.bits is not None or self.named),
                 keep_going=reading.keeps_going,
                 threads=reading.workers,
-                offset=offset,
-                first_line=line,
+                offset=begin.offset,
+                first_line=begin.line + 1,
             )
             while (native := reader.next()) is not None:
                 behind = native.offset + native.bytes
-                end = Position(number, behind, native.first_line + native.line_count)
+                end = Position(number, behind, native.first_line + native.line_count - 1)
                 raw = behind if stream.seekable_plain else stream.raw_position
-                yield Block(native, self.name, end, raw)
+                yield Block(native, self.name, end, raw=raw)
         finally:
             stream.close()
 
@@ -156,8 +160,9 @@ class CachePart(FilePart):
         number: int,
         after: Position | None,
         reading: Reading,
+        bad_lines: BadLines,
         dtype: str,
-        names: bool | Collection[int],
+        names: bool | str | _core.WantedNames,
         order: tuple[int, int] | None,
     ) -> Iterator[Block]:
         """Read the blocks of the cache, in this order or as they lie."""
@@ -166,9 +171,9 @@ class CachePart(FilePart):
         places = None if order is None else _core.path_order(*order, 0, count)
         for at in range(0 if after is None else after.offset, count):
             native = self.reader.block(at if places is None else int(places[at]), dtype, named)
-            end = Position(number, at + 1, native.first_line + native.line_count)
+            end = Position(number, at + 1, native.first_line + native.line_count - 1)
             raw = (self.size or 0) * (at + 1) // count
-            yield Block(native, self.name, end, raw, counts_rows=True)
+            yield Block(native, self.name, end, raw=raw)
 
     def _was_named(self) -> bool:
         """Tell whether the files that it was made from could have had names."""
@@ -178,12 +183,75 @@ class CachePart(FilePart):
             return False
 
 
+class TablePart(FilePart):
+    """A CSV, Parquet or Arrow file."""
+
+    def __init__(self, name: str, format: str, reading: Reading) -> None:
+        from thresher.data.tables import Columns, TableSource
+
+        super().__init__(name)
+        columns = Columns(
+            label=reading.label,
+            weight=reading.weight,
+            text=reading.text,
+            ngrams=reading.ngrams,
+            ignore=reading.ignore,
+            label_needed=reading.labelled,
+        )
+        self.table = TableSource([name], format, columns, reading.bits)
+        self.named = not self.table.numbered
+
+    def blocks(
+        self,
+        number: int,
+        after: Position | None,
+        reading: Reading,
+        bad_lines: BadLines,
+        dtype: str,
+        names: bool | str | _core.WantedNames,
+        order: tuple[int, int] | None,
+    ) -> Iterator[Block]:
+        """Read batches of the table."""
+
+        def aside(row: BadRow) -> None:
+            bad_lines.put_aside(number, row.line, str(row), row.text.encode())
+
+        begin = None if after is None else replace(after, file=0)
+        wanted = names.keys if isinstance(names, _core.WantedNames) else bool(names)
+        on_bad = aside if reading.keeps_going else None
+        for block in self.table.blocks(begin, dtype, wanted, on_bad):
+            yield replace(block, end=replace(block.end, file=number), raw=self.table.read)
+
+
+class IteratorPart(Part):
+    """An iterator of batches or of examples, or a function that returns one."""
+
+    def __init__(self, items: Any, reading: Reading) -> None:
+        from thresher.data.iterators import IteratorSource
+
+        self.items = IteratorSource(items, reading.bits)
+        self.name, self.rereadable = self.items.name, self.items.rereadable
+        self.named = True  # examples may have names, and what comes is not known before
+
+    def blocks(
+        self,
+        number: int,
+        after: Position | None,
+        reading: Reading,
+        bad_lines: BadLines,
+        dtype: str,
+        names: bool | str | _core.WantedNames,
+        order: tuple[int, int] | None,
+    ) -> Iterator[Block]:
+        """Take items as they come."""
+        wanted = names.keys if isinstance(names, _core.WantedNames) else bool(names)
+        return self.items.blocks(after, dtype, wanted)
+
+
 def parts_of(files: Any, reading: Reading) -> list[Part]:
     """Return the parts that files, globs or an iterator stand for."""
     if not isinstance(files, str | os.PathLike) and (callable(files) or not _is_paths(files)):
-        from thresher.data.iterators import IteratorPart
-
-        return [IteratorPart(files)]
+        return [IteratorPart(files, reading)]
     given = [files] if isinstance(files, str | os.PathLike) else list(files)
     return [part_of(name, reading) for name in opening.expand(given)]
 
@@ -201,6 +269,4 @@ def part_of(name: str, reading: Reading) -> Part:
         return TextPart(name, format)
     if format == "cache":
         return CachePart(name)
-    from thresher.data.tables import TablePart
-
-    return TablePart(name, format)
+    return TablePart(name, format, reading)

@@ -30,6 +30,7 @@ class Reading:
     ignore: tuple[str, ...] = ()
     threads: int | None = None
     on_bad_line: str = "error"
+    labelled: bool = True
 
     def __post_init__(self) -> None:
         """Raise ParameterError for an option that is not allowed."""
@@ -90,15 +91,19 @@ class BadLines:
             line = block.native.first_line + bad.line
             if self.policy == "error":
                 return DataError(f"{block.file}:{line}:{bad.column}: {bad.what}")
-            if (block.end.file, line) <= self._place:
-                continue
-            self._place = (block.end.file, line)
-            self.count += 1
-            if self.first is None:
-                self.first = f"{block.file}:{line}:{bad.column}: {bad.what}"
-            if self.policy == "quarantine":
-                self._put(bad.text)
+            where = f"{block.file}:{line}:{bad.column}: {bad.what}"
+            self.put_aside(block.end.file, line, where, bad.text)
         return None
+
+    def put_aside(self, file: int, line: int, what: str, text: bytes) -> None:
+        """Count a bad line, and copy it where it belongs; once, however often it is read."""
+        if (file, line) <= self._place:
+            return
+        self._place = (file, line)
+        self.count += 1
+        self.first = self.first or what
+        if self.policy == "quarantine":
+            self._put(text)
 
     def _put(self, text: bytes) -> None:
         if self._out is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher import _core
 from thresher.data.block import Block, Position
 from thresher.data.parts import Part
 from thresher.data.reading import BadLines, Reading
@@ -51,12 +52,18 @@ class Source:
         self.rereadable = all(part.rereadable for part in parts)
         self.named = any(part.named for part in parts)
         self.shuffles = len(parts) == 1 and parts[0].shuffles
+        self.sketch = b""  # of the features seen, where names or folding make their number matter
         self._reads = 0
 
     @property
     def bits(self) -> int | None:
         """Feature numbers are folded to so many bits, or are as they are."""
         return self.reading.bits
+
+    @property
+    def distinct(self) -> int | None:
+        """About how many different features were seen, where that was counted."""
+        return round(_core.sketch_estimate(self.sketch)) if self.sketch else None
 
     @property
     def size(self) -> int | None:
@@ -69,7 +76,7 @@ class Source:
         after: Position | None = None,
         *,
         dtype: str = "float64",
-        names: bool | Collection[int] = False,
+        names: bool | str | _core.WantedNames = False,
         order: tuple[int, int] | None = None,
     ) -> Iterator[Block]:
         """Read the rows, in the order in which they lie.
@@ -80,8 +87,9 @@ class Source:
             Where to begin: the `end` of a block read before.
         dtype : {"float32", "float64"}
             Number type of the values.
-        names : bool or collection of int
-            Whether blocks bring the names of features, or of which.
+        names : bool, "blocks" or _core.WantedNames
+            Whether blocks bring the names of features: each at least once a file; each at least
+            once a block; or those that are wanted.
         order : pair of int, optional
             Seed and number of a permutation of the blocks, for sources that can shuffle.
         """
@@ -94,27 +102,29 @@ class Source:
         raw = sum(part.size or 0 for part in self.parts[:first])
         for number, part in enumerate(self.parts[first:], first):
             begin = after if number == first else None
-            for block in part.blocks(number, begin, self.reading, dtype, names, order):
+            for block in part.blocks(
+                number, begin, self.reading, self.bad_lines, dtype, names, order
+            ):
                 error = self.bad_lines.see(block)
                 if error is not None:
                     if block.rows:
                         yield block
                     raise error
+                if block.native.sketch:
+                    self.sketch = _core.sketch_merge(self.sketch, block.native.sketch)
                 yield replace(block, raw=raw + block.raw)
             raw += part.size or 0
 
     def names(self, keys: Iterable[int]) -> dict[int, str]:
         """Read again until the names of all these features are found; return those found."""
-        wanted, found = {int(key) for key in keys}, dict[int, str]()
-        if not wanted or not self.named:
-            return found
-        for block in self.blocks(names=wanted):
-            for key, name in block.names:
-                if key in wanted:
-                    found.setdefault(key, name)
-            if len(found) == len(wanted):
+        if not self.named:
+            return {}
+        wanted = _core.WantedNames(np.array(sorted(keys), np.uint64))
+        for block in self.blocks(names=wanted, dtype="float32"):
+            wanted.take(block.native)
+            if wanted.missing == 0:
                 break
-        return found
+        return {key: name.decode(errors="replace") for key, name in wanted.found.items()}
 
     def facts(self) -> list[Any]:
         """Return what tells that the input is the same later: as JSON can carry it."""
@@ -181,6 +191,7 @@ def scan(
     ignore: Sequence[str] = (),
     threads: int | None = None,
     on_bad_line: str = "error",
+    labelled: bool = True,
 ) -> Source:
     r"""Describe files as a source of rows, for ``fit``, ``partial_fit`` and ``predict``.
 
@@ -216,6 +227,8 @@ def scan(
     on_bad_line : str
         What to do with a line that is no example: ``"error"``, ``"skip"``, or
         ``"quarantine=FILE"``, which copies it there.
+    labelled : bool
+        Whether a table must have a column of labels; not so where rows are to be predicted.
 
     Returns
     -------
@@ -247,5 +260,6 @@ def scan(
         ignore=tuple(ignore),
         threads=threads,
         on_bad_line=on_bad_line,
+        labelled=labelled,
     )
     return Source(parts_of(files, reading), reading)

@@ -73,27 +73,20 @@ class _GzipMember:
         return unpacked
 
     def _up_to_damage(self, decoder: Any, data: bytes, max_length: int) -> bytes:
-        """Unpack byte by byte: zlib gives nothing of a piece in which there is damage.
-
-        The first step is given none: the damage may be in what the decoder has taken before.
-        """
-        self._decoder = decoder
-        unpacked: bytes = b""
-        for end in range(len(data) + 1):
-            begin = max(end - 1, 0)
-            before = decoder.copy()
-            try:
-                unpacked += decoder.decompress(data[begin:end], max_length)
-            except zlib.error:
-                if not unpacked:
-                    self._left = data[begin:]
-                    raise
-                self._decoder, self._left = before, data[begin:]  # raised by the next call
-                return unpacked
-            if len(unpacked) >= max_length:
-                self._left = decoder.unconsumed_tail + data[end:]
-                return unpacked
-        raise AssertionError("damage that went away")
+        """Unpack in ever smaller steps: zlib gives nothing of a piece in which there is damage."""
+        unpacked = bytearray()
+        self._decoder, self._left = decoder, data
+        for step in (1024, 32, 1):
+            while self._left and len(unpacked) < max_length:
+                trial = self._decoder.copy()
+                try:
+                    unpacked += trial.decompress(self._left[:step], max_length)
+                except zlib.error:
+                    if step == 1 and not unpacked:
+                        raise
+                    break
+                self._decoder, self._left = trial, trial.unconsumed_tail + self._left[step:]
+        return bytes(unpacked)
 
 
 def _zstd_errors() -> tuple[type[Exception], ...]:

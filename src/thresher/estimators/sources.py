@@ -106,7 +106,9 @@ def learn_source(estimator: StreamingEstimator, source: Source, classes: Any) ->
         )
         learning.width = 0 if estimator._width == 2**64 else estimator._width
     run = _Stoppable(learning, source, Plan(), None, _Watcher(estimator))
-    for block in source.blocks(dtype=learning.dtype, names=run.names is not None):
+    for block in source.blocks(
+        dtype=learning.dtype, names=False if run.names is None else "blocks"
+    ):
         learning.learn(block)
         if run.names is not None:
             run.names.see(block, learning)

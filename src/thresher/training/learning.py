@@ -63,8 +63,8 @@ class Learning:
         self.dtype = str(self.made_of.get("dtype", "float64"))
         self._room = max(width, 1) if self.store == "dense" else width
         self.width = 0 if grows else width  # of the rows seen, where it is not known beforehand
-        self.numbers, self.words = settings.core_parameters(rule, self.params, None, max(width, 1))
-        self.learners = [self._new_learner() for _ in range(labels.outputs)]
+        self._columns = max(width, 1)
+        self._make_learners()
         self.full: set[int] = set()
         self._limit = _NEVER
         if self.params.get("max_density") is not None:
@@ -78,6 +78,16 @@ class Learning:
         self.steps = 0
         self.recorded = (0.0, 0.0)
         self._began = time.perf_counter()
+
+    def _make_learners(self) -> None:
+        known = self.params | ({"alpha": 1.0} if self.params.get("alpha") == "auto" else {})
+        self.numbers, self.words = settings.core_parameters(self.rule, known, None, self._columns)
+        self.learners = [self._new_learner() for _ in range(self.labels.outputs)]
+
+    def _set_alpha(self, alpha: float) -> None:
+        """Make the learners anew, with FTRL's rate as it is known now."""
+        self.params["alpha"] = self.made_of["alpha"] = alpha
+        self._make_learners()
 
     def _new_learner(self) -> _core.Learner:
         core = RULES[self.rule].core
@@ -99,6 +109,8 @@ class Learning:
         A bad row stops all outputs before it; the error names its place.
         """
         targets = self.labels.targets(block)
+        if self.params.get("alpha") == "auto" and block.rows:
+            self._set_alpha(_alpha_for(block))
         self.make_room(block)
         weights = self._weights(block, targets)
         self._expect(targets, weights)
@@ -279,6 +291,7 @@ class Learning:
         No times are in it: equal runs have equal states.
         """
         about = {
+            "alpha": self.params.get("alpha"),
             "room": self._room,
             "width": self.width,
             "full": sorted(self.full),
@@ -296,6 +309,8 @@ class Learning:
         """
         if len(states) != len(self.learners):
             raise ValueError(f"it is of {len(states)} outputs, and this is of {len(self.learners)}")
+        if self.params.get("alpha") == "auto" and about["alpha"] != "auto":
+            self._set_alpha(about["alpha"])
         if about["room"] > self._room:
             for learner in self.learners:
                 learner.widen(int(about["room"]))
@@ -315,6 +330,17 @@ class Learning:
     def seconds(self) -> float:
         """Time spent so far, over all runs."""
         return time.perf_counter() - self._began
+
+
+def _alpha_for(block: Block) -> float:
+    """Return a rate for FTRL that fits the size of the rows: 1 for rows of norm 1.
+
+    A first step moves each weight of a row by about alpha, and so the prediction by alpha times the
+    squared norm: rows of many features need less.
+    """
+    values = np.asarray(block.native.values, np.float64)
+    norm = math.sqrt(float(values @ values) / block.rows)
+    return float(f"{1 / norm:.3g}") if norm > 0 else 1.0
 
 
 def located(error: _core.DataError, block: Block) -> DataError:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thresher import _core
+
 if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.training.learning import Learning
@@ -22,27 +24,30 @@ class NameKeeper:
     """
 
     def __init__(self) -> None:
-        self.names: dict[int, str] = {}
+        self.table = _core.NameTable()
         self._most = _FEW
 
     def see(self, block: Block, learning: Learning) -> None:
         """Take the names of a block; forget those of dead weights when there are too many."""
-        for key, name in block.names:
-            self.names.setdefault(key, name)
-        if len(self.names) > self._most:
-            living = set(
-                np.concatenate(
-                    [learner.weights(learning.average)[0] for learner in learning.learners]
-                ).tolist()
-            )
-            self.names = {key: name for key, name in self.names.items() if key in living}
-            self._most = max(_FEW, 2 * len(self.names))
+        self.table.take(block.native)
+        if len(self.table) > self._most:
+            living = [learner.weights(learning.average)[0] for learner in learning.learners]
+            self.table.retain(np.unique(np.concatenate(living)))
+            self._most = max(_FEW, 2 * len(self.table))
+
+    def names(self) -> dict[int, str]:
+        """Return the names, by feature."""
+        return {key: name.decode(errors="replace") for key, name in self.table.names.items()}
 
     @property
     def state(self) -> list[Any]:
         """As JSON can carry it."""
-        return [sorted(self.names.items()), self._most]
+        names = {key: name.decode("latin-1") for key, name in sorted(self.table.names.items())}
+        return [list(names.items()), self._most]
 
     @state.setter
     def state(self, saved: Sequence[Any]) -> None:
-        self.names, self._most = {int(key): name for key, name in saved[0]}, saved[1]
+        self.table = _core.NameTable()
+        for key, name in saved[0]:
+            self.table.add(key, name.encode("latin-1"))
+        self._most = saved[1]

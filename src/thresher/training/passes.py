@@ -106,6 +106,7 @@ class Run:
         self.pass_tally = learning.tally  # at the start of the pass
         self.updates = -1.0  # of the margin perceptron, up to the end of the pass before
         self.stopped = False
+        self._begun: Iterator[Block] | None = None  # the blocks of a pass that is under way
         self._written = time.monotonic()
         self._warned = 0
 
@@ -132,13 +133,19 @@ class Run:
                 learner.steer()
 
     def _blocks(self) -> Iterator[Block]:
+        if self._begun is not None:
+            blocks, self._begun = self._begun, None
+            return blocks
+        return self._blocks_after(self.position)
+
+    def _blocks_after(self, position: Position | None) -> Iterator[Block]:
         order = None
         if self.plan.shuffle and self.source.shuffles:
             order = (self.plan.seed, self.number)
         return self.source.blocks(
-            self.position,
+            position,
             dtype=self.learning.dtype,
-            names=self.names is not None,
+            names=False if self.names is None else "blocks",
             order=order,
         )
 
@@ -226,12 +233,14 @@ class Run:
             "source": self.source.facts(),
             "learning": learning,
             "pass": self.number,
-            "position": None if self.position is None else self.position.as_json(),
+            "position": None if self.position is None else self.position.to_json(),
             "trail": self.trail.state,
             "names": None if self.names is None else self.names.state,
             "best": [self.best_loss, self.best_pass, self.stale],
             "pass_tally": list(self.pass_tally),
             "updates": self.updates,
+            "sketch": self.source.sketch.hex(),
+            "bad_lines": self.source.bad_lines.state,
             "seconds": self.learning.seconds,
         }
         digest = Checkpoint(about, states, self.best).write(self.plan.checkpoint)
@@ -262,6 +271,8 @@ class Run:
             raise ModelFileError(f"{self.plan.checkpoint}: {error}") from None
         self.number, position = about["pass"], about["position"]
         self.position = None if position is None else Position.from_json(position)
+        self.source.sketch = bytes.fromhex(about["sketch"])
+        self.source.bad_lines.state = about["bad_lines"]
         self.best = list(saved.best)
         self.best_loss, self.best_pass, self.stale = about["best"]
         loss, weight = about["pass_tally"]
@@ -281,9 +292,11 @@ class Run:
         self.trail.begin()
         if self.position is None:
             return
-        for block in self.source.blocks(dtype=self.learning.dtype):
+        blocks = self._blocks_after(None)
+        for block in blocks:
             self.trail.see(block)
             if block.end == self.position:
+                self._begun = blocks  # a pipe cannot be read a second time
                 break
         if self.trail.chain != trail["chain"]:
             raise DataError(

@@ -28,7 +28,8 @@ def names_of(run: Run, outputs: list[Output]) -> dict[int, str] | None:
         return None
     keys = np.unique(np.concatenate([output.keys for output in outputs])).tolist()
     if run.names is not None:
-        found = {key: run.names.names[key] for key in keys if key in run.names.names}
+        known = run.names.names()
+        found = {key: known[key] for key in keys if key in known}
     else:
         found = run.source.names(keys)
     return found or None

@@ -22,7 +22,7 @@ class Trail:
     """
 
     def __init__(self) -> None:
-        self.entries: list[tuple[int, int, str, int]] = []  # blocks, chain, file, line behind it
+        self.entries: list[tuple[int, int, str, int]] = []  # blocks, chain, file, its lines
         self.spacing = 1
         self.laid = 0  # blocks that the entries are of
         self.begin()
@@ -54,9 +54,9 @@ class Trail:
 
     def _changed(self, at: int, block: Block) -> str:
         _, _, file, line = self.entries[at]
-        first = self.entries[at - 1][3] if at and self.entries[at - 1][2] == file else 1
+        first = self.entries[at - 1][3] + 1 if at and self.entries[at - 1][2] == file else 1
         return (
-            f"{file}: the input has changed since it was read before: lines {first} to {line - 1} "
+            f"{file}: the input has changed since it was read before: lines {first} to {line} "
             f"are not what they were"
         )
 

@@ -1,0 +1,5 @@
+"""Run the command line by `python -m thresher.cli`."""
+
+from thresher.cli import main
+
+main()

@@ -1,0 +1,351 @@
+"""Columns of Arrow tables -> features.
+
+========================  =======================================================================
+column                    features
+========================  =======================================================================
+numbers, booleans         one named as the column, with that value
+strings, dictionaries     "column^value" with value 1
+text (where named so)     "column^word" for each word, in lower case; "column^two words" and so on
+list of strings           "column^value" with value 1 for each
+list of integers          "column^7" with value 1 for each
+list of floats            "column^0", "column^1", ... with these values: a dense vector
+map of string to number   "column^key" with that value
+========================  =======================================================================
+
+Nulls are absent features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.features import BadCells, Part, hashed, join, key_of
+from thresher.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "arrow",
+    "arrow_table",
+    "finite",
+    "flattened",
+    "integers",
+    "is_number",
+    "is_string",
+    "numbers_of",
+    "parts_of_column",
+    "plain",
+    "single",
+    "strings",
+]
+
+_VIEWS = ("string_view", "binary_view")
+_NO_WORD = r"[^\p{L}\p{N}_\x00-\x7f]"  # outside ASCII
+_WORD_BYTES = np.array([byte >= 128 or chr(byte).isalnum() or byte == 95 for byte in range(256)])
+
+
+def arrow(what: str) -> Any:
+    """Import `pyarrow`, or say how to install it."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+    except ImportError:
+        raise ParameterError(
+            f"{what} needs the package pyarrow: pip install 'thresher[arrow]'"
+        ) from None
+    return pyarrow
+
+
+def arrow_table(frame: Any) -> Any:
+    """Return a DataFrame, table or record batch as an Arrow table."""
+    pa = arrow("reading DataFrames")
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if hasattr(frame, "iloc"):
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    return pa.table(frame)
+
+
+def integers(values: NDArray[Any]) -> Any:
+    """Return an Arrow array of integers.
+
+    Unlike `pyarrow.array` and `pyarrow.scalar`, which know pandas' types, this does not import
+    pandas: that would cost 50 MiB and a third of a second.
+    """
+    pa = arrow("reading tables")
+    values = np.ascontiguousarray(values, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+
+
+def plain(column: Any, dtype: type[np.int64] | type[np.float64]) -> NDArray[Any]:
+    """Return numbers or booleans, of which none is null, without importing pandas."""
+    pa = arrow("reading tables")
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    column = column.cast(pa.int64() if dtype is np.int64 else pa.float64(), safe=False)
+    if not len(column):
+        return np.zeros(0, dtype)
+    return np.frombuffer(column.buffers()[1], dtype)[column.offset : column.offset + len(column)]
+
+
+def strings(values: Sequence[str]) -> Any:
+    """Return an Arrow array of strings, without importing pandas."""
+    pa = arrow("reading tables")
+    offsets, data = join([value.encode() for value in values])
+    buffers = pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)
+    return pa.StringArray.from_buffers(len(values), *buffers)
+
+
+def single(column: Any) -> Any:
+    """Return a column in one piece."""
+    pa = arrow("reading tables")
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.chunk(0) if column.num_chunks else pa.nulls(0, column.type)
+    return column
+
+
+def parts_of_column(
+    name: str, column: pa.Array, text: bool, ngrams: int, categorical: bool
+) -> list[Part]:
+    """Return the features of a column.
+
+    Parameters
+    ----------
+    name : str
+    column : pyarrow.Array
+    text : bool
+        Whether its strings are text, of which every word is a feature.
+    ngrams : int
+        Of text, up to so many words in a row are features, too.
+    categorical : bool
+        Whether its numbers only tell values apart.
+    """
+    pa = arrow("reading tables")
+    types, kind = pa.types, column.type
+    if types.is_null(kind):
+        return []
+    if text:
+        if not is_string(kind) and not (types.is_dictionary(kind) and is_string(kind.value_type)):
+            raise ParameterError(f"text column '{name}' is of type {kind}, not of strings")
+        return _of_text(name, column.cast(pa.large_string()), ngrams)
+    if types.is_map(kind):
+        return [_of_map(name, column)]
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return [_of_lists(name, column)]
+    if types.is_dictionary(kind):
+        return [_of_dictionary(name, column)]
+    if is_string(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+        return [_of_strings(name, *_present(column))]
+    if is_number(kind):
+        if categorical:
+            return [_of_strings(name, *_present(column.cast(pa.large_string())))]
+        return [_of_numbers(name, column)]
+    raise ParameterError(
+        f"column '{name}' is of type {kind}, of which no features are made;"
+        " leave it out with ignore, or turn it into numbers or strings"
+    )
+
+
+def numbers_of(name: str, column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the rows and values of the numbers that are there, all finite."""
+    rows, present = _present(column)
+    return rows, finite(name, rows, present)
+
+
+def is_string(kind: Any) -> bool:
+    """Tell whether a type is one of strings."""
+    types = arrow("reading tables").types
+    view = getattr(types, "is_string_view", lambda _: False)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or view(kind))
+
+
+def is_number(kind: Any) -> bool:
+    """Tell whether a type is one of numbers or booleans."""
+    types = arrow("reading tables").types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+    )
+
+
+def _present(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+    """Return the rows of what is not null, and that."""
+    if str(column.type) in _VIEWS:  # for which Arrow has few functions
+        column = column.cast(arrow("reading tables").large_binary())
+    if not column.null_count:
+        return np.arange(len(column)), column
+    return np.flatnonzero(plain(column.is_valid(), np.int64)), column.drop_null()
+
+
+def finite(name: str, rows: NDArray[np.int64], column: pa.Array) -> NDArray[np.float64]:
+    """Return numbers, of which none is null, once all were found finite; `rows` is their place."""
+    values = plain(column, np.float64)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise BadCells(rows[bad], name, lambda i: f"{values[bad[i]]} is not a finite number")
+    return values
+
+
+def _of_numbers(name: str, column: pa.Array) -> Part:
+    rows, values = numbers_of(name, column)
+    shown = name.encode()
+    return Part(
+        rows,
+        np.full(len(rows), key_of(shown), np.uint64),
+        values,
+        lambda at: [shown] * len(at),
+    )
+
+
+def _strings(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8], pa.Array]:
+    """Return offsets and bytes of strings, of which none is null, and the array they are of."""
+    pa = arrow("reading tables")
+    kind = column.type
+    wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+    if not wide and not pa.types.is_string(kind) and not pa.types.is_binary(kind):
+        column, wide = column.cast(pa.large_string()), True
+    _, offsets, data = column.buffers()
+    if not len(column):
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8), column
+    stored = np.frombuffer(offsets, np.int64 if wide else np.int32)
+    ends = stored[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    empty = data is None or not data.size
+    return ends, np.zeros(0, np.uint8) if empty else np.frombuffer(data, np.uint8), column
+
+
+def _names(prefix: bytes, column: pa.Array, at: NDArray[np.intp]) -> list[bytes]:
+    picked = column.take(integers(at)).to_pylist()
+    return [prefix + (one if isinstance(one, bytes) else one.encode()) for one in picked]
+
+
+def _of_strings(
+    name: str,
+    rows: NDArray[np.int64],
+    column: pa.Array,
+    values: NDArray[np.float64] | None = None,
+) -> Part:
+    prefix = f"{name}^".encode()
+    offsets, data, column = _strings(column)
+    if values is None:
+        values = np.ones(len(rows))
+    return Part(rows, hashed(offsets, data, prefix), values, lambda at: _names(prefix, column, at))
+
+
+def _of_dictionary(name: str, column: pa.Array) -> Part:
+    prefix = f"{name}^".encode()
+    if column.dictionary.null_count:  # nulls that are not marked as such
+        return _of_strings(name, *_present(column.dictionary_decode()))
+    rows, present = _present(column)
+    offsets, data, values = _strings(present.dictionary)
+    places = plain(present.indices, np.int64)
+    keys = hashed(offsets, data, prefix)[places]
+    return Part(rows, keys, np.ones(len(rows)), lambda at: _names(prefix, values, places[at]))
+
+
+def _of_text(name: str, column: pa.Array, ngrams: int) -> list[Part]:
+    pa = arrow("reading tables")
+    rows, flat = _words(column)
+    parts = [_of_strings(name, rows, flat)]
+    grams, space = flat, strings([" "])[0].cast(pa.large_string())
+    for length in range(2, ngrams + 1):
+        count = len(flat) - length + 1
+        if count <= 0:
+            break
+        # grams[i] has the words i to i + length - 1, also across rows; those are dropped last.
+        grams = pa.compute.binary_join_element_wise(
+            grams.slice(0, count), flat.slice(length - 1), space
+        )
+        same = rows[:count] == rows[length - 1 :]
+        parts.append(
+            _of_strings(name, rows[:count][same], grams.take(integers(np.flatnonzero(same))))
+        )
+    return parts
+
+
+def _words(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+    """Return the row of each word, and the words, in lower case.
+
+    Bytes are looked at, not characters: once all others that are no part of words are spaces, those
+    outside ASCII are part of words. On ASCII, a split by regular expression takes twice as long.
+    """
+    pa = arrow("reading tables")
+    there, present = _present(column)
+    lower = pa.compute.utf8_lower(present)
+    if not pa.compute.all(pa.compute.string_is_ascii(lower)).as_py():
+        lower = pa.compute.replace_substring_regex(lower, pattern=_NO_WORD, replacement=" ")
+    offsets, data, _ = _strings(lower)
+    data = data[offsets[0] : offsets[-1]]
+    offsets = offsets - offsets[0]
+    inside = _WORD_BYTES[data]
+    fresh = np.ones(len(data) + 1, bool)  # whether no word goes on from the byte before
+    fresh[1:] = ~inside
+    fresh[offsets] = True
+    firsts = np.flatnonzero(inside & fresh[:-1])
+    places = np.concatenate([[0], np.cumsum(inside)])  # of bytes, once only those of words are left
+    ends = np.append(places[firsts], places[-1]).astype(np.int64)
+    words = pa.LargeStringArray.from_buffers(
+        len(firsts), pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(data[inside]))
+    )
+    return there[np.searchsorted(offsets, firsts, side="right") - 1], words
+
+
+def flattened(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+    """Return the row of each item, and the items."""
+    pc = arrow("reading tables").compute
+    there, lengths = _present(pc.list_value_length(lists))
+    return np.repeat(there, plain(lengths, np.int64)), pc.list_flatten(lists)
+
+
+def _of_lists(name: str, column: pa.Array) -> Part:
+    pa = arrow("reading tables")
+    rows, items = flattened(column)
+    kind = items.type
+    if pa.types.is_floating(kind):
+        first = np.searchsorted(rows, rows)  # place of the first item of the same row
+        places = np.arange(len(rows)) - first
+        there, items = _present(items)
+        rows, places = rows[there], places[there]
+        return _of_vector(name, rows, places, finite(name, rows, items))
+    if pa.types.is_dictionary(kind) or pa.types.is_integer(kind):
+        items = items.cast(pa.large_string())
+    elif not is_string(kind):
+        raise ParameterError(
+            f"column '{name}' is of type {column.type}; of lists, those of strings, integers and"
+            " floats are features; leave it out with ignore"
+        )
+    there, items = _present(items)
+    return _of_strings(name, rows[there], items)
+
+
+def _of_vector(
+    name: str, rows: NDArray[np.int64], places: NDArray[np.int64], values: NDArray[np.float64]
+) -> Part:
+    shown = [f"{name}^{place}".encode() for place in range(int(places.max(initial=-1)) + 1)]
+    keys = hashed(*join(shown))[places]
+    return Part(rows, keys, values, lambda at: [shown[place] for place in places[at]])
+
+
+def _of_map(name: str, column: pa.Array) -> Part:
+    pa = arrow("reading tables")
+    kind = column.type
+    if not is_string(kind.key_type) or not is_number(kind.item_type):
+        raise ParameterError(
+            f"column '{name}' is of type {kind}; of maps, those of strings to numbers are features;"
+            " leave it out with ignore"
+        )
+    pairs = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
+    rows, flat = flattened(column.cast(pairs))
+    there, values = _present(flat.field("value"))
+    keys = flat.field("key").take(integers(there))
+    return _of_strings(name, rows[there], keys, finite(name, rows[there], values))

@@ -1,0 +1,258 @@
+"""CSV, Parquet and Arrow files -> tables of a fixed number of rows.
+
+Files are cut by rows alone, so that a run that is resumed gets the same tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from thresher.data.columns import arrow, integers, plain, strings
+from thresher.data.features import BadCells
+from thresher.data.opening import open_bytes, open_seekable
+from thresher.errors import DataError, ParameterError
+
+__all__ = ["TABLE_FORMATS", "Ragged", "csv_kinds", "read_csv", "read_tables", "typed"]
+
+TABLE_FORMATS = ("csv", "parquet", "arrow")
+
+_BLOCK = 1 << 18  # bytes at a time, and of a row at most; 1 MiB makes memory grow by 80 MiB, not 50
+_MISSING = ("NA", "N/A", "null", "NULL", "None")  # and nothing at all
+_WORDS = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}
+
+Ragged = Callable[[int, str, str], None]
+"""Is told line, fault and text of a line of CSV that does not have as many cells as the first."""
+
+
+def read_tables(path: str, kind: str, rows: int, skip: int) -> Iterator[Any]:
+    """Yield the rows of a Parquet or Arrow file, so many at a time."""
+    pa = arrow(f"reading {kind} files")
+    batches = _parquet if kind == "parquet" else _arrow
+    try:
+        yield from _cut(batches(pa, path, skip), rows)
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise DataError(f"{path}: {error}") from error
+
+
+def _cut(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Cut record batches of any size into tables of the same number of rows."""
+    pa = arrow("reading tables")
+    pending: list[Any] = []
+    count = 0
+    schema = None
+    for batch in batches:
+        schema = batch.schema
+        pending.append(batch)
+        count += batch.num_rows
+        while count >= rows:
+            table = pa.Table.from_batches(pending)
+            yield table.slice(0, rows)
+            pending = table.slice(rows).to_batches()
+            count -= rows
+    if count:
+        yield pa.Table.from_batches(pending, schema)
+
+
+def _parquet(pa: Any, path: str, skip: int) -> Iterator[Any]:
+    from pyarrow import parquet
+
+    # A buffered stream reads pages as they are needed, not whole row groups.
+    with parquet.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=1 << 16) as file:
+        groups = file.metadata.num_row_groups
+        first = 0
+        while first < groups and file.metadata.row_group(first).num_rows <= skip:
+            skip -= file.metadata.row_group(first).num_rows
+            first += 1
+        yield from _skipped(
+            file.iter_batches(4096, row_groups=range(first, groups), use_threads=False), skip
+        )
+
+
+def schema_of(path: str) -> Any:
+    """Return the schema of a Parquet file."""
+    arrow("reading parquet files")
+    import pyarrow.parquet as parquet
+
+    try:
+        return parquet.read_schema(open_seekable(path))
+    except (ValueError, OSError) as error:
+        raise DataError(f"{path}: no Parquet file, or damaged: {error}") from None
+
+
+def _arrow(pa: Any, path: str, skip: int) -> Iterator[Any]:
+    with open_bytes(path) as stream:
+        if stream.peek(6).startswith(b"ARROW1"):
+            source = open_seekable(path)
+            if isinstance(source, str):
+                source = pa.memory_map(source)
+            with source, pa.ipc.open_file(source) as file:
+                yield from _skipped(map(file.get_batch, range(file.num_record_batches)), skip)
+        else:
+            with pa.ipc.open_stream(stream) as messages:
+                yield from _skipped(messages, skip)
+
+
+def _skipped(batches: Iterable[Any], skip: int) -> Iterator[Any]:
+    for batch in batches:
+        if skip < batch.num_rows:
+            yield batch.slice(skip)
+        skip = max(skip - batch.num_rows, 0)
+
+
+def read_csv(
+    path: str,
+    rows: int,
+    delimiter: str | None,
+    ragged: Ragged,
+    on_read: Callable[[int], None] = lambda _: None,
+) -> Iterator[Any]:
+    """Yield the rows of a CSV file as tables of strings, so many at a time.
+
+    Parameters
+    ----------
+    path : str
+    rows : int
+    delimiter : str, optional
+        By default the one of tab, comma and semicolon that the first line has most of.
+    ragged : callable
+        Is told of lines with too many or too few cells, before the rows that follow.
+    on_read : callable
+        Is told how many bytes of the file were read.
+    """
+    pa = arrow("reading CSV")
+    import pyarrow.csv as csv
+
+    def report(row: Any) -> str:
+        what = f"expected {row.expected_columns} cells, found {row.actual_columns}"
+        ragged(row.number, what, row.text)
+        return "skip"
+
+    with open_bytes(path) as stream:
+        head = stream.peek(_BLOCK).removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
+        first, newline, _ = head.partition(b"\n")
+        if not newline and len(head) < _BLOCK:  # at most a header
+            return
+        delimiter = delimiter or max("\t,;", key=first.decode("utf-8", "replace").count)
+        names = _header(head.decode("utf-8", "replace"), delimiter)
+        options = {
+            "read_options": csv.ReadOptions(use_threads=False, block_size=_BLOCK),
+            "parse_options": csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=report
+            ),
+            "convert_options": csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        }
+        try:
+            with csv.open_csv(stream, **options) as reader:
+                for table in _cut(reader, rows):
+                    on_read(stream.raw_position)
+                    yield table
+        except pa.ArrowInvalid as error:
+            what = str(error)
+            if "straddling" in what:
+                what = f"a row is longer than {_BLOCK >> 10} KiB, or a quote is never closed"
+            raise DataError(f"{path}: {what}") from error
+
+
+def _header(head: str, delimiter: str) -> list[str]:
+    import csv
+    import io
+
+    return next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter))
+
+
+def csv_kinds(table: Any) -> dict[str, str]:
+    """Tell, by the first rows, which columns of a table of strings are numbers.
+
+    Returns
+    -------
+    dict
+        "number", "truth" or "string" for each column.
+    """
+    return {
+        name: _kind(table.column(at).combine_chunks()) for at, name in enumerate(table.column_names)
+    }
+
+
+def _kind(column: Any) -> str:
+    pa = arrow("reading CSV")
+    column = _without_missing(column).drop_null()
+    if len(column) and pa.compute.all(pa.compute.is_in(column, strings(list(_WORDS)))).as_py():
+        return "truth"
+    try:
+        _numbers(column)
+    except pa.ArrowInvalid:
+        return "string"
+    return "number"
+
+
+def _without_missing(column: Any) -> Any:
+    pa = arrow("reading CSV")
+    missing = pa.compute.is_in(column, strings(_MISSING))
+    return pa.compute.if_else(missing, pa.nulls(1, column.type)[0], column)
+
+
+def _numbers(column: Any) -> Any:
+    pa = arrow("reading CSV")
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowInvalid:  # most columns have neither missing values that are spelled nor spaces
+        trimmed = pa.compute.utf8_trim_whitespace(column)
+        return _without_missing(trimmed).cast(pa.float64())
+
+
+def typed(name: str, column: Any, kind: str) -> Any:
+    """Return a column of strings as what it was told to be."""
+    pa = arrow("reading CSV")
+    if kind == "number":
+        try:
+            return _numbers(column)
+        except pa.ArrowInvalid:
+            cells = column.to_pylist()
+            bad = np.array([row for row, cell in enumerate(cells) if not _is_number(cell)], np.intp)
+            raise _no_number(name, column, bad, "a number") from None
+    if kind == "truth":
+        column = _without_missing(column)
+        place = pa.compute.index_in(column, strings(list(_WORDS)))
+        unknown = pa.compute.and_(place.is_null(), column.is_valid())
+        if pa.compute.any(unknown).as_py():
+            bad = np.flatnonzero(plain(unknown, np.int64))
+            raise _no_number(name, column, bad, "true or false")
+        return integers(np.array(list(_WORDS.values()))).take(place)
+    return column
+
+
+def _is_number(cell: str | None) -> bool:
+    pa = arrow("reading CSV")
+    if cell is None:
+        return True
+    try:
+        _numbers(strings([cell]))
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _no_number(name: str, column: Any, bad: Any, expected: str) -> BadCells:
+    def what(i: int) -> str:
+        return (
+            f'expected {expected}, as in the first rows; found "{str(column[int(bad[i])])[:40]}"'
+            f" (if this is no mistake, name '{name}' in categorical)"
+        )
+
+    return BadCells(bad, name, what)
+
+
+def check_unique(path: str, names: list[str]) -> None:
+    """Raise an error if two columns have the same name."""
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"{path}: two columns are called '{name}'")

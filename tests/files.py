@@ -1,0 +1,52 @@
+"""Small data files of all formats, for tests of the command line and of sources."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+THRESHER = [sys.executable, "-m", "thresher.cli"]
+
+
+def thresher(*arguments, code=0, **options):
+    """Run the command line in a process of its own; return what it printed."""
+    done = subprocess.run(
+        [*THRESHER, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options
+    )
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def svmlight(path: Path, rows=400, features=60, seed=0, classes=(-1, 1), repeat=1) -> Path:
+    """Write rows whose label depends on a few features."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for _ in range(rows):
+        keys = np.sort(rng.choice(features, rng.integers(3, 12), replace=False))
+        values = rng.uniform(0.1, 2.0, len(keys)).round(3)
+        score = values @ np.where(keys % 3 == 0, 1.0, -0.6) + rng.normal(0, 0.3)
+        label = classes[int(np.clip((score + 2) / 4 * len(classes), 0, len(classes) - 1))]
+        pairs = " ".join(f"{k + 1}:{v}" for k, v in zip(keys, values, strict=True))
+        lines.append(f"{label} {pairs}\n")
+    path.write_text("".join(lines) * repeat)
+    return path
+
+
+def vw(path: Path, rows=400, seed=0) -> Path:
+    """Write rows with named features: words of one namespace decide the label."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for number in range(rows):
+        words = rng.choice(40, 6, replace=False)
+        label = 1 if (words % 2 == 0).sum() + rng.normal(0, 0.5) > 3 else -1
+        text = " ".join(f"w{word}" for word in words)
+        lines.append(f"{label} 'row{number}|word {text} |age:0.1 years:{rng.integers(20, 70)}\n")
+    path.write_text("".join(lines))
+    return path
+
+
+def environment(**changes):
+    """Return the environment with changes."""
+    return {**os.environ, **changes}

@@ -1,0 +1,34 @@
+"""The README's shell session works as it stands there, in its order."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_shell_session_of_the_readme(tmp_path):
+    commands = re.findall(r"^\$ (thresher [^#\n]*)", (ROOT / "README.md").read_text(), re.M)
+    assert len(commands) >= 6
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    printed = {}
+    for command in commands:
+        done = subprocess.run(
+            command.replace("--examples 100000", "--examples 20000").replace("--l1 300", "--l1 60"),
+            shell=True,
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, (command, done.stderr)
+        printed[command.split()[1]] = done.stdout
+    assert printed["inspect"].count("x^true") == 5
+    scores = (tmp_path / "scores.txt").read_text().split()
+    assert len(scores) == 20_000
+    assert all(0 <= float(score) <= 1 for score in scores)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"clicks.vw", "clicks.thresher", "scores.txt", "night.thresher", "clicks.cache"}

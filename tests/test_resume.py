@@ -1,0 +1,225 @@
+"""Exact resume: a run that was killed anywhere goes on to the same bytes."""
+
+import gzip
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from files import THRESHER, svmlight, thresher, vw
+
+# Rule families, stores, passes and packed input. Every run takes long enough to be killed.
+CASES = {
+    "truncated-gradient": ["--passes", "40"],
+    "truncated-gradient-hashed": ["--passes", "40", "--store", "hashed", "--gravity", "1e-3"],
+    "truncated-gradient-average": ["--passes", "40", "--average", "--l2", "1e-4"],
+    "truncated-gradient-target": ["--passes", "40", "--target-nnz", "9"],
+    "truncated-gradient-gz": ["--passes", "30", "--shuffle", "--seed", "3"],
+    "forward-backward": ["--passes", "40", "--schedule", "sqrt", "--dtype", "float64"],
+    "ftrl": ["--passes", "40", "--bits", "10"],
+    "dual-averaging": ["--passes", "40", "--loss", "hinge"],
+    "averaged-sgd": ["--passes", "40", "--center"],
+    "margin-perceptron": ["--passes", "40", "--margin", "5"],
+    "mirror-descent": ["--passes", "12"],
+    "multiclass": ["--passes", "20", "--multiclass"],
+    "valid": ["--passes", "60", "--tol", "0", "--patience", "40"],
+    "cache": ["--passes", "40", "--shuffle"],
+    "named": ["--passes", "40"],
+}
+RULES = ("forward-backward", "ftrl", "dual-averaging", "averaged-sgd", "margin-perceptron")
+
+
+def command(case, folder):
+    """Return the arguments of a case, but for the model and checkpoints."""
+    if case == "named":
+        data = vw(folder / "rows.vw", rows=6000)
+    elif case == "multiclass":
+        data = svmlight(folder / "rows.svm", rows=6000, classes=(1, 2, 5))
+    else:
+        data = svmlight(folder / "rows.svm", rows=1000, repeat=16)
+    if case.endswith("gz"):
+        with open(data, "rb") as plain, gzip.open(f"{data}.gz", "wb") as packed:
+            shutil.copyfileobj(plain, packed)
+        data = f"{data}.gz"
+    options = list(CASES[case])
+    if case in (*RULES, "mirror-descent"):
+        options += ["--rule", case]
+    elif case.startswith("truncated-gradient"):
+        options += ["--rule", "truncated-gradient"]
+    if case == "valid":
+        options += ["--valid", str(svmlight(folder / "valid.svm", seed=1))]
+    if case == "cache":
+        options += ["--cache", str(folder / "rows.cache")]
+    return [str(data), *options]
+
+
+def killed(arguments, model, rng):
+    """Start a run, kill it some time after its first checkpoint; tell whether it was under way.
+
+    The run goes on from the checkpoint of the one before.
+    """
+    process = subprocess.Popen(
+        [*THRESHER, "train", *arguments, "-m", model, "--every", "0.01s", "--resume", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        for line in process.stdout:
+            if json.loads(line)["event"] == "checkpoint":
+                break
+        time.sleep(rng.uniform(0, 0.15))
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.kill()
+        process.communicate()
+    return process.returncode == -signal.SIGKILL
+
+
+def check(case, folder, kills):
+    rng = random.Random(case)
+    arguments = command(case, folder)
+    whole, resumed = folder / "whole.thresher", folder / "resumed.thresher"
+    thresher("train", *arguments, "-m", whole, "--quiet")
+    hits = sum(killed(arguments, str(resumed), rng) for _ in range(kills))
+    assert hits >= 1, "no run was killed before it ended: make it longer"
+    assert not resumed.exists() or hits < kills
+    thresher("train", *arguments, "-m", resumed, "--resume", "--quiet")
+    assert resumed.read_bytes() == whole.read_bytes()
+    left = {path.name for path in folder.iterdir()} - {"rows.svm", "rows.svm.gz", "rows.vw"}
+    left -= {"valid.svm", "rows.cache", "whole.thresher", "resumed.thresher"}
+    assert not left
+    return hits
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_killed_and_resumed(case, tmp_path):
+    check(case, tmp_path, kills=2)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("case", CASES)
+def test_killed_often_and_resumed(case, tmp_path):
+    """Twenty kills that hit, each going on from the one before or from the beginning."""
+    hits = 0
+    for attempt in range(20):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        hits += check(case, folder, kills=3)
+        if hits >= 20:
+            return
+    assert hits >= 20
+
+
+def test_interrupt_writes_a_checkpoint(tmp_path):
+    """Ctrl-C ends with code 130, and what was learned is kept."""
+    arguments = command("truncated-gradient", tmp_path)
+    model = tmp_path / "model.thresher"
+    process = subprocess.Popen(
+        [*THRESHER, "train", *arguments, "-m", str(model), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted after" in told
+    assert "--resume" in told
+    assert not model.exists()
+    assert os.path.exists(f"{model}.checkpoint")
+    thresher("train", *arguments, "-m", model, "--resume", "--quiet")
+    assert not os.path.exists(f"{model}.checkpoint")
+    whole = tmp_path / "whole.thresher"
+    thresher("train", *arguments, "-m", whole, "--quiet")
+    assert model.read_bytes() == whole.read_bytes()
+
+
+def interrupted(folder, arguments):
+    """Leave a checkpoint of a run that did not end."""
+    model = folder / "model.thresher"
+    for _ in range(5):
+        if killed(arguments, str(model), random.Random(0)) and not model.exists():
+            return model
+    raise AssertionError("no run was killed in time")
+
+
+def test_resume_without_a_checkpoint_starts_anew_and_says_so(tmp_path):
+    data = svmlight(tmp_path / "rows.svm")
+    done = thresher("train", data, "-m", tmp_path / "m.thresher", "--resume")
+    assert "no checkpoint" in done.stderr
+    assert "from the beginning" in done.stderr
+
+
+def test_changed_input_is_named(tmp_path):
+    """The message says in which lines the input differs from what was read."""
+    arguments = command("truncated-gradient", tmp_path)
+    model = interrupted(tmp_path, arguments)
+    data = tmp_path / "rows.svm"
+    lines = data.read_text().splitlines(keepends=True)
+    lines[1] = "1 3:0.125\n"
+    data.write_text("".join(lines))
+    done = thresher("train", *arguments, "-m", model, "--resume", code=1)
+    assert done.stderr.splitlines()[-1].startswith(f"{data}: the input has changed")
+    assert "lines 1 to" in done.stderr
+    assert not model.exists()
+
+
+def test_touched_input_is_read_again_and_accepted(tmp_path):
+    arguments = command("truncated-gradient", tmp_path)
+    model = interrupted(tmp_path, arguments)
+    os.utime(tmp_path / "rows.svm", (1, 1))
+    thresher("train", *arguments, "-m", model, "--resume", "--quiet")
+    whole = tmp_path / "whole.thresher"
+    thresher("train", *arguments, "-m", whole, "--quiet")
+    assert model.read_bytes() == whole.read_bytes()
+
+
+def test_other_options_are_refused(tmp_path):
+    arguments = command("truncated-gradient", tmp_path)
+    model = interrupted(tmp_path, arguments)
+    done = thresher("train", *arguments, "-m", model, "--resume", "--gravity", "0.5", code=1)
+    assert "gravity was 'auto'" in done.stderr
+    assert "0.5" in done.stderr
+
+
+def test_damaged_checkpoint_is_refused(tmp_path):
+    arguments = command("truncated-gradient", tmp_path)
+    model = interrupted(tmp_path, arguments)
+    checkpoint = tmp_path / "model.thresher.checkpoint"
+    content = bytearray(checkpoint.read_bytes())
+    content[-3] ^= 1
+    checkpoint.write_bytes(content)
+    done = thresher("train", *arguments, "-m", model, "--resume", code=1)
+    assert "damaged" in done.stderr
+    assert str(checkpoint) in done.stderr
+
+
+def test_a_pipe_is_resumed_by_piping_it_again(tmp_path):
+    data = vw(tmp_path / "rows.vw", rows=60_000)
+    model, whole = tmp_path / "model.thresher", tmp_path / "whole.thresher"
+    with open(data, "rb") as pipe:
+        thresher("train", "-", "-m", whole, "--quiet", stdin=pipe)
+    with open(data, "rb") as pipe:
+        process = subprocess.Popen(
+            [*THRESHER, "train", "-", "-m", str(model), "--every", "0s", "--json"],
+            stdin=pipe,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for line in process.stdout:
+            if json.loads(line)["event"] == "checkpoint":
+                break
+        process.kill()
+        process.communicate()
+    assert not model.exists()
+    with open(data, "rb") as pipe:
+        done = thresher("train", "-", "-m", model, "--resume", stdin=pipe)
+    assert "going on after" in done.stderr
+    assert model.read_bytes() == whole.read_bytes()
