@@ -5,7 +5,11 @@
 #   make build      rebuild after a C++ edit      make stub       rewrite src/thresher/_core.pyi
 #   make format     format all sources            make sanitize   tests under ASan and UBSan
 #   make bench      benchmarks of the core        make soak       long property tests
-#   make docs       run the examples in the docs  make clean      remove all that was built
+#   make docs       run the examples in the docs  make fuzz       readers on made-up files, a minute each
+#   make clean      remove all that was built
+#
+# `make fuzz` needs clang with its libFuzzer (Debian: apt install clang libclang-rt-dev), and takes
+# FUZZ_SECONDS (of each target) and FUZZ_TARGETS.
 #
 # Python edits need no rebuild: the install is editable. PYTEST_ARGS is passed on, as in
 # `make test PYTEST_ARGS="-k ftrl"`.
@@ -29,7 +33,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test lint types format stub docs bench soak sanitize clean
+.PHONY: help demo build test lint types format stub docs bench soak sanitize fuzz clean
 
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
@@ -128,6 +132,60 @@ sanitize: $(SANITIZE)/.installed
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  $(SANITIZE_PY) -m pytest $(PYTEST_ARGS)
+
+# --- fuzzing: files made up by libFuzzer, from those in tests/corpus on -----------------------------
+# What is new goes to build/fuzz/corpus; an input that breaks a reader stays in build/fuzz/broken.
+
+FUZZ := build/fuzz
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= $(FUZZ_NATIVE) $(FUZZ_PYTHON)
+FUZZ_NATIVE := svmlight vw cache
+FUZZ_PYTHON := model checkpoint unpacking
+FUZZ_CXX ?= clang++
+
+$(FUZZ)/.built: $(VENV)/.tools CMakeLists.txt cpp/fuzz/CMakeLists.txt $(CPP)
+	@command -v $(FUZZ_CXX) >/dev/null || \
+	  { echo "error: make fuzz needs clang ($(FUZZ_CXX) not found; Debian: apt install clang)" >&2; exit 1; }
+	@mkdir -p $(FUZZ)
+	@echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' | \
+	  $(FUZZ_CXX) -x c++ -fsanitize=fuzzer,address,undefined -o $(FUZZ)/probe - || \
+	  { echo "error: $(FUZZ_CXX) has no libFuzzer (Debian: apt install libclang-rt-dev)" >&2; exit 1; }
+	@rm -f $(FUZZ)/probe
+	cmake -S . -B $(FUZZ) -G Ninja -DTHRESHER_FUZZ=ON -DCMAKE_CXX_COMPILER=$(FUZZ_CXX)
+	cmake --build $(FUZZ)
+	@touch $@
+
+# atheris brings its own libFuzzer. It has wheels for Linux only, so it is no part of the extra `dev`.
+$(VENV)/.atheris: | $(VENV)/.dev
+	$(PY) $(PIP_INSTALL) atheris || \
+	  { echo "error: atheris cannot be installed here; without it: make fuzz FUZZ_TARGETS='$(FUZZ_NATIVE)'" >&2; exit 1; }
+	@touch $@
+
+fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS))
+.PHONY: $(addprefix fuzz-,$(FUZZ_NATIVE) $(FUZZ_PYTHON))
+
+$(addprefix fuzz-,$(FUZZ_NATIVE)): fuzz-%: $(FUZZ)/.built
+	$(call run_fuzzer,$(FUZZ)/bin/$*,$*,-max_len=2048)
+
+$(addprefix fuzz-,$(FUZZ_PYTHON)): fuzz-%: $(VENV)/.atheris $(VENV)/.installed
+	$(call run_fuzzer,$(PY) tests/fuzzing/run.py $*,$*,-max_len=65536)
+
+# $(call run_fuzzer,command,target,options). The log shows why an input broke it.
+define run_fuzzer
+@mkdir -p $(FUZZ)/corpus/$(2) $(FUZZ)/broken tests/corpus/$(2)
+@echo "fuzzing $(2) for $(FUZZ_SECONDS) s"
+@$(1) $(3) -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=2560 -print_final_stats=1 \
+  -artifact_prefix=$(FUZZ)/broken/$(2)- $(FUZZ)/corpus/$(2) tests/corpus/$(2) >$(FUZZ)/$(2).log 2>&1 || \
+  { tail -n 40 $(FUZZ)/$(2).log >&2; echo "error: $(2) is broken by the input named above" >&2; exit 1; }
+@sed -n 's/^stat::number_of_executed_units: */  inputs tried: /p' $(FUZZ)/$(2).log
+endef
+
+# Of tests/corpus and of what was found, few inputs that together take every branch that is taken. atheris
+# knows branches only by how often they are taken.
+fuzz-merge-%: $(FUZZ)/.built $(VENV)/.atheris
+	rm -rf $(FUZZ)/merged/$* && mkdir -p $(FUZZ)/merged/$*
+	$(if $(filter $*,$(FUZZ_NATIVE)),$(FUZZ)/bin/$* -use_counters=0 -use_cmp=0,$(PY) tests/fuzzing/run.py $*) \
+	  -set_cover_merge=1 $(FUZZ)/merged/$* tests/corpus/$* $(FUZZ)/corpus/$* 2>$(FUZZ)/$*.log
 
 clean:
 	rm -rf $(VENV) $(SANITIZE) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

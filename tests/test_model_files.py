@@ -19,6 +19,7 @@ from safetensors.numpy import save_file
 from sklearn.base import clone
 
 import thresher
+from fuzzing.targets import sealed_model
 from thresher import (
     AveragedSGDClassifier,
     FTRLClassifier,
@@ -242,6 +243,75 @@ def test_newer_format(path: Path) -> None:
 )  # fmt: skip
 def test_altered_descriptions(path: Path, change: dict[str, Any]) -> None:
     rewritten(path, **change)
+    assert "damaged" in refused(path)
+
+
+@pytest.mark.usefixtures("content")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_features": "9"}, {"n_features": 2**64 + 1}, {"n_features": True}, {"loss": ["hinge"]},
+        {"classes": ["a", "b", "c", "d"]}, {"classes": "abc"}, {"classes": [["a"], "b", "c"]},
+        {"classes_dtype": "<U2000000000"}, {"classes_dtype": "i4,i4"}, {"classes_dtype": 3},
+        {"parameters": []}, {"parameters": {"class_weight": {"a": "b"}}},
+        {"parameters": {"eta0": [1]}},
+        {"certificates": [{"name": 1, "value": 2, "statement": "a"}]},
+        {"certificates": [{"name": 1, "value": 2, "statement": "", "assumptions": []}]},
+        {"certificates": [{"name": "", "value": 2, "statement": "", "assumptions": [[1, None]]}]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_descriptions_that_no_model_has(path: Path, change: dict[str, Any]) -> None:
+    rewritten(path, **change)
+    content = sealed_model(path.read_bytes())
+    assert content is not None
+    path.write_bytes(content)
+    message = refused(path)
+    assert "damaged" in message
+    assert "checksum" not in message
+
+
+CHANGES: dict[str, Any] = {
+    "not finite": [
+        ("history", lambda history: np.full_like(history, np.inf)),
+        ("history", lambda history: np.full_like(history, np.nan)),
+        ("weights", lambda weights: weights * np.inf),
+    ],
+    "do not increase": [("indices", lambda indices: indices[::-1].copy())],
+    "do not fit together": [("indptr", lambda indptr: indptr[:1]), ("intercept", lambda b: b[:0])],
+    "wrong type": [("weights", lambda weights: weights.astype(np.float32))],
+}
+
+
+@pytest.mark.usefixtures("content")
+@pytest.mark.parametrize("message", CHANGES)
+def test_tensors_that_no_model_has(message: str, path: Path) -> None:
+    with safe_open(path, framework="numpy") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    for name, change in CHANGES[message]:
+        save_file(tensors | {name: change(tensors[name])}, path, metadata)
+        content = sealed_model(path.read_bytes())
+        assert content is not None
+        path.write_bytes(content)
+        assert message in refused(path)
+
+
+@pytest.mark.usefixtures("content")
+def test_numbers_that_python_does_not_read(path: Path) -> None:
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header, rest = json.loads(content[8 : 8 + size]), content[8 + size :]
+    header["weights"]["dtype"] = "F8_E4M3"
+    header["weights"]["shape"][0] *= 8
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + rest)
+    assert "damaged" in refused(path)
+    path.write_bytes(content)
+    rewritten(path, format=0)
+    content = path.read_bytes().replace(b'\\"format\\": 0', b'\\"format\\": ' + b"1" * 5000)
+    size = int.from_bytes(content[:8], "little") + 4999
+    path.write_bytes(size.to_bytes(8, "little") + content[8:])
     assert "damaged" in refused(path)
 
 

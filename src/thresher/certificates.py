@@ -75,10 +75,17 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
-        """Make a certificate of what `to_dict` returned."""
-        return cls(
-            **{**values, "assumptions": tuple(Assumption(*a) for a in values["assumptions"])}
-        )
+        """Make a certificate of what `to_dict` returned; raise ValueError where that was not it."""
+        assumptions = tuple(Assumption(*a) for a in values["assumptions"])
+        found = cls(**{**values, "assumptions": assumptions})
+        texts = (found.name, found.statement, found.reason, *(a.text for a in assumptions))
+        if (
+            not all(isinstance(text, str) for text in texts)
+            or not all(isinstance(a.holds, bool | None) for a in assumptions)
+            or not isinstance(found.value, float | int | None)
+        ):
+            raise ValueError("a certificate cannot be read")
+        return found
 
 
 def loss_constants(

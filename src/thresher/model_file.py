@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any
@@ -39,8 +40,8 @@ _TENSORS = {
     "intercept": np.float64,
     "history": np.float64,
 }
-
-
+# Types of labels: words of up to 99,999 letters, whole numbers, numbers, truth values, and objects.
+_CLASSES = re.compile(r"[<>]U\d{1,5}|[<>|][iu][1248]|[<>]f[248]|\|b1|\|O")
 _NAMES = {"named": np.uint64, "name_ends": np.int64, "name_text": np.uint8}
 
 
@@ -77,39 +78,48 @@ def read(path: str | PathLike[str]) -> Model:
     """Read and verify a model."""
     path = os.fspath(path)
     try:
-        with safe_open(path, framework="numpy") as file:
-            text = (file.metadata() or {}).get(_KEY)
-            if text is None:
-                raise ModelFileError(f"{path}: a safetensors file, but not a Thresher model")
-            about = json.loads(text)
-            if not isinstance(about, dict) or not isinstance(about.get("format"), int):
-                raise ModelFileError(f"{path}: damaged: its description cannot be read")
-            if about["format"] != FORMAT:
-                kind = "a newer" if about["format"] > FORMAT else "an older"
-                raise ModelFileError(
-                    f"{path}: of format {about['format']}, {kind} one than this version of "
-                    f"Thresher reads, {FORMAT}"
-                )
-            names = set(file.keys())
-            known = [{*_TENSORS, *a, *b} for a in ((), _NAMES) for b in ((), EVIDENCE)]
-            if names not in known:
-                raise ModelFileError(f"{path}: damaged: it lacks parts of a model")
-            tensors = {name: file.get_tensor(name) for name in sorted(names)}
-    except FileNotFoundError:
+        tensors, about = _parts(path)
+        if about.pop("checksum", None) != _checksum(tensors, about):
+            raise ModelFileError(f"{path}: damaged: the contents do not match their checksum")
+        _check(tensors, about)
+        return _model(tensors, about)
+    except (FileNotFoundError, ModelFileError):
         raise
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error})") from error
     except SafetensorError as error:
         raise ModelFileError(f"{path}: not a model, or cut short ({error})") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError as error:
         raise ModelFileError(f"{path}: damaged: its description cannot be read") from error
-    if about.pop("checksum", None) != _checksum(tensors, about):
-        raise ModelFileError(f"{path}: damaged: the contents do not match their checksum")
-    try:
-        _check(tensors, about)
-        return _model(tensors, about)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelFileError(f"{path}: damaged: {error}") from error
+
+
+def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    with safe_open(path, framework="numpy") as file:
+        text = (file.metadata() or {}).get(_KEY)
+        if text is None:
+            raise ModelFileError(f"{path}: a safetensors file, but not a Thresher model")
+        try:
+            about = json.loads(text)
+        except ValueError as error:  # no JSON, or a number of thousands of digits
+            raise ModelFileError(f"{path}: damaged: its description cannot be read") from error
+        if not isinstance(about, dict) or not isinstance(about.get("format"), int):
+            raise ModelFileError(f"{path}: damaged: its description cannot be read")
+        if about["format"] != FORMAT:
+            kind = "a newer" if about["format"] > FORMAT else "an older"
+            raise ModelFileError(
+                f"{path}: of format {about['format']}, {kind} one than this version of "
+                f"Thresher reads, {FORMAT}"
+            )
+        names = set(file.keys())
+        known = [{*_TENSORS, *a, *b} for a in ((), _NAMES) for b in ((), EVIDENCE)]
+        if names not in known:
+            raise ModelFileError(f"{path}: damaged: it lacks parts of a model")
+        try:
+            return {name: file.get_tensor(name) for name in sorted(names)}, about
+        except (AttributeError, TypeError) as error:  # a number type that NumPy does not have
+            raise ModelFileError(f"{path}: damaged: {error}") from error
 
 
 def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> None:
@@ -117,9 +127,24 @@ def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Non
     for name, kind in _TENSORS.items():
         if tensors[name].dtype != kind or tensors[name].ndim != (2 if name == "history" else 1):
             raise ValueError(f"{name} is of a wrong type or shape")
-    indptr, indices, count = tensors["indptr"], tensors["indices"], len(tensors["weights"])
-    if len(indptr) != len(tensors["intercept"]) + 1 or tensors["history"].shape[1] != 5:
+    outputs, history = len(tensors["intercept"]), tensors["history"]
+    if len(tensors["indptr"]) != outputs + 1 or outputs == 0 or history.shape[1] != 5:
         raise ValueError("its parts do not fit together")
+    if not np.isfinite(history[:, 0]).all() or np.isinf(history[:, 2]).any():
+        raise ValueError("its history has counts that are not finite")
+    if not _is_count(about["n_features"], 2**64 + 1):
+        raise ValueError(f"its width is {about['n_features']!r}")
+    _check_weights(tensors, about["n_features"])
+    if about["loss"] not in LOSSES:
+        raise ValueError(f"its loss is {about['loss']!r}")
+    parameters = about["parameters"]
+    if not isinstance(parameters, dict) or _writable(parameters) != parameters:
+        raise ValueError("its parameters cannot be read")
+    _check_classes(about, outputs)
+
+
+def _check_weights(tensors: Mapping[str, NDArray[Any]], n_features: int) -> None:
+    indptr, indices, count = tensors["indptr"], tensors["indices"], len(tensors["weights"])
     if (
         indptr[0] != 0
         or indptr[-1] != count
@@ -127,12 +152,32 @@ def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Non
         or (np.diff(indptr) < 0).any()
     ):
         raise ValueError("its rows of weights do not fit together")
-    if count and int(indices.max()) >= about["n_features"]:
+    if count and int(indices.max()) >= n_features:
         raise ValueError("a feature is outside the width")
+    rises = indices[1:] > indices[:-1]
+    starts = indptr[(indptr > 0) & (indptr < count)]
+    rises[starts - 1] = True  # another output begins
+    if not rises.all():
+        raise ValueError("its features do not increase")
     if not (np.isfinite(tensors["weights"]).all() and np.isfinite(tensors["intercept"]).all()):
         raise ValueError("a weight is not finite")
-    if about["loss"] not in LOSSES:
-        raise ValueError(f"its loss is {about['loss']!r}")
+
+
+def _check_classes(about: Mapping[str, Any], outputs: int) -> None:
+    classes, kind = about["classes"], about["classes_dtype"]
+    if classes is None:
+        return
+    if not isinstance(classes, list) or not isinstance(kind, str) or not _CLASSES.fullmatch(kind):
+        raise ValueError("its classes cannot be read")
+    if not all(isinstance(label, str | int | float) for label in classes):
+        raise ValueError("its classes are neither numbers nor words")
+    several = outputs > 1 or about["parameters"].get("multilabel")
+    if len(classes) != (outputs if several else 2):
+        raise ValueError(f"it has {len(classes)} classes and {outputs} outputs")
+
+
+def _is_count(value: Any, end: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
 
 
 def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Model:

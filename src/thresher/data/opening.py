@@ -191,6 +191,7 @@ class BinaryStream(io.RawIOBase):
             if not filled and len(room):
                 filled = self._raw.readinto(room) or 0
                 self.raw_position += filled
+                self._delivered += filled
         else:
             while filled < len(room):
                 try:

@@ -99,7 +99,7 @@ def read(path: str | PathLike[str]) -> Checkpoint:
         raise ModelFileError(f"{path}: cannot be read ({error})") from error
     except SafetensorError as error:
         raise ModelFileError(f"{path}: not a checkpoint, or cut short ({error})") from error
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"{path}: damaged: its description cannot be read") from error

@@ -1,0 +1,238 @@
+"""Fuzz targets in Python: any bytes as a file that is read here, and what must hold of it.
+
+A target returns, or raises where something is wrong. `run.py` has atheris make up the bytes;
+`tests/test_corpus.py` replays those that were interesting.
+"""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import json
+import lzma
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+from safetensors import SafetensorError
+from safetensors.numpy import load as tensors_of
+
+import thresher
+from streams import learner
+from thresher import ModelFileError, model_file
+from thresher.data import as_batch
+from thresher.data.opening import BinaryStream
+from thresher.errors import DataError
+from thresher.training import checkpoint as checkpoints
+
+LIMIT = 1 << 20  # unpacked bytes that are looked at: a small file may hold gigabytes
+
+
+class Safetensors:
+    """The parts of a safetensors file, each of which can be changed by itself."""
+
+    def __init__(self, data: bytes) -> None:
+        size = int.from_bytes(data[:8], "little")
+        self.header = json.loads(data[8 : 8 + size])
+        self.tensors = data[8 + size :]
+        [(self.key, text)] = self.header["__metadata__"].items()
+        self.about = json.loads(text)
+
+    def pack(self) -> bytes:
+        """Return the file."""
+        self.header["__metadata__"] = {self.key: json.dumps(self.about)}
+        header = json.dumps(self.header).encode()
+        return len(header).to_bytes(8, "little") + header + self.tensors
+
+
+NOT_APART = (ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError)
+
+
+def sealed_model(data: bytes) -> bytes | None:
+    """Put a model's checksum right; None where it cannot be told what it would be."""
+    try:
+        parts = Safetensors(data)
+        parts.about.pop("checksum", None)
+        parts.about["checksum"] = model_file._checksum(tensors_of(data), parts.about)
+        return parts.pack()
+    except NOT_APART:
+        return None
+
+
+def model(data: bytes, folder: Path) -> None:
+    """Damage is told; what is read as a model predicts, and is the same when it is saved."""
+    for content in (data, sealed_model(data)):
+        if content is None:
+            continue
+        (path := folder / "a.thresher").write_bytes(content)
+        try:
+            found = thresher.load(path)
+        except ModelFileError as error:
+            assert str(path) in str(error)
+            continue
+        found.save(again := folder / "b.thresher")
+        found.save(once_more := folder / "c.thresher")
+        assert again.read_bytes() == once_more.read_bytes()
+        assert repr(thresher.load(again)) == repr(found)
+        assert len(found.top(5)) == min(5, found.nnz)
+        for certificate in found.certificates:
+            assert str(certificate)
+        if 0 < found.n_features < 10_000:
+            column = found.n_features - 1
+            found.why(column, None if len(found.intercept) == 1 else found.classes.tolist()[0])
+            X = sp.csr_matrix(([1.0, 2.0], [0, column], [0, 1, 2, 2]), (3, found.n_features))
+            assert len(found.predict(X)) == 3
+
+
+def sealed_checkpoint(data: bytes) -> bytes | None:
+    """Put a checkpoint's digest right; None where it cannot be told what it would be."""
+    try:
+        parts = Safetensors(data)
+        tensors = tensors_of(data)
+        states, best = (
+            [tensors[f"{name}{i}"].tobytes() for i in range(min(parts.about[many], len(tensors)))]
+            for name, many in (("state", "states"), ("best", "best"))
+        )
+        parts.about["digest"] = checkpoints.Checkpoint(parts.about["about"], states, best).digest
+        return parts.pack()
+    except NOT_APART:
+        return None
+
+
+def checkpoint(data: bytes, folder: Path) -> None:
+    """Damage is told; what is read as a checkpoint is the same when it is written.
+
+    A learner refuses its states, or predicts.
+    """
+    for content in (data, sealed_checkpoint(data)):
+        if content is None:
+            continue
+        (path := folder / "a.checkpoint").write_bytes(content)
+        try:
+            found = checkpoints.read(path)
+        except ModelFileError as error:
+            assert str(path) in str(error)
+            continue
+        assert found.write(again := folder / "b.checkpoint") == found.digest
+        assert checkpoints.read(again).digest == found.digest
+        for state in (*found.states, *found.best):
+            one = learner("ftrl", 0, store="hashed", dtype="float32", l1=0.3, alpha=1.0)
+            with contextlib.suppress(ValueError):
+                one.restore(state)
+                assert len(one.predict(as_batch(sp.csr_matrix([[0.0, 1.0], [2.0, 0.0]])))) == 2
+
+
+def unpacked(stream: BinaryStream, sizes: tuple[int, ...]) -> tuple[bytes, str | None]:
+    """Return the first bytes of a stream, read so many at a time, and its complaint."""
+    found = bytearray()
+    turn = 0
+    try:
+        while len(found) < LIMIT:
+            buffer = bytearray(sizes[turn % len(sizes)])
+            turn += 1
+            count = stream.readinto(buffer)
+            assert 0 <= count <= len(buffer)
+            if count == 0:
+                assert stream.readinto(bytearray(1)) == 0
+                break
+            found += buffer[:count]
+    except DataError as error:
+        assert f" {len(found)} bytes " in str(error), (len(found), error)
+        return bytes(found), str(error)
+    return bytes(found[:LIMIT]), None
+
+
+PEERS: dict[str | None, Callable[[bytes], bytes]] = {
+    None: bytes,
+    "gzip": gzip.decompress,
+    "bzip2": bz2.decompress,
+    "xz": lambda data: lzma.decompress(data.rstrip(b"\0")),  # it knows no padding
+}
+
+
+def unpacking(data: bytes, folder: Path) -> None:
+    """Bytes do not depend on how many are asked for, and are those of Python's own modules.
+
+    Of damaged data, how many are still given may depend on it.
+    """
+
+    def stream() -> BinaryStream:
+        return BinaryStream(io.BytesIO(data), "x", len(data), local=False, rereadable=False)
+
+    whole, complaint = unpacked(stream(), (1 << 16,))
+    pieces = unpacked(stream(), (1, 100, 7, 1 << 12))
+    both = min(len(whole), len(pieces[0]))
+    assert pieces[0][:both] == whole[:both]
+    if both < LIMIT:
+        assert (pieces[1] is None) == (complaint is None)
+        assert complaint is not None or len(pieces[0]) == len(whole)
+    looked_at = stream()
+    peeked = looked_at.peek(50)
+    assert unpacked(looked_at, (1 << 16,))[0][: len(peeked)] == peeked[:LIMIT]
+    if len(whole) < LIMIT and (peer := PEERS.get(looked_at.packing)) and complaint is None:
+        assert peer(data) == whole
+
+
+TARGETS: dict[str, Callable[[bytes, Path], None]] = {
+    "model": model,
+    "checkpoint": checkpoint,
+    "unpacking": unpacking,
+}
+
+
+# --- changes that random ones would rarely make: to one part of a file, the rest fitting ----------
+
+
+def change_safetensors(data: bytes, change: Callable[[bytes], bytes], choice: int) -> bytes:
+    """Change one part of a safetensors file, and what depends on it."""
+    try:
+        parts = Safetensors(data)
+    except NOT_APART:
+        return change(data)
+    with contextlib.suppress(*NOT_APART):
+        if choice % 4 == 0:
+            parts.header = json.loads(change(json.dumps(parts.header).encode()))
+        elif choice % 4 == 1:
+            parts.tensors = change(parts.tensors)
+        else:
+            place, name = _somewhere(parts.about, choice // 4)
+            place[name] = json.loads(change(json.dumps(place[name]).encode()))
+        return parts.pack()
+    return change(data)
+
+
+def _somewhere(place: Any, choice: int) -> tuple[Any, Any]:
+    """Walk into nested JSON: a container, and a name or number in it."""
+    while True:
+        names = list(place) if isinstance(place, dict) else list(range(len(place)))
+        name = names[choice % len(names)]
+        choice //= len(names)
+        if not place[name] or not isinstance(place[name], dict | list) or choice % 3 == 0:
+            return place, name
+        place, choice = place[name], choice // 3
+
+
+def change_packed(data: bytes, change: Callable[[bytes], bytes], choice: int) -> bytes:
+    """Change what is packed, or the packed bytes."""
+    if choice % 3:
+        return change(data)
+    for packing, unpack, pack in (
+        (b"\x1f\x8b", gzip.decompress, lambda b: gzip.compress(b, mtime=0)),
+        (b"BZh", bz2.decompress, bz2.compress),
+        (b"\xfd7zXZ", lzma.decompress, lzma.compress),
+    ):
+        if data.startswith(packing):
+            with contextlib.suppress(OSError, EOFError, zlib.error, lzma.LZMAError, ValueError):
+                return pack(change(unpack(data)[:10_000]))
+    return change(data)
+
+
+CHANGES = {
+    "model": change_safetensors,
+    "checkpoint": change_safetensors,
+    "unpacking": change_packed,
+}
