@@ -165,7 +165,6 @@ class Thresher:
         events = [(at, json.loads(line)) for at, line in run.lines if line.startswith("{")]
         return [(at, event["mean_loss"]) for at, event in events if event.get("mean_loss")]
 
-
     def reached(self, run: Run, target: float) -> float:
         """Return when the mean loss came to the target, and stayed there."""
         course = self.course(run)
