@@ -155,7 +155,7 @@ $(FUZZ)/.built: $(VENV)/.tools CMakeLists.txt cpp/fuzz/CMakeLists.txt $(CPP)
 	cmake --build $(FUZZ)
 	@touch $@
 
-# atheris brings its own libFuzzer. It has wheels for Linux only, so it is no part of the extra `dev`.
+# atheris brings its own libFuzzer. It need not install everywhere, so it is no part of the extra `dev`.
 $(VENV)/.atheris: | $(VENV)/.dev
 	$(PY) $(PIP_INSTALL) atheris || \
 	  { echo "error: atheris cannot be installed here; without it: make fuzz FUZZ_TARGETS='$(FUZZ_NATIVE)'" >&2; exit 1; }
