@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from thresher.cli import main
+from thresher.data import opening
 
 THRESHER = [sys.executable, "-m", "thresher.cli"]
 
@@ -63,6 +64,7 @@ def called(*arguments, code=0, stdin=b""):
     out, told = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
     sys.argv = ["thresher", *map(str, arguments)]
     sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin)), out, told
+    opening._waiting.clear()  # what another call has looked at of its standard input
     try:
         main()
         found = 0
