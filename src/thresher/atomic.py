@@ -45,6 +45,23 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
+def check_place(path: str | PathLike[str]) -> None:
+    """Raise OSError where `written_whole` could not write: before hours of work, not after them.
+
+    Parameters
+    ----------
+    path : path
+    """
+    path = os.fspath(path)
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", path)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, f"the folder {folder} cannot be written to", path)
+
+
 @contextmanager
 def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     """Write a file beside its final place, and move it there in one step at the end.

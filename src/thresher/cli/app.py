@@ -564,9 +564,10 @@ def main() -> None:
         sys.stderr.close()
         raise SystemExit(1) from None
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
     except (ValueError, DivergenceError, MemoryError) as error:
-        print(error, file=sys.stderr)
+        print(str(error) or "there is not enough memory", file=sys.stderr)
         raise SystemExit(1) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -8,7 +8,6 @@ from thresher.cli.show import Shown
 from thresher.data.block import Block
 from thresher.data.source import Source, scan
 from thresher.data.writing import why_not_current, write
-from thresher.training.passes import Interrupted
 
 
 def cached(source: Source, path: str, reading: dict[str, Any], watcher: Shown) -> Source:
@@ -19,7 +18,7 @@ def cached(source: Source, path: str, reading: dict[str, Any], watcher: Shown) -
 
         def see(block: Block) -> None:
             if watcher.stops():
-                raise Interrupted
+                raise KeyboardInterrupt
 
         write(source, path, "cache", see)
     kept = {name: reading[name] for name in ("bits", "multilabel", "threads") if name in reading}

@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from thresher.errors import DataError
 from thresher.model import Model, load
 
 
@@ -49,14 +50,20 @@ def summary(model: Model) -> dict[str, Any]:
     if last is not None:
         facts["examples"] = last.examples
         facts["last loss"] = last.loss
-        if last.valid_loss is not None:
-            facts["validation loss"] = last.valid_loss
+        if best_loss(model) is not None:
+            facts["validation loss"] = best_loss(model)
     facts["parameters"] = ", ".join(
         f"{name}={value}"
         for name, value in sorted(parameters.items())
         if value not in (None, "", False) and name != "loss"
     )
     return facts
+
+
+def best_loss(model: Model) -> float | None:
+    """Return the least loss on validation rows, which is that of the pass that was kept."""
+    losses = [record.valid_loss for record in model.history if record.valid_loss is not None]
+    return min(losses, default=None)
 
 
 def _table(features: list[Any]) -> str:
@@ -101,4 +108,9 @@ def _feature(model: Model, word: str) -> str | int:
     """Return the feature that a text stands for: a name, else a number."""
     if model.names and word in model.names.values():
         return word
-    return int(word) if word.isdecimal() else word
+    if not word.isdecimal():
+        raise DataError(
+            f"no feature with nonzero weight is named {word!r}; --top N lists the names of those "
+            f"with the largest"
+        )
+    return int(word)

@@ -59,6 +59,8 @@ def fit(
         warnings.simplefilter("always", UserWarning)
         estimator = _ESTIMATORS[rule, task](**{**params, "callback": see})
         estimator.fit(X, tidy(rows.labels), rows.weights, held_out)
+    if watcher.stops():  # nothing to go on from: it would start from the beginning
+        raise KeyboardInterrupt
     for warning in caught:
         watcher.tell("warning", message=str(warning.message))
     model = estimator.model_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -114,13 +115,11 @@ def value_of(parameter: Parameter, text: str | bool, owner: str) -> Any:
         return text
     if text.lower() == "none" and parameter.optional:
         return None
-    try:
-        if parameter.kind == "integer":
-            return int(text)
-        if parameter.kind == "number":
-            return float(text)
-    except ValueError:
-        pass
+    value: Any = None
+    with contextlib.suppress(ValueError):
+        value = int(text) if parameter.kind == "integer" else float(text)
+    if parameter.kind in ("integer", "number") and value is not None and parameter.accepts(value):
+        return value
     raise ParameterError(f"{owner} must be {parameter.allowed()}; got {text!r}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
@@ -59,8 +60,7 @@ def reading_of(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
         if name in model.parameters
     }
     for name in ("interactions", "text", "ignore"):
-        words = str(model.parameters.get(name) or "")
-        learned[name] = tuple(words.split(",")) if words else ()
+        learned[name] = tuple(json.loads(str(model.parameters.get(name) or "[]")))
     given = {name: value for name, value in chosen.items() if value not in (None, (), [], False)}
     return learned | given | {"labelled": False}
 

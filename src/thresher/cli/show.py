@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
 import time
@@ -95,19 +96,28 @@ class Quiet(Shown):
             print(f"warning: {facts['message']}", file=sys.stderr)
 
 
+def as_json(facts: dict[str, Any]) -> str:
+    """Return an object on a line; numbers that JSON has no word for are null."""
+    known = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in facts.items()
+    }
+    return json.dumps(known, allow_nan=False)
+
+
 class Json(Shown):
     """An object a line, for programs."""
 
     def show(self, facts: dict[str, Any]) -> None:
         """Print it."""
-        print(json.dumps(facts), flush=True)
+        print(as_json(facts), flush=True)
 
     def tell(self, event: str, **facts: Any) -> None:
         """Print it."""
         record = facts.pop("record", None)
         if record is not None:
-            facts |= record._asdict()
-        print(json.dumps({"event": event, **facts}), flush=True)
+            facts = record._asdict() | facts  # its loss is the pass's, not that since a record
+        print(as_json({"event": event, **facts}), flush=True)
 
 
 class Lines(Shown):
@@ -119,9 +129,7 @@ class Lines(Shown):
         """Print a line."""
         if not self._head:
             self._head = True
-            print(
-                "    examples  pass      loss    nonzeros      rows/s   done  left", file=sys.stderr
-            )
+            print(_HEAD, file=sys.stderr)
         print(_line(facts), file=sys.stderr, flush=True)
 
     def tell(self, event: str, **facts: Any) -> None:
@@ -140,9 +148,7 @@ class Live(Lines):
         """Write the line anew."""
         if not self._head:
             self._head = True
-            print(
-                "    examples  pass      loss    nonzeros      rows/s   done  left", file=sys.stderr
-            )
+            print(_HEAD, file=sys.stderr)
         print("\r" + _line(facts) + "\x1b[K", end="", file=sys.stderr, flush=True)
         self._open = True
 

@@ -11,8 +11,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from thresher import settings
+from thresher.atomic import check_place
+from thresher.cli.inspect import best_loss
 from thresher.cli.options import parameters, task_of
-from thresher.cli.show import Shown, shown
+from thresher.cli.show import Shown, as_json, shown
 from thresher.data.collisions import Collisions
 from thresher.data.reading import Reading
 from thresher.data.source import Source, scan
@@ -61,17 +63,16 @@ def train(options: Options) -> int:
     """Train as the options say; return the exit code."""
     if options.rule not in RULES:
         raise ParameterError(f"--rule must be one of {', '.join(RULES)}; got {options.rule!r}")
+    if options.loss is not None:
+        _check_loss(options)
+    check_place(options.model)
     labelled = options.multiclass or bool(options.reading.get("multilabel"))
+    labelled = labelled or options.classes is not None
     task = task_of(options.rule, options.loss, labelled)
     defaults: dict[str, Any] = {"random_state": options.seed}
     if options.rule not in MATRIX_RULES:
         defaults |= {"tol": options.tol, "patience": options.patience}
     if options.loss is not None:
-        if len(RULES[options.rule].losses) == 1:
-            raise ParameterError(
-                f"--loss does not go with the rule {options.rule}, whose loss is "
-                f"{RULES[options.rule].losses[0]}"
-            )
         defaults["loss"] = options.loss
     auto = options.rule == "ftrl" and options.chosen.get("alpha", "auto") == "auto"
     chosen = {k: v for k, v in options.chosen.items() if not (auto and k == "alpha")}
@@ -101,6 +102,19 @@ def train(options: Options) -> int:
             raise ParameterError("--center must read the rows twice: standard input needs --cache")
         learning.center(*source.mean())
     return _go(options, run, watcher)
+
+
+def _check_loss(options: Options) -> None:
+    losses = RULES[options.rule].losses
+    if len(losses) == 1:
+        raise ParameterError(
+            f"--loss does not go with the rule {options.rule}, whose loss is {losses[0]}"
+        )
+    if options.loss not in losses:
+        raise ParameterError(
+            f"--loss must be one of {', '.join(losses)} with the rule {options.rule}; "
+            f"got {options.loss!r}"
+        )
 
 
 def _all_at_once(
@@ -170,7 +184,7 @@ def _labels(
     if not classifies:
         return Values(loss)
     multilabel = bool(options.reading.get("multilabel"))
-    if not options.multiclass and not multilabel:
+    if not options.multiclass and not multilabel and options.classes is None:
         return TwoClasses(low)
     if options.classes is not None:
         classes: Sequence[Any] = [_number(word) for word in options.classes.split(",")]
@@ -195,17 +209,21 @@ def _class_weight(text: str | None, labels: Labels) -> dict[Any, float] | None:
         return None
     if labels.classes is None:
         raise ParameterError("--class-weight needs classes; the loss is one for numbers")
+    known = {-1, 0, 1} if isinstance(labels, TwoClasses) else set(labels.classes.tolist())
     found: dict[Any, float] = {}
     for entry in text.split(","):
-        label, _, weight = entry.rpartition(":")
+        word, _, weight = entry.rpartition(":")
+        label = _number(word)
         try:
-            found[_number(label)] = float(weight)
+            found[label] = float(weight)
         except ValueError:
             found[label] = -1.0
-        if not 0 <= found[_number(label)] < float("inf"):
+        if not word or not 0 <= found[label] < float("inf"):
             raise ParameterError(
-                f"--class-weight must be LABEL:WEIGHT,..., weights >= 0; got {text!r}"
+                f"--class-weight must be CLASS:WEIGHT,..., weights >= 0; got {text!r}"
             )
+        if label not in known:
+            raise ParameterError(f"--class-weight: {word} is not one of the classes")
     return found
 
 
@@ -276,7 +294,7 @@ def _described(options: Options) -> dict[str, Any]:
     for name in ("threads", "on_bad_line", "labelled"):
         reading.pop(name)
     for name in ("interactions", "text", "ignore"):
-        reading[name] = ",".join(reading[name])
+        reading[name] = json.dumps(reading[name]) if reading[name] else ""
     return reading | {"shuffle": "blocks" if options.shuffle else False}
 
 
@@ -291,7 +309,7 @@ def report(
         "model": options.model,
         "examples": examples,
         "mean_loss": loss,
-        "valid_loss": None if last is None else last.valid_loss,
+        "valid_loss": best_loss(model),
         "nonzeros": model.nnz,
         "seconds": round(seconds, 3),
         "bad_lines": source.bad_lines.count,
@@ -306,7 +324,7 @@ def report(
             "suggested_bits": folded.suggested_bits,
         }
     if options.json:
-        print(json.dumps(facts))
+        print(as_json(facts))
         return
     if source.bad_lines.count:
         print(
