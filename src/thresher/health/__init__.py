@@ -4,14 +4,27 @@ Exponents of the weights (R-11.5), spectral radius and safe steps of gradient de
 R-10.6), range of the columns, a watch for divergence. SciPy is imported when it is needed.
 """
 
-from thresher.health.columns import DynamicRange, OddColumn, dynamic_range
-from thresher.health.report import HealthReport, check
-from thresher.health.steps import SafeStep, SpectralRadius, potential, safe_step, spectral_radius
-from thresher.health.watch import DivergenceWarning, DivergenceWatch
-from thresher.health.weights import ExponentSpread, exponents
+import importlib
+from typing import Any
+
+_HOMES = {
+    "columns": ("DynamicRange", "OddColumn", "dynamic_range"),
+    "report": ("HealthReport", "check"),
+    "steps": ("SafeStep", "SpectralRadius", "potential", "safe_step", "spectral_radius"),
+    "watch": ("DivergenceWarning", "DivergenceWatch"),
+    "weights": ("ExponentSpread", "exponents"),
+}
 
 __all__ = [
     "DivergenceWarning", "DivergenceWatch", "DynamicRange", "ExponentSpread", "HealthReport",
     "OddColumn", "SafeStep", "SpectralRadius", "check", "dynamic_range", "exponents", "potential",
     "safe_step", "spectral_radius",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, and not before: the command line needs the watch alone."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"thresher.health.{home}"), name)
+    raise AttributeError(f"module 'thresher.health' has no attribute {name!r}")

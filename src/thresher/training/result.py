@@ -26,7 +26,9 @@ def names_of(run: Run, outputs: list[Output]) -> dict[int, str] | None:
     """Return the names of the features with nonzero weights, where they have any."""
     if not run.source.named:
         return None
-    keys = np.unique(np.concatenate([output.keys for output in outputs])).tolist()
+    keys = outputs[0].keys.tolist()
+    if len(outputs) > 1:
+        keys = np.unique(np.concatenate([output.keys for output in outputs])).tolist()
     if run.names is not None:
         known = run.names.names()
         found = {key: known[key] for key in keys if key in known}
