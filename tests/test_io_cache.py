@@ -215,7 +215,6 @@ class TestWriting:
         def fail() -> None:
             with _core.CacheWriter(path, "{}") as writer:
                 writer.add(plain_block())
-                assert len(os.listdir(tmp_path)) == 2
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):

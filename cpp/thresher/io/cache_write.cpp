@@ -178,6 +178,12 @@ struct CacheWriter::Open {
       char suffix[32];
       std::snprintf(suffix, sizeof suffix, ".%08x.part", random());
       temporary = path + suffix;
+#ifdef O_TMPFILE
+      // Without a name until it is whole: even if the process is killed, nothing stays behind.
+      if (attempts == 0) file = ::open(folder().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+      nameless = file >= 0;
+      if (nameless) break;
+#endif
       file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
       if (file < 0 && (errno != EEXIST || attempts > 100)) fail("cannot create");
     }
@@ -185,7 +191,12 @@ struct CacheWriter::Open {
   ~Open() {
     if (file >= 0) ::close(file);
     // A process that forked while it wrote has one file, which is the parent's.
-    if (!temporary.empty() && ::getpid() == owner) ::unlink(temporary.c_str());
+    if (!nameless && !temporary.empty() && ::getpid() == owner) ::unlink(temporary.c_str());
+  }
+
+  std::string folder() const {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "." : path.substr(0, slash + 1);
   }
 
   [[noreturn]] void fail(const char* what) const { throw SystemError(errno, path, what); }
@@ -208,15 +219,19 @@ struct CacheWriter::Open {
 
   void move_into_place() {
     if (::fsync(file) != 0) fail("cannot write to the disk");
+    if (nameless) {
+      const std::string open = "/proc/self/fd/" + std::to_string(file);
+      if (::linkat(AT_FDCWD, open.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0)
+        fail("cannot name the finished file");
+      nameless = false;
+    }
     const int closing = std::exchange(file, -1);
     if (::close(closing) != 0 && errno != EINTR) fail("cannot write to the disk");
     if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot move the finished file to");
     temporary.clear();
     // The file is whole and in its place; that its name outlives a crash is all that is missing, and
     // not every file system can promise it.
-    const std::size_t slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int directory = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0) return;
     ::fsync(directory);
     ::close(directory);
@@ -224,6 +239,7 @@ struct CacheWriter::Open {
 
   std::string path, temporary;
   int file = -1;
+  bool nameless = false;
   pid_t owner = ::getpid();
   std::uint64_t at = 0;
   std::vector<std::byte> buffer;  // a block, encoded
