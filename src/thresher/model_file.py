@@ -7,6 +7,7 @@ none), and where there is evidence of each feature, its arrays.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -88,7 +89,7 @@ def read(path: str | PathLike[str]) -> Model:
                 raise ModelFileError(f"{path}: damaged: it lacks parts of a model")
             tensors = {name: file.get_tensor(name) for name in sorted(names)}
     except FileNotFoundError:
-        raise
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error})") from error
     except SafetensorError as error:

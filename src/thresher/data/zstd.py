@@ -44,6 +44,7 @@ class Frame:
         self._pending = bytearray()
         self._parts = self._walk()
         self._part: tuple[int, str] | None = next(self._parts)
+        self._damage: Exception | None = None
         self.needs_input = True
 
     @property
@@ -58,6 +59,8 @@ class Frame:
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
         """Unpack blocks until there are max_length bytes, or no more whole blocks."""
+        if self._damage is not None:
+            raise self._damage
         self._pending += data
         unpacked: list[bytes] = []
         length = 0
@@ -73,10 +76,11 @@ class Frame:
                 if use == "decode":
                     try:
                         unpacked.append(self._decoder.decompress(part))
-                    except Exception:
+                    except Exception as error:
                         if not unpacked:
                             raise
-                        self._pending[:0] = part  # raised again by the next call
+                        self._pending[:0] = part
+                        self._damage = error  # for the next call
                         return b"".join(unpacked)
                     length += len(unpacked[-1])
             self._part = next(self._parts, None)
