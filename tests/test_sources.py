@@ -395,7 +395,7 @@ def test_bad_rows_name_their_place(folder):
         made(*RULES["truncated"]).fit(thresher.scan(path))
     path.write_text("1 1:1\n-1 2:1\n4 2:1\n")
     clf = made(*RULES["truncated"])
-    with pytest.raises(thresher.DataError, match=rf"^{path}:3: the label 4 is not among"):
+    with pytest.raises(thresher.DataError, match=rf"^{path}:3:1: the label 4 is not among"):
         clf.partial_fit(thresher.scan(path), classes=[-1, 1])
     assert not hasattr(clf, "classes_")  # the first call is all or nothing
 

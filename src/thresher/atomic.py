@@ -63,6 +63,22 @@ def check_place(path: str | PathLike[str]) -> None:
 
 
 @contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Let errors of reading or writing a file that is open name it.
+
+    Parameters
+    ----------
+    path : str
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise type(error)(error.errno, error.strerror, path) from None
+
+
+@contextmanager
 def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     """Write a file beside its final place, and move it there in one step at the end.
 

@@ -9,6 +9,7 @@ arrays.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -83,8 +84,10 @@ def read(path: str | PathLike[str]) -> Model:
             raise ModelFileError(f"{path}: damaged: the contents do not match their checksum")
         _check(tensors, about)
         return _model(tensors, about)
-    except (FileNotFoundError, ModelFileError):
+    except ModelFileError:
         raise
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error})") from error
     except SafetensorError as error:

@@ -21,12 +21,8 @@ def convert(files: Sequence[str], to: str | None, reading: dict[str, Any], quiet
     to = to or format_of(output)
     source = scan(data, **reading)
     rows = write(source, output, to)
-    if source.bad_lines.count:
-        print(
-            f"warning: {source.bad_lines.count:,} bad lines left out; the first: "
-            f"{source.bad_lines.first}",
-            file=sys.stderr,
-        )
+    if source.bad_lines.warning:
+        print(f"warning: {source.bad_lines.warning}", file=sys.stderr)
     if not quiet:
         print(f"{rows:,} rows -> {output} ({to})", file=sys.stderr)
     return 0

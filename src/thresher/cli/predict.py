@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.atomic import written_whole
+from thresher.atomic import naming, written_whole
 from thresher.data.source import scan
 from thresher.errors import ParameterError
 from thresher.model import PROBABILITY_LOSSES, Model, labels, load, probabilities, scores, values
@@ -41,12 +41,8 @@ def predict(
                 ]
             out.write(("\n".join(lines) + "\n" * bool(lines)).encode())
             rows += block.rows
-    if source.bad_lines.count:
-        first = source.bad_lines.first
-        print(
-            f"warning: {source.bad_lines.count:,} bad lines left out; the first: {first}",
-            file=sys.stderr,
-        )
+    if source.bad_lines.warning:
+        print(f"warning: {source.bad_lines.warning}", file=sys.stderr)
     if output is not None and not quiet:
         print(f"{rows:,} predictions -> {output}", file=sys.stderr)
     return 0
@@ -121,8 +117,9 @@ def _label_sets(
 @contextlib.contextmanager
 def _opened(output: str | None) -> Iterator[IO[bytes]]:
     if output is None or output == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with naming("standard output"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
     else:
         with written_whole(output) as file:
             yield file

@@ -154,7 +154,8 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
             file=sys.stderr,
         )
         return 130
-    watcher.close()
+    finally:
+        watcher.close()
     model = model_of(run, options.names, **_described(options))
     model.save(options.model)
     if checkpointed and run.plan.checkpoint is not None and os.path.exists(run.plan.checkpoint):
@@ -326,12 +327,8 @@ def report(
     if options.json:
         print(as_json(facts))
         return
-    if source.bad_lines.count:
-        print(
-            f"warning: {source.bad_lines.count:,} bad lines left out; the first: "
-            f"{source.bad_lines.first}",
-            file=sys.stderr,
-        )
+    if source.bad_lines.warning:
+        print(f"warning: {source.bad_lines.warning}", file=sys.stderr)
     if options.quiet:
         return
     if folded is not None:

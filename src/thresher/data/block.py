@@ -142,6 +142,10 @@ class Block:
         line = self.native.line(row) if self.lines is None else int(self.lines[row])
         return f"{self.file}:{line}"
 
+    def label_place(self, row: int) -> str:
+        """Return where a row's label stands: that of a line of text at its beginning."""
+        return self.place(row) + ":1" * (self.native.bytes > 0)
+
 
 @dataclass(frozen=True)
 class BadRow:

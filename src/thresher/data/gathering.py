@@ -88,8 +88,8 @@ def gather(source: Source, check: Callable[[Block], Any] | None = None) -> Gathe
         weights.append(np.ones(block.rows) if block.weights is None else np.array(block.weights))
         weighted |= block.weights is not None
         width = max(width, block.width or 2**64)
-    if not labels:
-        raise DataError(f"{source}: no rows")
+    if not any(map(len, labels)):
+        raise DataError(f"{source}: no rows to learn from")
     return Gathered(
         np.concatenate(starts),
         np.concatenate(keys),

@@ -85,7 +85,7 @@ def look(path: str) -> str:
     shown = lines[0][:40].decode("utf-8", "backslashreplace")
     raise DataError(
         f'{path}: its format is not clear from its first line, "{shown}";'
-        f" name it with format=, one of {', '.join(FORMATS)}"
+        f" name it with format (--format), one of {', '.join(FORMATS)}"
     )
 
 

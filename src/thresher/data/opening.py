@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from thresher.atomic import naming
 from thresher.data.unpacking import LONGEST_MAGIC, Decoder, packing_of
 from thresher.errors import DataError, ParameterError
 
@@ -189,7 +190,8 @@ class BinaryStream(io.RawIOBase):
         filled = self._from_ahead(room)
         if self._packing is None:
             if not filled and len(room):
-                filled = self._raw.readinto(room) or 0
+                with naming(self.path):
+                    filled = self._raw.readinto(room) or 0
                 self.raw_position += filled
                 self._delivered += filled
         else:
@@ -217,7 +219,8 @@ class BinaryStream(io.RawIOBase):
 
     def _look_at_stored(self, size: int) -> bytes:
         while len(self._stored) < size:
-            piece = self._raw.read(max(size, _PIECE))
+            with naming(self.path):
+                piece = self._raw.read(max(size, _PIECE))
             if not piece:
                 break
             self.raw_position += len(piece)
@@ -227,13 +230,16 @@ class BinaryStream(io.RawIOBase):
     def _next(self, limit: int) -> bytes:
         """Return some more bytes, about as many as `limit` at most; none at the end."""
         if self._packing is None:
-            piece: bytes = self._raw.read(min(limit, _PIECE)) or b""
+            with naming(self.path):
+                piece: bytes = self._raw.read(min(limit, _PIECE)) or b""
             self.raw_position += len(piece)
             return piece
         if self._error:
             raise self._error
         try:
             return self._unpack(limit)
+        except DataError:
+            raise
         except self._packing.errors() as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # it could not be read at all
@@ -272,7 +278,7 @@ class BinaryStream(io.RawIOBase):
         if not head:
             return False
         if not self._packing.begins(head):
-            raise self._damage(f"is followed by {len(self._stored)} or more bytes that are not its")
+            raise self._damage("is followed by bytes that do not belong to it")
         self._decoder = self._packing.decoder()
         return True
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
+from thresher.atomic import naming
 from thresher.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -107,12 +108,22 @@ class BadLines:
 
     def _put(self, text: bytes) -> None:
         if self._out is None:
-            self._out = open(self.file, "r+b" if self._written else "wb")  # noqa: SIM115
+            mode = "r+b" if self._written else "wb"
+            self._out = open(self.file, mode, buffering=0)  # noqa: SIM115
             self._out.truncate(self._written)
             self._out.seek(self._written)
-        self._out.write(text + b"\n")
-        self._out.flush()
+        with naming(self.file):
+            self._out.write(text + b"\n")
         self._written += len(text) + 1
+
+    @property
+    def warning(self) -> str:
+        """What to tell of them at the end; nothing where there were none."""
+        if self.count == 0:
+            return ""
+        if self.count == 1:
+            return f"1 bad line left out: {self.first}"
+        return f"{self.count:,} bad lines left out; the first: {self.first}"
 
     @property
     def state(self) -> list[Any]:

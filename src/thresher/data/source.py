@@ -14,7 +14,7 @@ from thresher import _core
 from thresher.data.block import Block, Position
 from thresher.data.parts import Part
 from thresher.data.reading import BadLines, Reading
-from thresher.errors import ParameterError
+from thresher.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from thresher.data.gathering import Gathered
@@ -137,8 +137,12 @@ class Source:
     def labels(self) -> NDArray[Any]:
         """Read all and return the different labels, in increasing order."""
         found: set[Any] = set()
+        rows = 0
         for block in self.blocks():
             found.update(np.unique(block.label_sets()[1]).tolist())
+            rows += block.rows
+        if not found:
+            raise DataError(f"{self}: {'no row has a label' if rows else 'no rows to learn from'}")
         try:
             return np.array(sorted(found))
         except TypeError:

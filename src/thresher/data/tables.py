@@ -88,8 +88,15 @@ class Columns:
             return usual[0]
         if not usual and not self.label_needed:
             return None
-        found = f"{' and '.join(usual)} could both be" if usual else "none is called so that it is"
-        raise DataError(f"{source}: which column is the label? {found} it; {_listed(names)}")
+        found = f"{' and '.join(usual)} could be" if usual else f"none is {_or(_LABELS)}"
+        raise DataError(
+            f"{source}: which column is the label? {found}; name it with label (--label); "
+            f"{_listed(names)}"
+        )
+
+
+def _or(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def _listed(names: list[str]) -> str:

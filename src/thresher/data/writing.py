@@ -199,7 +199,7 @@ def _targets(block: Block, pa: Any) -> dict[str, Any]:
 def _write_parquet(source: Source, blocks: Iterator[Block], path: str) -> int:
     """Write labels, weights, and lists of feature numbers and values."""
     pa, rows, writer = _arrow(), 0, None
-    with written_whole(path) as file:
+    with written_whole(path) as file, contextlib.ExitStack() as closing:
         for block in blocks:
             starts = np.asarray(block.native.starts).astype(np.int64)
             keys = np.asarray(block.native.keys).astype(np.int64).view(np.uint64)
@@ -212,13 +212,24 @@ def _write_parquet(source: Source, blocks: Iterator[Block], path: str) -> int:
             table = pa.table({**_targets(block, pa), **lists})
             if writer is None:
                 schema = table.schema.with_metadata({"thresher": "rows"})
-                writer = pa.parquet.ParquetWriter(file, schema)
+                writer = closing.enter_context(_closed(pa.parquet.ParquetWriter(file, schema)))
             writer.write_table(table.cast(writer.schema))
             rows += block.rows
         if writer is None:
             raise DataError(f"{source}: no rows to write")
         writer.close()
     return rows
+
+
+@contextlib.contextmanager
+def _closed(writer: Any) -> Iterator[Any]:
+    """Close a writer whose file is to be thrown away, else it complains when it is collected."""
+    try:
+        yield writer
+    except BaseException:
+        with contextlib.suppress(Exception):
+            writer.close()
+        raise
 
 
 def _write_csv(source: Source, blocks: Iterator[Block], path: str) -> int:

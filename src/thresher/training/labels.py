@@ -71,7 +71,7 @@ class Values(Labels):
         """Return the labels themselves."""
         y = _single(block)
         if y.dtype.kind not in "fiub":
-            raise DataError(f"{block.place(0)}: the label is {y[0]!r}; a number was expected")
+            raise DataError(f"{block.label_place(0)}: the label is {y[0]!r}; a number was expected")
         y = np.ascontiguousarray(y, np.float64)
         _refuse(block, np.isnan(y), lambda row: "the row has no label")
         if self.loss == "poisson":
@@ -111,7 +111,7 @@ class TwoClasses(Labels):
         """Return `low` and 1."""
         y = _single(block)
         if y.dtype.kind not in "fiub":
-            raise DataError(f"{block.place(0)}: the label is {y[0]!r}; {_TWO}")
+            raise DataError(f"{block.label_place(0)}: the label is {y[0]!r}; {_TWO}")
         _refuse(
             block,
             (y != 1) & (y != -1) & (y != 0),
@@ -239,7 +239,9 @@ def tidy(labels: NDArray[Any]) -> NDArray[Any]:
 def _single(block: Block) -> NDArray[Any]:
     labels: NDArray[Any] | None = block.labels
     if labels is None:
-        raise DataError(f"{block.place(0)}: rows have lists of labels; --multilabel learns them")
+        raise DataError(
+            f"{block.label_place(0)}: rows have lists of labels; --multilabel learns them"
+        )
     return labels
 
 
@@ -255,4 +257,4 @@ def _refuse(block: Block, bad: NDArray[np.bool_], what: Any) -> None:
     """Raise DataError for the first bad row."""
     if bad.any():
         row = int(bad.argmax())
-        raise DataError(f"{block.place(row)}: {what(row)}")
+        raise DataError(f"{block.label_place(row)}: {what(row)}")

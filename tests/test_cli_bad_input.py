@@ -1,0 +1,451 @@
+"""Bad input: one line that names the place, code 1, and nothing half-written."""
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+
+import pytest
+
+import thresher
+from files import THRESHER, called, svmlight, vw
+from files import thresher as run
+
+GOOD = "1 1:1 2:3\n-1 2:1\n"
+
+
+def left(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def told(folder, data, *options, code=1, command="train", **more):
+    """Run a command that fails; return its one line, after seeing that it left nothing."""
+    before = left(folder)
+    output = {"train": ["-m", folder / "model.thresher", "--quiet"], "convert": []}[command]
+    done = called(command, data, *output, *options, code=code, **more)
+    assert left(folder) == before
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+BAD = [
+    (GOOD + "1 1:x\n", "3:5: expected a finite number; found \"x\""),
+    (GOOD + "1 1:1.5.5\n", "3:8: expected a blank after the value; found \".5\""),
+    (GOOD + "1 7\n", "3:4: expected ':' after the index; found the end of the line"),
+    (GOOD + "1 1:1 7 3:1\n", "3:8: expected ':' after the index; found a blank"),
+    (GOOD + "1 1:1\0 2:1\n", "3:6: expected index:value; found a NUL byte"),
+    (GOOD + "1 1:1e999\n", "3:5: expected a number below 1.8e308; found \"1e999\""),
+    (GOOD + "1 1:1e39\n", "3:5: expected a number below 3.4e38; found \"1e39\""),
+    (GOOD + f"1 {2**64}:1\n", "3:3: expected an index below 2^64; found \"1844674407370955161"),
+    (GOOD + "1 0:1\n", "3:3: expected an index from 1 on (from 0: --zero-based); found \"0:1\""),
+    (GOOD * 3 + "-1 2:", "7:6: expected a finite number; found the end of the line"),
+    (GOOD + "x 1:1\n", "3:1: expected a label; found \"x\""),
+    (GOOD + "nan 1:1\n", "3:1: expected a label; found \"nan\""),
+    (GOOD + "1,2 1:1\n", "3:2: expected one label (several: --multilabel); found \",2\""),
+    (GOOD + "3 1:1\n", "3:1: the label is 3; labels must be -1 and 1, or 0 and 1"),
+    (GOOD + "0 1:1\n", "3:1: the label is 0, after labels of -1; labels must be"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), BAD)
+def test_bad_svmlight(tmp_path, text, message):
+    data = tmp_path / "rows.svm"
+    data.write_text(text)
+    assert told(tmp_path, data).startswith(f"{data}:{message}")
+    piped = told(tmp_path, "-", "--format", "svmlight", stdin=text.encode())
+    assert piped.startswith(f"-:{message}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 |a b:x\n", '1:8: expected a finite number; found "x"'),
+        ("1 |a b\n1 a b\n", "2:3: expected an importance weight or '|'; found \"a\""),
+        ("1 |a b\n|a b\n", "2:1: the row has no label"),
+        ("1 |a b\nnan |a b\n", "2:1: expected a label or '|'; found \"nan\""),
+        ("1 |a b\0\n", "1:7: expected text; found a NUL byte"),
+        ("1 |a b\n1 -1 |a b\n", "2:3: expected an importance weight of at least 0; found"),
+        ("1 |a b\n1 |a b:1e999", "2:8: expected a number below 1.8e308"),
+        ("1 |a b\n7 |a b\n", "2:1: the label is 7; labels must be -1 and 1, or 0 and 1"),
+    ],
+)
+def test_bad_vw(tmp_path, text, message):
+    data = tmp_path / "rows.vw"
+    data.write_text(text)
+    assert told(tmp_path, data, "--format", "vw").startswith(f"{data}:{message}")
+
+
+def test_labels_outside_the_classes(tmp_path):
+    data = tmp_path / "rows.svm"
+    data.write_text("1 1:1\n2 1:1\n5 2:1\n")
+    line = told(tmp_path, data, "--multiclass", "--classes", "1,2")
+    assert line == f"{data}:3:1: the label 5 is not among the classes 1, 2"
+    data.write_text("-1 1:1\n2 2:1\n")
+    line = told(tmp_path, data, "--loss", "poisson")
+    assert line == f"{data}:1:1: the label is -1; loss poisson needs >= 0"
+
+
+def test_bad_tables(tmp_path):
+    data = tmp_path / "rows.csv"
+    data.write_text("a,label\n1,1\n2,0\n3,4,5\n")
+    assert told(tmp_path, data) == f"{data}:4: expected 2 cells, found 3"
+    data.write_text("a,b\n1,1\n")
+    line = told(tmp_path, data)
+    assert line.startswith(f"{data}: which column is the label? none is label, y, target or class")
+    data.write_text("a,label\n1,yes\n2,no\n")
+    assert told(tmp_path, data).startswith(f"{data}:2: the label is 'yes'; labels must be")
+
+
+def test_several_files_name_the_bad_one(tmp_path):
+    for name, text in (("a.svm", GOOD), ("b.svm", GOOD + "1 x\n"), ("c.svm", GOOD)):
+        (tmp_path / name).write_text(text)
+    assert told(tmp_path, tmp_path / "*.svm").startswith(f"{tmp_path}/b.svm:3:3: expected")
+
+
+def test_bad_lines_of_other_commands(tmp_path):
+    data = tmp_path / "rows.svm"
+    data.write_text(GOOD)
+    called("train", data, "-m", tmp_path / "good.thresher", "--quiet")
+    data.write_text(GOOD + "1 1:x\n")
+    before = left(tmp_path)
+    done = called("predict", tmp_path / "good.thresher", data, "-o", tmp_path / "out", code=1)
+    assert done.stderr.startswith(f"{data}:3:5: expected")
+    assert left(tmp_path) == before
+    for to in ("out.vw", "out.svm.gz", "out.parquet", "out.csv", "out.cache", "out.vw.zst"):
+        line = told(tmp_path, data, tmp_path / to, command="convert")
+        assert line.startswith(f"{data}:3:5: expected")
+    assert told(tmp_path, data, "--cache", tmp_path / "new.cache").startswith(f"{data}:3:5:")
+
+
+# ---- files that are damaged or not there ---------------------------------------------------------
+
+
+def test_a_line_of_a_hundred_megabytes(tmp_path):
+    """It is one bad line, whatever it holds, and costs little memory."""
+    data = tmp_path / "rows.svm"
+    data.write_text(GOOD)
+    peaks = []
+    for size in (0, 100 << 20):
+        if size:
+            with open(data, "r+b") as file:
+                file.seek(0, os.SEEK_END)
+                file.write(b"1 ")
+                file.seek(size, os.SEEK_CUR)  # a hole: NUL bytes, without a disk full of them
+                file.write(b"\n" + GOOD.encode())
+        model = tmp_path / "model.thresher"
+        process = subprocess.Popen(
+            [*THRESHER, "train", data, "-m", model, "--quiet", "--on-bad-line", "skip"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        line = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        process.stderr.close()
+        assert process.returncode == 0
+        peaks.append(usage.ru_maxrss)
+    assert line.startswith(f"warning: 1 bad line left out: {data}:3:")
+    assert peaks[1] - peaks[0] < 100 << 10  # KiB; 3 x 32 MiB: the longest line, and two blocks
+    assert thresher.load(model).history[-1].examples == 4
+    model.unlink()
+    assert told(tmp_path, data).startswith(f"{data}:3:")
+
+
+def packers():
+    zstandard = pytest.importorskip("zstandard")
+    return {
+        "gz": gzip.compress,
+        "bz2": bz2.compress,
+        "xz": lzma.compress,
+        "zst": zstandard.ZstdCompressor().compress,
+    }
+
+
+@pytest.mark.parametrize(
+    ("suffix", "name"), [("gz", "gzip"), ("bz2", "bzip2"), ("xz", "xz"), ("zst", "zstandard")]
+)
+def test_packed_files_with_a_bad_tail(tmp_path, suffix, name):
+    packed = packers()[suffix](svmlight(tmp_path / "rows.svm", rows=3000).read_bytes())
+    data = tmp_path / f"rows.svm.{suffix}"
+    data.write_bytes(packed[: -len(packed) // 3])
+    assert told(tmp_path, data).startswith(f"{data}: the {name} data is cut off near byte")
+    data.write_bytes(packed + b"what is this")
+    line = told(tmp_path, data)
+    assert line.startswith(f"{data}: the {name} data is followed by bytes that do not belong to it")
+    changed = bytearray(packed)
+    changed[len(packed) // 2] ^= 255
+    data.write_bytes(changed)
+    line = told(tmp_path, data)
+    assert line.startswith(f"{data}: the {name} data is damaged") or f"{data}:" in line
+    assert line.count(str(data)) == 1
+
+
+def test_caches_that_are_damaged(tmp_path):
+    source, cache = svmlight(tmp_path / "rows.svm", rows=3000), tmp_path / "rows.cache"
+    called("convert", source, cache, "--quiet")
+    whole = cache.read_bytes()
+    cache.write_bytes(whole[: len(whole) * 2 // 3])
+    line = told(tmp_path, cache)
+    assert line.startswith(f"{cache}: the cache is cut short")
+    changed = bytearray(whole)
+    changed[len(whole) // 2] ^= 1
+    cache.write_bytes(changed)
+    line = told(tmp_path, cache)
+    assert line.startswith(f"{cache}: block 0 (bytes ")
+    assert "damaged" in line
+    cache.write_bytes(whole[: len(whole) * 2 // 3])  # one that is made anew is not in the way
+    called("train", source, "-m", tmp_path / "m.thresher", "--cache", cache, "--quiet")
+    assert cache.stat().st_size > len(whole) * 2 // 3
+
+
+def test_files_that_are_not_there(tmp_path):
+    absent = tmp_path / "absent.svm"
+    assert told(tmp_path, absent) == f"{absent}: no such file"
+    assert told(tmp_path, tmp_path / "*.vw") == f"no file matches {tmp_path}/*.vw"
+    line = told(tmp_path, tmp_path, code=2)
+    assert line.startswith(f"error: {tmp_path} is a folder; name its files")
+    done = called("predict", absent, absent, code=1)
+    assert done.stderr == f"{absent}: No such file or directory\n"
+    good = tmp_path / "good.svm"
+    good.write_text(GOOD)
+    assert told(tmp_path, good, "--valid", absent) == f"{absent}: no such file"
+    done = called("train", good, "-m", tmp_path / "no" / "m", "--quiet", code=1)
+    assert done.stderr == f"{tmp_path}/no/m: there is no folder {tmp_path}/no\n"
+    done = called("train", good, "-m", tmp_path, "--quiet", code=1)
+    assert done.stderr == f"{tmp_path}: Is a directory\n"
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    """Reading the memory of a process at 0 fails, for root too."""
+    line = told(tmp_path, "/proc/self/mem", "--format", "svmlight")
+    assert line == "/proc/self/mem: Input/output error"
+    if os.geteuid() != 0:
+        closed = tmp_path / "closed.svm"
+        closed.write_text(GOOD)
+        closed.chmod(0)
+        assert told(tmp_path, closed) == f"{closed}: Permission denied"
+
+
+@pytest.mark.parametrize("text", ["", "\n\n# nothing\n"])
+def test_files_without_rows(tmp_path, text):
+    data = tmp_path / "empty.svm"
+    data.write_text(text)
+    assert told(tmp_path, data) == f"{data}: no rows to learn from"
+    for rule in ("stabilized", "coordinate-descent", "mirror-descent"):
+        assert told(tmp_path, data, "--rule", rule).startswith(f"{data}: no rows")
+    assert told(tmp_path, data, "--multiclass").startswith(f"{data}: ")
+    good = tmp_path / "good.svm"
+    good.write_text(GOOD)
+    assert told(tmp_path, good, "--valid", data) == f"{data}: no rows to compute a loss on"
+    called("train", good, "-m", tmp_path / "m.thresher", "--quiet")
+    assert called("predict", tmp_path / "m.thresher", data).stdout == ""
+
+
+def test_files_of_no_format(tmp_path):
+    data = tmp_path / "notes"
+    data.write_text("hello world\nthis is no data\n")
+    line = told(tmp_path, data)
+    assert line.startswith(f'{data}: its format is not clear from its first line, "hello world"')
+    assert "--format" in line
+    done = called("inspect", data, code=1)
+    assert done.stderr.startswith(f"{data}: not a model, or cut short")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rule", "magic"], "--rule must be one of truncated-gradient, "),
+        (["--gravity", "much"], "--gravity must be a number >= 0"),
+        (["--gravity", "-1"], "--gravity must be a number >= 0"),
+        (["--rule", "ftrl", "--gravity", "1"], "--gravity is not a parameter of the rule ftrl; it"),
+        (["--loss", "magic"], "--loss must be one of logistic, hinge, "),
+        (["--rule", "stabilized", "--loss", "poisson"], "--loss must be one of "),
+        (["--store", "magic"], "--store must be auto, dense or hashed"),
+        (["--format", "magic"], "format must be one of svmlight, vw, "),
+        (["--bits", "50"], "bits must be a whole number from 1 to 40; got 50"),
+        (["--every", "soon"], "--every must be a time such as 60s"),
+        (["-q", "abc"], "interactions must be pairs"),
+        (["--on-bad-line", "hope"], "on_bad_line must be error, skip or quarantine=FILE"),
+        (["--threads", "0"], "threads must be from 1 to 256"),
+    ],
+)  # fmt: skip
+def test_bad_usage(tmp_path, options, message):
+    data = tmp_path / "rows.svm"
+    data.write_text(GOOD)
+    assert told(tmp_path, data, *options, code=2).startswith(f"error: {message}")
+
+
+# ---- full disks ----------------------------------------------------------------------------------
+
+
+def limited(size):
+    """Return what makes a process unable to write files beyond a size, as on a full disk."""
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "rows.svm", "-m", "full"],
+        ["train", "rows.svm", "-m", "other.thresher", "--cache", "full"],
+        ["predict", "model.thresher", "rows.svm", "-o", "full"],
+        ["convert", "rows.svm", "full", "--to", "cache"],
+        ["convert", "rows.svm", "full", "--to", "svmlight"],
+        ["convert", "rows.svm", "full", "--to", "parquet"],
+        ["convert", "rows.svm", "full", "--to", "csv"],
+        ["convert", "rows.svm", "full.vw.gz"],
+        ["train", "bad.svm", "-m", "other.thresher", "--on-bad-line", "quarantine=full"],
+    ],
+)
+def test_full_disk(tmp_path, arguments):
+    svmlight(tmp_path / "rows.svm", rows=1000)
+    (tmp_path / "bad.svm").write_text(GOOD + "1 x\n" * 1000)
+    called("train", tmp_path / "rows.svm", "-m", tmp_path / "model.thresher", "--quiet")
+    before = left(tmp_path)
+    name = next(word for word in arguments if "full" in word).removeprefix("quarantine=")
+    done = run(*arguments, "--quiet", code=1, cwd=tmp_path, preexec_fn=limited(1000))
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("making")]
+    assert len(lines) == 1, done.stderr
+    assert re.fullmatch(rf"{name}: (cannot write: )?File too large", lines[0])
+    assert [name for name in left(tmp_path) if name not in before] in ([], ["full"])
+    assert ("full" in left(tmp_path)) == ("quarantine=full" in arguments)
+
+
+def test_full_standard_output(tmp_path):
+    data = svmlight(tmp_path / "rows.svm", rows=3000)
+    called("train", data, "-m", tmp_path / "m.thresher", "--quiet")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*THRESHER, "predict", tmp_path / "m.thresher", data],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["standard output: No space left on device"]
+
+
+def test_a_reader_that_goes_away(tmp_path):
+    data = svmlight(tmp_path / "rows.svm", rows=1000, repeat=20)
+    called("train", data, "-m", tmp_path / "m.thresher", "--quiet")
+    process = subprocess.Popen(
+        [*THRESHER, "predict", tmp_path / "m.thresher", data],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    process.wait(60)
+
+
+# ---- bad lines that are left out -----------------------------------------------------------------
+
+
+def strewn(path, rows=400, seed=0):
+    """Write rows with bad lines among them; return those, and the good ones."""
+    rng = random.Random(seed)
+    lines, bad = [], []
+    for number, line in enumerate(svmlight(path, rows=rows).read_text().splitlines()):
+        lines.append(line)
+        if rng.random() < 0.1:
+            kind = rng.choice(["1 x:1", "what", "1 1:nan", "1 3:1:1", "", "é 1:1"])
+            bad.append(f"{kind} {number}:")
+            lines.append(bad[-1])
+    path.write_text("\n".join(lines) + "\n")
+    return [line.encode() for line in bad]
+
+
+def test_skipped_lines_are_as_if_not_there(tmp_path):
+    data, clean = tmp_path / "rows.svm", svmlight(tmp_path / "clean.svm")
+    bad = strewn(data)
+    skipped, plain = tmp_path / "skipped.thresher", tmp_path / "plain.thresher"
+    done = called("train", data, "-m", skipped, "--on-bad-line", "skip", "--passes", "3", "--quiet")
+    assert done.stderr.startswith(f"warning: {len(bad)} bad lines left out; the first: {data}:")
+    called("train", clean, "-m", plain, "--passes", "3", "--quiet")
+    assert thresher.load(skipped).weights.tobytes() == thresher.load(plain).weights.tobytes()
+    events = called("train", data, "-m", skipped, "--on-bad-line", "skip", "--json").stdout
+    assert json.loads(events.splitlines()[-1])["bad_lines"] == len(bad)
+
+
+@pytest.mark.parametrize("options", [[], ["--multiclass"], ["--cache", "rows.cache"]])
+def test_quarantined_once(tmp_path, options, monkeypatch):
+    """However often the rows are read: for classes, in passes, for names."""
+    monkeypatch.chdir(tmp_path)
+    data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
+    bad = strewn(data)
+    policy = ["--on-bad-line", f"quarantine={aside}"]
+    called("train", data, "-m", "m", *policy, "--passes", "3", *options, "--quiet")
+    assert aside.read_bytes().splitlines() == bad
+    if not options:  # the lines of two files, each once
+        aside.unlink()
+        called("train", data, data, "-m", "m", *policy, "--passes", "2", "--quiet")
+        assert aside.read_bytes().splitlines() == bad * 2
+
+
+def test_quarantined_by_other_commands(tmp_path):
+    data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
+    bad = strewn(data)
+    policy = ["--on-bad-line", f"quarantine={aside}", "--quiet"]
+    called("convert", data, tmp_path / "clean.vw", *policy)
+    assert aside.read_bytes().splitlines() == bad
+    called("train", tmp_path / "clean.vw", "-m", tmp_path / "m", "--quiet", "--bits", "10")
+    aside.unlink()
+    called("predict", tmp_path / "m", data, "-o", tmp_path / "out", *policy)
+    assert aside.read_bytes().splitlines() == bad
+    assert len((tmp_path / "out").read_text().splitlines()) == 400
+
+
+def test_quarantined_once_after_a_resume(tmp_path):
+    data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
+    bad = strewn(data, rows=40_000)
+    arguments = [
+        data,
+        "-m",
+        tmp_path / "m",
+        "--on-bad-line",
+        f"quarantine={aside}",
+        "--passes",
+        "5",
+    ]
+    process = subprocess.Popen(
+        [*THRESHER, "train", *arguments, "--every", "0s", "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stdout:
+        if json.loads(line)["event"] == "checkpoint":
+            break
+    process.kill()
+    process.communicate()
+    assert (tmp_path / "m.checkpoint").exists()
+    done = called("train", *arguments, "--resume", "--json")
+    assert aside.read_bytes().splitlines() == bad
+    assert json.loads(done.stdout.splitlines()[-1])["bad_lines"] == len(bad)
+    resumed = (tmp_path / "m").read_bytes()
+    called("train", *arguments, "--quiet")
+    assert (tmp_path / "m").read_bytes() == resumed
+
+
+def test_bad_lines_of_vw(tmp_path):
+    data, aside = vw(tmp_path / "rows.vw", rows=50), tmp_path / "aside.txt"
+    with open(data, "a") as file:
+        file.write("1 |a b:x\n1 no bar\n1 |a b\n")
+    done = called("train", data, "-m", tmp_path / "m", "--on-bad-line", f"quarantine={aside}")
+    assert aside.read_text() == "1 |a b:x\n1 no bar\n"
+    assert "2 bad lines left out; the first: " in done.stderr
+    assert f"{data}:51:8:" in done.stderr
