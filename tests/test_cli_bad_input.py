@@ -449,3 +449,47 @@ def test_bad_lines_of_vw(tmp_path):
     assert aside.read_text() == "1 |a b:x\n1 no bar\n"
     assert "2 bad lines left out; the first: " in done.stderr
     assert f"{data}:51:8:" in done.stderr
+
+
+# ---- files that are not overwritten --------------------------------------------------------------
+
+
+def test_what_is_read_is_not_overwritten(tmp_path):
+    """Under another name, too."""
+    data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
+    called("train", data, "-m", model, "--quiet")
+    other = tmp_path / "link.svm"
+    other.symlink_to(data)
+    before = data.read_bytes(), model.read_bytes()
+    for arguments in (
+        ["train", data, "-m", other],
+        ["train", other, "-m", data],
+        ["train", data, "-m", tmp_path / "new", "--cache", data],
+        ["train", data, "-m", tmp_path / "new", "--checkpoint", data, "--every", "0s"],
+        ["train", data, "-m", tmp_path / "new", "--on-bad-line", f"quarantine={data}"],
+        ["predict", model, data, "-o", other],
+        ["convert", data, other, "--to", "svmlight"],
+        ["train", data, "-m", tmp_path / "new", "--cache", model],
+    ):
+        done = called(*arguments, code=2)
+        assert re.match(r"error: .*(is to be read|is no cache; it stays)", done.stderr), arguments
+    assert (data.read_bytes(), model.read_bytes()) == before
+    assert left(tmp_path) == ["link.svm", "m.thresher", "rows.svm"]
+
+
+def test_features_of_another_kind_count_for_nothing(tmp_path):
+    """Names, whose numbers are of 64 bits, given to a model of few numbers."""
+    data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
+    called("train", data, "-m", model, "--quiet")
+    done = called("predict", model, vw(tmp_path / "rows.vw", rows=20), "--as", "raw")
+    scores = {line.split()[0] for line in done.stdout.splitlines()}
+    assert [float(score) for score in scores] == [
+        pytest.approx(thresher.load(model).intercept[0], rel=1e-6)
+    ]
+
+
+def test_binary_files_are_no_tables(tmp_path):
+    data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
+    called("train", data, "-m", model, "--quiet")
+    line = told(tmp_path, model)
+    assert line.startswith(f"{model}: its format is not clear from its first line")

@@ -333,6 +333,8 @@ class Model:
         learners = self._learners(self.n_features if dense else 0)
         room = self.n_features
         for block in source.blocks(dtype="float64"):
+            if dense and (block.width == 0 or block.width > 2**26):  # too wide for arrays
+                dense, learners = False, self._learners(0)
             if dense and block.width > room:
                 room = 1 << (block.width - 1).bit_length()
                 for learner in learners:

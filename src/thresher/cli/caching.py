@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from thresher.cli.show import Shown
 from thresher.data.block import Block
+from thresher.data.looking import CACHE_MAGIC
 from thresher.data.source import Source, scan
 from thresher.data.writing import why_not_current, write
+from thresher.errors import ParameterError
+
+
+def _check_may_go(path: str) -> None:
+    """Raise ParameterError where making a cache would overwrite what is none."""
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            head = file.read(len(CACHE_MAGIC))
+        if head and head != CACHE_MAGIC:
+            raise ParameterError(f"--cache {path}: the file is there and is no cache; it stays")
 
 
 def cached(source: Source, path: str, reading: dict[str, Any], watcher: Shown) -> Source:
     """Return the cache of a source, made now where it is not there or not current."""
     reason = why_not_current(path, source)
     if reason is not None:
+        _check_may_go(path)
         watcher.tell("note", message=f"making the cache {path}: {reason}")
 
         def see(block: Block) -> None:

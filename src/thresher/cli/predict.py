@@ -31,6 +31,7 @@ def predict(
     model = load(model_file)
     render = renderer(model, kind)
     source = scan(list(data), **reading_of(model, reading))
+    source.spare(output)
     rows = 0
     with _opened(output) as out:
         for block, raw in model.raw_blocks(source):

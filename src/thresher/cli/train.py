@@ -79,6 +79,8 @@ def train(options: Options) -> int:
     params = parameters(options.rule, task, chosen, defaults)
     watcher = shown(options.quiet, options.json, options.passes)
     source = scan(list(options.data), **options.reading)
+    aside = options.reading.get("on_bad_line", "").partition("=")[2]
+    source.spare(options.model, options.cache, options.checkpoint, aside or None)
     if options.cache is not None:
         from thresher.cli.caching import cached
 

@@ -78,7 +78,7 @@ def look(path: str) -> str:
     svmlight = sum(bool(_SVMLIGHT.fullmatch(line)) for line in lines)
     if 2 * max(vw, svmlight) > len(lines):
         return "vw" if vw > svmlight else "svmlight"
-    if _SEPARATOR.search(lines[0]) and b"|" not in lines[0]:
+    if _SEPARATOR.search(lines[0]) and b"|" not in lines[0] and b"\0" not in lines[0]:
         return "csv"
     if by_name:
         return by_name

@@ -47,6 +47,10 @@ class Part(ABC):
         """Return what tells that it is the same later; None where nothing does."""
         return None
 
+    def is_file(self, path: str) -> bool:
+        """Tell whether it is this file."""
+        return False
+
     @abstractmethod
     def blocks(
         self,
@@ -80,6 +84,10 @@ class FilePart(Part):
             return None
         status = os.stat(self.name)
         return [self.name, status.st_size, status.st_mtime_ns]
+
+    def is_file(self, path: str) -> bool:
+        """Tell whether it is this file, whatever the names."""
+        return self.local and os.path.exists(path) and os.path.samefile(path, self.name)
 
 
 class TextPart(FilePart):

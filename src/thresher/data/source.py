@@ -126,6 +126,13 @@ class Source:
                 break
         return {key: name.decode(errors="replace") for key, name in wanted.found.items()}
 
+    def spare(self, *outputs: str | None) -> None:
+        """Raise ParameterError where one of the files to write is one of those to read."""
+        for output in outputs:
+            for part in self.parts:
+                if output is not None and part.is_file(output):
+                    raise ParameterError(f"{output} is to be read: it cannot be written to as well")
+
     def facts(self) -> list[Any]:
         """Return what tells that the input is the same later: as JSON can carry it."""
         return [part.facts() for part in self.parts]

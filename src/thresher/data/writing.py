@@ -235,11 +235,13 @@ def _closed(writer: Any) -> Iterator[Any]:
 def _write_csv(source: Source, blocks: Iterator[Block], path: str) -> int:
     """Write a column for each feature, named by its number; absent values are empty."""
     pa, rows = _arrow(), 0
-    width = source.width() if source.rereadable else 0
+    if not source.rereadable:
+        raise ParameterError("a CSV file is written from files that can be read twice, not a pipe")
+    width = source.width()
     if not 0 < width <= _WIDEST:
         raise ParameterError(
-            f"a CSV file has a column for each feature: at most {_WIDEST:,}, from files that can "
-            f"be read twice; here there are {width:,}; --bits folds them"
+            f"a CSV file has a column for each feature: at most {_WIDEST:,}; here there are "
+            f"{width:,}; --bits folds them"
         )
     with written_whole(path) as file, _packed(file, path) as out:
         for block in blocks:
