@@ -262,8 +262,8 @@ def test_files_of_no_format(tmp_path):
     ("options", "message"),
     [
         (["--rule", "magic"], "--rule must be one of truncated-gradient, "),
-        (["--gravity", "much"], "--gravity must be a number >= 0"),
-        (["--gravity", "-1"], "--gravity must be a number >= 0"),
+        (["--l1", "much"], "--l1 must be a number >= 0"),
+        (["--l1", "-1"], "--l1 must be a number >= 0"),
         (["--rule", "ftrl", "--gravity", "1"], "--gravity is not a parameter of the rule ftrl; it"),
         (["--loss", "magic"], "--loss must be one of logistic, hinge, "),
         (["--rule", "stabilized", "--loss", "poisson"], "--loss must be one of "),

@@ -32,6 +32,7 @@ def top_of(model, count=20):
 @pytest.mark.parametrize(("options", "error"), [([], 0.14), (["--bits", "18"], 0.14)])
 def test_rcv1(data_dir, tmp_path, options, error):
     model, data = tmp_path / "rcv1.thresher", data_dir / "rcv1_small.vw.xz"
+    options = ["--rule", "truncated-gradient", *options]
     done = called("train", data, "-m", model, "--passes", "4", *options, "--json")
     last = json.loads(done.stdout.splitlines()[-1])
     assert last["examples"] == 4 * 1000
@@ -78,7 +79,16 @@ def unpacked(path, folder):
     return plain
 
 
-EURLEX = ["--rule", "ftrl", "--l1", "0.1", "--passes", "30"]  # few rows, many passes
+EURLEX = [
+    "--rule",
+    "ftrl",
+    "--l1",
+    "0.1",
+    "--alpha",
+    "1",
+    "--passes",
+    "30",
+]  # few rows, many passes
 
 
 def test_eurlex(data_dir, tmp_path):
@@ -152,7 +162,7 @@ def hash_of(name):
 @pytest.mark.parametrize("options", [[], ["--bits", "18"]])
 def test_newsgroups(news, tmp_path, options):
     model = tmp_path / "news.thresher"
-    arguments = ["--rule", "ftrl", "--l1", "1", "--passes", "3", *options]
+    arguments = ["--rule", "ftrl", "--l1", "1", "--alpha", "1", "--passes", "3", *options]
     called("train", news / "train.vw", "-m", model, *arguments, "--quiet")
     lines = predicted(model, news / "test.vw")
     truth = (news / "test.vw").read_text().splitlines()

@@ -95,7 +95,8 @@ def test_options_reach_the_learner(folder, rule, options, params):
 def test_text_to_model_is_csr_to_model(folder):
     """The command line learns what the estimator learns."""
     X, y = load_svmlight_file(str(folder / "rows.svm"))
-    model, _ = trained(folder, "rows.svm", "--gravity", "0.001", "--passes", "3", "--quiet")
+    options = ["--rule", "truncated-gradient", "--gravity", "0.001", "--passes", "3", "--quiet"]
+    model, _ = trained(folder, "rows.svm", *options)
     clf = thresher.TruncatedGradientClassifier(gravity=0.001, passes=3, shuffle=False, tol=None)
     loaded, fitted = thresher.load(model), clf.fit(X, y.astype(int)).model_
     assert loaded.weights.tobytes() == fitted.weights.tobytes()
@@ -109,7 +110,7 @@ def test_text_to_model_is_csr_to_model(folder):
 def test_validation_keeps_the_best_pass(folder):
     """Steps that are too long: the loss on the validation rows falls, then rises."""
     options = ["--valid", str(folder / "other.svm"), "--patience", "2", "--json"]
-    options += ["--eta0", "3", "--decay", "1", "--gravity", "0"]
+    options += ["--rule", "truncated-gradient", "--eta0", "3", "--decay", "1", "--gravity", "0"]
     model, done = trained(folder, "rows.svm", "--passes", "60", *options)
     losses = [event["loss"] for event in events(done) if event["event"] == "pass"]
     best = int(np.argmin(losses))
@@ -283,14 +284,14 @@ def test_interactions_have_names(folder):
     for a, b in rng.integers(0, 2, (400, 2)):
         rows.append(f"{1 if a == b else -1} |ad x{a} |user y{b}\n")
     data.write_text("".join(rows))
-    plain, _ = trained(folder, "pairs.vw", name="plain.thresher")
-    crossed, _ = trained(folder, "pairs.vw", "-q", "au", "--passes", "5")
+    plain, _ = trained(folder, "pairs.vw", "--l1", "0.01", name="plain.thresher")
+    crossed, _ = trained(folder, "pairs.vw", "-q", "au", "--passes", "5", "--l1", "0.01")
     truth = [row.split()[0] for row in rows]
     right = [
         np.mean([a == b for a, b in zip(lines(called("predict", m, data)), truth, strict=True)])
         for m in (plain, crossed)
     ]
-    assert right[0] < 0.7
+    assert right[0] < 0.8  # three of four pairs at best
     assert right[1] == 1.0
     names = {
         entry["name"] for entry in json.loads(called("inspect", crossed, "--json").stdout)["top"]
@@ -314,10 +315,10 @@ def test_names_of_a_pipe(folder):
 def test_inspect(folder):
     model, _ = trained(folder, "rows.vw")
     shown = called("inspect", model, "--top", "5").stdout
-    assert shown.splitlines()[0].split() == ["rule", "truncated-gradient"]
+    assert shown.splitlines()[0].split() == ["rule", "ftrl"]
     assert len(shown.split("\n\n")[1].splitlines()) == 6
     facts = json.loads(called("inspect", model, "--json", "--top", "2").stdout)
-    assert facts["rule"] == "truncated-gradient"
+    assert facts["rule"] == "ftrl"
     assert facts["nonzero weights"] == thresher.load(model).nnz
     assert len(facts["top"]) == 2
     best = facts["top"][0]
