@@ -15,13 +15,13 @@ def inspect(file: str, top: int, why: list[str], label: str | None, as_json: boo
     model = load(file)
     chosen = _label(model, label)
     if why:
-        reasons = [model.why(_feature(model, word), chosen) for word in why]
+        reasons = [_numbered(model.why(_feature(model, word), chosen), model) for word in why]
         if as_json:
             print(json.dumps([_plain(reason._asdict()) for reason in reasons], default=str))
         else:
             print("\n\n".join(_why(reason) for reason in reasons))
         return 0
-    features = model.top(top, chosen)
+    features = [_numbered(feature, model) for feature in model.top(top, chosen)]
     if as_json:
         facts = summary(model) | {"top": [_plain(feature._asdict()) for feature in features]}
         print(json.dumps(facts, default=str))
@@ -55,7 +55,7 @@ def summary(model: Model) -> dict[str, Any]:
     facts["parameters"] = ", ".join(
         f"{name}={value}"
         for name, value in sorted(parameters.items())
-        if value not in (None, "", False) and name != "loss"
+        if value not in (None, "", False) and name not in ("loss", "first")
     )
     return facts
 
@@ -104,6 +104,12 @@ def _label(model: Model, label: str | None) -> Any:
     return next((known for known in model.classes.tolist() if str(known) == label), label)
 
 
+def _numbered(found: Any, model: Model) -> Any:
+    """Return a feature, or what is known of it, under the number that the file gives it."""
+    (field, name), first = next(iter(found._asdict().items())), model.parameters.get("first")
+    return found._replace(**{field: name + first}) if first and isinstance(name, int) else found
+
+
 def _feature(model: Model, word: str) -> str | int:
     """Return the feature that a text stands for: a name, else a number."""
     if model.names and word in model.names.values():
@@ -113,4 +119,4 @@ def _feature(model: Model, word: str) -> str | int:
             f"no feature with nonzero weight is named {word!r}; --top N lists the names of those "
             f"with the largest"
         )
-    return int(word)
+    return int(word) - int(model.parameters.get("first") or 0)

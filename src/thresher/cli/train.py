@@ -134,7 +134,7 @@ def _all_at_once(
         raise ParameterError(f"--multilabel does not go with the rule {options.rule}")
     valid = _valid(options)
     model, seconds = train_matrix(options, source, labels, task, params, valid, watcher)
-    model = replace(model, parameters={**model.parameters, **_described(options)})
+    model = replace(model, parameters={**model.parameters, **_described(options, source)})
     model.save(options.model)
     report(options, model, source, seconds, None)
     return 0
@@ -158,7 +158,7 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
         return 130
     finally:
         watcher.close()
-    model = model_of(run, options.names, **_described(options))
+    model = model_of(run, options.names, **_described(options, run.source))
     model.save(options.model)
     if checkpointed and run.plan.checkpoint is not None and os.path.exists(run.plan.checkpoint):
         os.unlink(run.plan.checkpoint)
@@ -291,14 +291,14 @@ def seconds_of(text: str) -> float:
 # ---- the end -------------------------------------------------------------------------------------
 
 
-def _described(options: Options) -> dict[str, Any]:
+def _described(options: Options, source: Source) -> dict[str, Any]:
     """Return how the rows were read, as predicting must read them too."""
     reading = asdict(Reading(**options.reading))
     for name in ("threads", "on_bad_line", "labelled"):
         reading.pop(name)
     for name in ("interactions", "text", "ignore"):
         reading[name] = json.dumps(reading[name]) if reading[name] else ""
-    return reading | {"shuffle": "blocks" if options.shuffle else False}
+    return reading | {"shuffle": "blocks" if options.shuffle else False, "first": source.first}
 
 
 def report(

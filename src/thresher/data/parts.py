@@ -31,12 +31,15 @@ class Part(ABC):
         Whether features have names.
     shuffles : bool
         Whether its blocks can be read in any order.
+    first : int
+        What the file calls the feature of number 0, where it numbers them.
     """
 
     name: str
     rereadable: bool = True
     named: bool = False
     shuffles: bool = False
+    first: int = 0
 
     @property
     def size(self) -> int | None:
@@ -93,9 +96,10 @@ class FilePart(Part):
 class TextPart(FilePart):
     """A text file, plain or packed."""
 
-    def __init__(self, name: str, format: str) -> None:
+    def __init__(self, name: str, format: str, reading: Reading) -> None:
         super().__init__(name)
         self.format, self.named = format, format == "vw"
+        self.first = 0 if reading.zero_based or self.named else 1
 
     def blocks(
         self,
@@ -161,7 +165,9 @@ class CachePart(FilePart):
         if not self.local:
             raise ParameterError(f"{name}: a cache must be a local file")
         self.reader = _core.CacheReader(name)
-        self.named = self.reader.named or self._was_named()
+        made = self._made_from()
+        self.named = self.reader.named or bool(made.get("named"))
+        self.first = 1 if made.get("first") == 1 else 0
 
     def blocks(
         self,
@@ -183,12 +189,12 @@ class CachePart(FilePart):
             raw = (self.size or 0) * (at + 1) // count
             yield Block(native, self.name, end, raw=raw)
 
-    def _was_named(self) -> bool:
-        """Tell whether the files that it was made from could have had names."""
+    def _made_from(self) -> dict[str, Any]:
+        """Return what it says of the files that it was made from."""
         try:
-            return bool(json.loads(self.reader.about)["options"]["named"])
+            return dict(json.loads(self.reader.about)["options"])
         except (ValueError, KeyError, TypeError):
-            return False
+            return {}
 
 
 class TablePart(FilePart):
@@ -274,7 +280,7 @@ def part_of(name: str, reading: Reading) -> Part:
     """Return the part that is a file, of the format named or found by looking."""
     format = reading.format or look(name)
     if format in ("svmlight", "vw"):
-        return TextPart(name, format)
+        return TextPart(name, format, reading)
     if format == "cache":
         return CachePart(name)
     return TablePart(name, format, reading)

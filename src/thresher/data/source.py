@@ -40,6 +40,8 @@ class Source:
         Whether it can be read more than once.
     named : bool
         Whether features have names, and their numbers are hashes.
+    first : int
+        What the files call the feature of number 0.
     size : int or None
         Bytes on disk, where they are known.
     """
@@ -51,6 +53,7 @@ class Source:
         self.bad_lines = BadLines(reading.on_bad_line)
         self.rereadable = all(part.rereadable for part in parts)
         self.named = any(part.named for part in parts)
+        self.first = 1 if all(part.first == 1 for part in parts) else 0
         self.shuffles = len(parts) == 1 and parts[0].shuffles
         self.sketch = b""  # of the features seen, where names or folding make their number matter
         self._reads = 0
