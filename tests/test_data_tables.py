@@ -288,7 +288,7 @@ def test_which_column_is_the_label(tmp_path):
     (block,) = TableSource([path], "csv", Columns(label_needed=False)).blocks()
     assert np.isnan(block.labels).all()
     path = csv_file(tmp_path, "y,target\n1,2\n")
-    with pytest.raises(DataError, match="y and target could both be it"):
+    with pytest.raises(DataError, match="y and target could be; name it"):
         rows_of(path)
     assert rows_of(path, label="y") == [[("target", 2)]]
     # To predict, a label that is there is no feature.
