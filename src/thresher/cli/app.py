@@ -8,6 +8,26 @@ from typing import Annotated, Any
 import typer
 
 from thresher._version import __version__
+from thresher.cli.arguments import (
+    LEARNING,
+    NIGHT,
+    RESULT,
+    Bits,
+    Data,
+    Format,
+    Ignore,
+    Interactions,
+    Json,
+    Label,
+    Multilabel,
+    Ngrams,
+    OnBadLine,
+    Quiet,
+    Text,
+    Threads,
+    Weight,
+    ZeroBased,
+)
 from thresher.cli.options import takes_parameters
 
 app = typer.Typer(
@@ -69,148 +89,6 @@ def demo(
     run(examples, features, relevant, seed, quiet)
 
 
-# ---- options that commands share ----------------------------------------------------------------
-
-_READING = "Reading"
-_LEARNING = "Learning"
-_RESULT = "Result and progress"
-_NIGHT = "Long runs"
-
-Data = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA...",
-        help="Files, globs, or - for standard input; svmlight, VW text, CSV, Parquet, Arrow, or a "
-        "cache; plain, .gz, .bz2, .xz or .zst.",
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="svmlight, vw, csv, parquet, arrow or cache. Default: found by looking.",
-        rich_help_panel=_READING,
-        show_default=False,
-    ),
-]
-Bits = Annotated[
-    int | None,
-    typer.Option(
-        "--bits",
-        "-b",
-        help="Fold feature numbers, and hashes of names, to so many bits, for a dense store of "
-        "2^bits weights. Default: numbers as they are; names as full 64-bit hashes in a hashed "
-        "store.",
-        rich_help_panel=_READING,
-        show_default=False,
-    ),
-]
-ZeroBased = Annotated[
-    bool,
-    typer.Option(
-        "--zero-based",
-        help="Features of svmlight files are numbered from 0.",
-        rich_help_panel=_READING,
-    ),
-]
-Interactions = Annotated[
-    list[str],
-    typer.Option(
-        "--interactions",
-        "-q",
-        metavar="AB",
-        help="Products of the features of two namespaces of VW text, by their first letters, as "
-        "in VW; : is any. May be repeated.",
-        rich_help_panel=_READING,
-        show_default=False,
-    ),
-]
-Multilabel = Annotated[
-    bool,
-    typer.Option(
-        "--multilabel",
-        help="Rows have any number of labels, as in 3,17 5:1; each has an output.",
-        rich_help_panel=_READING,
-    ),
-]
-Label = Annotated[
-    str | None,
-    typer.Option(
-        "--label",
-        metavar="COLUMN",
-        help="The label's column of a table. Default: label, y, target or class.",
-        rich_help_panel=_READING,
-        show_default=False,
-    ),
-]
-Weight = Annotated[
-    str | None,
-    typer.Option(
-        "--weight",
-        metavar="COLUMN",
-        help="The column of a table that holds the weights of the rows.",
-        rich_help_panel=_READING,
-        show_default=False,
-    ),
-]
-Text = Annotated[
-    list[str],
-    typer.Option(
-        "--text",
-        metavar="COLUMN",
-        help="A column of a table that holds text: each word is a feature. May be repeated.",
-        rich_help_panel=_READING,
-        show_default=False,
-    ),
-]
-Ngrams = Annotated[
-    int,
-    typer.Option(
-        "--ngrams",
-        help="Longest run of words of a text column that is a feature.",
-        rich_help_panel=_READING,
-    ),
-]
-Ignore = Annotated[
-    list[str],
-    typer.Option(
-        "--ignore",
-        metavar="COLUMN",
-        help="A column of a table to leave out. May be repeated.",
-        rich_help_panel=_READING,
-        show_default=False,
-    ),
-]
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads",
-        help="Threads that parse; 1 does all in one thread. Results do not depend on it. Default: "
-        "as many as there are processors.",
-        rich_help_panel=_READING,
-        show_default=False,
-    ),
-]
-OnBadLine = Annotated[
-    str,
-    typer.Option(
-        "--on-bad-line",
-        metavar="POLICY",
-        help="error: stop and name file, line and column; skip: leave it out and count; "
-        "quarantine=FILE: copy it there and go on.",
-        rich_help_panel=_READING,
-    ),
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", help="Show nothing but warnings.", rich_help_panel=_RESULT)
-]
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Write a JSON object for each event.", rich_help_panel=_RESULT),
-]
-
-
 @app.command()
 @takes_parameters
 def train(
@@ -226,7 +104,7 @@ def train(
             help="truncated-gradient, forward-backward, ftrl, dual-averaging, averaged-sgd, "
             "margin-perceptron, mirror-descent learn row by row; stabilized, coordinate-descent, "
             "hard-threshold hold all rows in memory.",
-            rich_help_panel=_LEARNING,
+            rich_help_panel=LEARNING,
         ),
     ] = "ftrl",
     loss: Annotated[
@@ -237,7 +115,7 @@ def train(
             help="logistic, hinge, squared_hinge for classes; squared, square, absolute, huber, "
             "epsilon_insensitive, quantile, poisson, clipped_square for numbers. Default: "
             "logistic.",
-            rich_help_panel=_LEARNING,
+            rich_help_panel=LEARNING,
             show_default=False,
         ),
     ] = None,
@@ -247,7 +125,7 @@ def train(
             "--multiclass",
             help="Labels are any numbers (or words, in tables), each a class. Without it they are "
             "-1 and 1, or 0 and 1.",
-            rich_help_panel=_LEARNING,
+            rich_help_panel=LEARNING,
         ),
     ] = False,
     classes: Annotated[
@@ -256,7 +134,7 @@ def train(
             "--classes",
             metavar="A,B,...",
             help="All classes. Default: found by a reading of their own.",
-            rich_help_panel=_LEARNING,
+            rich_help_panel=LEARNING,
             show_default=False,
         ),
     ] = None,
@@ -266,22 +144,22 @@ def train(
             "--class-weight",
             metavar="A:W,...",
             help="Weights of the rows of classes.",
-            rich_help_panel=_LEARNING,
+            rich_help_panel=LEARNING,
             show_default=False,
         ),
     ] = None,
     passes: Annotated[
-        int, typer.Option(min=1, help="Passes over the data.", rich_help_panel=_LEARNING)
+        int, typer.Option(min=1, help="Passes over the data.", rich_help_panel=LEARNING)
     ] = 1,
     shuffle: Annotated[
         bool,
         typer.Option(
             "--shuffle",
             help="Shuffle rows within blocks of about a megabyte, and the blocks of a cache.",
-            rich_help_panel=_LEARNING,
+            rich_help_panel=LEARNING,
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of chance.", rich_help_panel=_LEARNING)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of chance.", rich_help_panel=LEARNING)] = 0,
     store: Annotated[
         str,
         typer.Option(
@@ -290,7 +168,7 @@ def train(
             help="dense: an array of all features. hashed: a table of those with nonzero weight, "
             "for rules that drop dead ones, else of those seen. auto: hashed for names without "
             "--bits, else dense.",
-            rich_help_panel=_LEARNING,
+            rich_help_panel=LEARNING,
         ),
     ] = "auto",
     valid: Annotated[
@@ -300,7 +178,7 @@ def train(
             metavar="FILE",
             help="Rows to compute the loss on after each pass; training stops when it no longer "
             "falls, and the model of the best pass is kept. May be repeated.",
-            rich_help_panel=_LEARNING,
+            rich_help_panel=LEARNING,
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -310,14 +188,14 @@ def train(
             "--tol",
             help="Stop when the loss of a pass is not better than the best by more than this, "
             "--patience times in a row. Default: 0 with --valid, else never stop.",
-            rich_help_panel=_LEARNING,
+            rich_help_panel=LEARNING,
             show_default=False,
         ),
     ] = None,
     patience: Annotated[
         int,
         typer.Option(
-            min=1, help="Passes without improvement before stopping.", rich_help_panel=_LEARNING
+            min=1, help="Passes without improvement before stopping.", rich_help_panel=LEARNING
         ),
     ] = 5,
     format: Format = None,
@@ -339,7 +217,7 @@ def train(
             metavar="FILE",
             help="Parse once into this file and learn from it; made anew when the data or the way "
             "of reading them have changed.",
-            rich_help_panel=_NIGHT,
+            rich_help_panel=NIGHT,
             show_default=False,
         ),
     ] = None,
@@ -350,7 +228,7 @@ def train(
             metavar="FILE",
             help="Write what has been learned here now and then, and at Ctrl-C. Default: "
             "MODEL.checkpoint, at Ctrl-C or with --every or --resume.",
-            rich_help_panel=_NIGHT,
+            rich_help_panel=NIGHT,
             show_default=False,
         ),
     ] = None,
@@ -360,7 +238,7 @@ def train(
             "--every",
             metavar="TIME",
             help="Time between checkpoints: 60s, 0.1s, 5m. Default: 60s.",
-            rich_help_panel=_NIGHT,
+            rich_help_panel=NIGHT,
             show_default=False,
         ),
     ] = None,
@@ -370,7 +248,7 @@ def train(
             "--resume",
             help="Go on from the checkpoint, to the same model byte for byte; without one, start "
             "from the beginning.",
-            rich_help_panel=_NIGHT,
+            rich_help_panel=NIGHT,
         ),
     ] = False,
     names: Annotated[
@@ -379,7 +257,7 @@ def train(
             "--names/--no-names",
             help="Keep the names of the features with nonzero weight; found by reading files once "
             "more.",
-            rich_help_panel=_RESULT,
+            rich_help_panel=RESULT,
         ),
     ] = True,
     json: Json = False,

@@ -1,0 +1,146 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+READING = "Reading"
+LEARNING = "Learning"
+RESULT = "Result and progress"
+NIGHT = "Long runs"
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="Files, globs, or - for standard input; svmlight, VW text, CSV, Parquet, Arrow, or a "
+        "cache; plain, .gz, .bz2, .xz or .zst.",
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="svmlight, vw, csv, parquet, arrow or cache. Default: found by looking.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Bits = Annotated[
+    int | None,
+    typer.Option(
+        "--bits",
+        "-b",
+        help="Fold feature numbers, and hashes of names, to so many bits, for a dense store of "
+        "2^bits weights. Default: numbers as they are; names as full 64-bit hashes in a hashed "
+        "store.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+ZeroBased = Annotated[
+    bool,
+    typer.Option(
+        "--zero-based",
+        help="Features of svmlight files are numbered from 0.",
+        rich_help_panel=READING,
+    ),
+]
+Interactions = Annotated[
+    list[str],
+    typer.Option(
+        "--interactions",
+        "-q",
+        metavar="AB",
+        help="Products of the features of two namespaces of VW text, by their first letters, as "
+        "in VW; : is any. May be repeated.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Multilabel = Annotated[
+    bool,
+    typer.Option(
+        "--multilabel",
+        help="Rows have any number of labels, as in 3,17 5:1; each has an output.",
+        rich_help_panel=READING,
+    ),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        metavar="COLUMN",
+        help="The label's column of a table. Default: label, y, target or class.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        "--weight",
+        metavar="COLUMN",
+        help="The column of a table that holds the weights of the rows.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Text = Annotated[
+    list[str],
+    typer.Option(
+        "--text",
+        metavar="COLUMN",
+        help="A column of a table that holds text: each word is a feature. May be repeated.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Ngrams = Annotated[
+    int,
+    typer.Option(
+        "--ngrams",
+        help="Longest run of words of a text column that is a feature.",
+        rich_help_panel=READING,
+    ),
+]
+Ignore = Annotated[
+    list[str],
+    typer.Option(
+        "--ignore",
+        metavar="COLUMN",
+        help="A column of a table to leave out. May be repeated.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        help="Threads that parse; 1 does all in one thread. Results do not depend on it. Default: "
+        "as many as there are processors.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+OnBadLine = Annotated[
+    str,
+    typer.Option(
+        "--on-bad-line",
+        metavar="POLICY",
+        help="error: stop and name file, line and column; skip: leave it out and count; "
+        "quarantine=FILE: copy it there and go on.",
+        rich_help_panel=READING,
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="Show nothing but warnings.", rich_help_panel=RESULT)
+]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Write a JSON object for each event.", rich_help_panel=RESULT),
+]
