@@ -70,6 +70,7 @@ class Restorer {
     bytes_ = bytes_.subspan(count * sizeof(T));
   }
   bool finished() const { return bytes_.empty(); }
+  std::size_t left() const { return bytes_.size(); }
 
  private:
   std::span<const std::byte> bytes_;

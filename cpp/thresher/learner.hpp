@@ -219,6 +219,10 @@ class RuleLearner final : public Learner {
     rule.archive(restore);
     tally.archive(restore);
     restore(count);
+    if (count > restore.left() / (sizeof(std::uint64_t) + sizeof(Cell)))
+      throw std::invalid_argument("the learner state is cut short");
+    // At once: cells come in the order of a table, and would crowd at the front of one that grows.
+    store.reserve(count, [](const Cell&) { return false; });
     for (; count > 0; --count) {
       std::uint64_t key = 0;
       Cell cell;
@@ -233,6 +237,7 @@ class RuleLearner final : public Learner {
   void plant(std::span<const std::uint64_t> keys, std::span<const double> values,
              double intercept) override {
     if constexpr (requires { rule_.planted(0.0); }) {
+      store_.reserve(keys.size(), [](const Cell&) { return false; });
       for (std::size_t i = 0; i < keys.size(); ++i) store_.put(keys[i], rule_.planted(values[i]));
       rule_.plant_intercept(intercept);
     } else {
@@ -242,6 +247,7 @@ class RuleLearner final : public Learner {
 
   void center(std::span<const std::uint64_t> keys, std::span<const double> means) override {
     if constexpr (requires { rule_.centred_at(0.0); }) {
+      store_.reserve(keys.size(), [](const Cell&) { return false; });
       for (std::size_t i = 0; i < keys.size(); ++i) store_.put(keys[i], rule_.centred_at(means[i]));
     } else {
       cannot("centre");

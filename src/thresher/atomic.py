@@ -88,7 +88,11 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     ----------
     path : path
     """
-    path = os.fspath(path)
+    path = os.path.realpath(path)  # a link stays, and what it leads to is replaced
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as device:  # or a pipe, or a folder, which is an error
+            yield device
+        return
     temporary = f"{path}.{secrets.token_hex(8)}.part"
     try:
         handle, nameless = _opened(path, temporary)
@@ -99,6 +103,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
             if nameless:
                 _name(file.fileno(), temporary)
         os.replace(temporary, path)
+        _sync_folder(path)
     except OSError as error:
         _remove(temporary)
         if error.filename is None or error.filename == temporary:
@@ -126,6 +131,16 @@ def _name(handle: int, temporary: str) -> None:
     folder = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)  # so that links are followed
     try:
         os.link(str(handle), temporary, src_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
+
+
+def _sync_folder(path: str) -> None:
+    """Let the new name outlive a power cut, where the file system can promise it."""
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(folder)
     finally:
         os.close(folder)
 

@@ -330,18 +330,17 @@ class Model:
         source : Source
             What `thresher.scan` returns.
         """
+        any_key = self._learners(0)
         dense = self.nnz * 20 > self.n_features
-        learners = self._learners(self.n_features if dense else 0)
-        room = self.n_features
+        narrow = self._learners(self.n_features) if dense else any_key
         for block in source.blocks(dtype="float64"):
-            if dense and (block.width == 0 or block.width > 2**26):  # too wide for arrays
-                dense, learners = False, self._learners(0)
-            if dense and block.width > room:
-                room = 1 << (block.width - 1).bit_length()
-                for learner in learners:
-                    learner.widen(room)
-            batch = block.batch
-            yield block, np.column_stack([learner.predict(batch) for learner in learners])
+            wide = not 0 < block.width <= self.n_features
+            batch, learners = block.batch, any_key if wide else narrow
+            try:
+                raw = np.column_stack([learner.predict(batch) for learner in learners])
+            except _core.DataError as error:
+                raise block.located(error) from None
+            yield block, raw
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels of a classifier, values of a regressor.

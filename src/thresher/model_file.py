@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from thresher import naming
 from thresher.atomic import write_whole
 from thresher.certificates import Certificate
 from thresher.errors import ModelFileError
@@ -43,7 +44,6 @@ _TENSORS = {
 }
 # Types of labels: words of up to 99,999 letters, whole numbers, numbers, truth values, and objects.
 _CLASSES = re.compile(r"[<>]U\d{1,5}|[<>|][iu][1248]|[<>]f[248]|\|b1|\|O")
-_NAMES = {"named": np.uint64, "name_ends": np.int64, "name_text": np.uint8}
 
 
 def write(model: Model, path: str | PathLike[str]) -> None:
@@ -57,7 +57,8 @@ def write(model: Model, path: str | PathLike[str]) -> None:
     }
     tensors = {name: np.ascontiguousarray(tensors[name], kind) for name, kind in _TENSORS.items()}
     if model.names is not None:
-        tensors |= _name_tensors(model.names)
+        texts = {key: name.encode("utf-8", "surrogatepass") for key, name in model.names.items()}
+        tensors |= naming.to_tensors(texts)
     if model.evidence is not None:
         tensors |= model.evidence.tensors()
     about = {
@@ -116,7 +117,7 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
                 f"Thresher reads, {FORMAT}"
             )
         names = set(file.keys())
-        known = [{*_TENSORS, *a, *b} for a in ((), _NAMES) for b in ((), EVIDENCE)]
+        known = [{*_TENSORS, *a, *b} for a in ((), naming.TENSORS) for b in ((), EVIDENCE)]
         if names not in known:
             raise ModelFileError(f"{path}: damaged: it lacks parts of a model")
         try:
@@ -205,7 +206,7 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
             )
             for e, loss, n, rate, v in tensors["history"].tolist()
         ],
-        names=_names(tensors) if set(_NAMES) <= set(tensors) else None,
+        names=_names(tensors),
         certificates=tuple(map(Certificate.from_dict, about.get("certificates", ()))),
         evidence=(
             Evidence.from_tensors(tensors, len(tensors["intercept"]), about["n_features"])
@@ -215,29 +216,11 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
     )
 
 
-def _name_tensors(names: Mapping[int, str]) -> dict[str, NDArray[Any]]:
-    features = sorted(names)
-    texts = [names[feature].encode("utf-8", "surrogatepass") for feature in features]
-    return {
-        "named": np.array(features, np.uint64),
-        "name_ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
-        "name_text": np.frombuffer(b"".join(texts), np.uint8),
-    }
-
-
-def _names(tensors: Mapping[str, NDArray[Any]]) -> dict[int, str]:
-    named, ends, text = (tensors[name] for name in _NAMES)
-    if any(tensors[name].dtype != kind or tensors[name].ndim != 1 for name, kind in _NAMES.items()):
-        raise ValueError("its names are of a wrong type or shape")
-    last = int(ends[-1]) if len(ends) else 0
-    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else ends
-    if len(named) != len(ends) or last != len(text) or (ends < starts).any() or (starts < 0).any():
-        raise ValueError("its names do not fit together")
-    content = text.tobytes()
-    return {
-        feature: content[start:end].decode("utf-8", "surrogatepass")
-        for feature, start, end in zip(named.tolist(), starts.tolist(), ends.tolist(), strict=True)
-    }
+def _names(tensors: Mapping[str, NDArray[Any]]) -> dict[int, str] | None:
+    if not set(naming.TENSORS) <= set(tensors):
+        return None
+    found = naming.from_tensors(tensors)
+    return {key: name.decode("utf-8", "surrogatepass") for key, name in found.items()}
 
 
 def _row(record: Progress) -> tuple[float, ...]:

@@ -149,8 +149,14 @@ def train(
         ),
     ] = None,
     passes: Annotated[
-        int, typer.Option(min=1, help="Passes over the data.", rich_help_panel=LEARNING)
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Passes over the data. Default: 1; rules that see all rows have their own.",
+            rich_help_panel=LEARNING,
+            show_default=False,
+        ),
+    ] = None,
     shuffle: Annotated[
         bool,
         typer.Option(
@@ -440,7 +446,7 @@ def main() -> None:
         raise SystemExit(2) from None
     except BrokenPipeError:  # who read the output has gone
         sys.stderr.close()
-        raise SystemExit(1) from None
+        raise SystemExit(141) from None  # as of a program that SIGPIPE ends
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None

@@ -33,9 +33,10 @@ def predict(
     render = renderer(model, kind)
     source = scan(list(data), **reading_of(model, reading))
     source.spare(output)
-    rows = 0
+    rows, known = 0, model.nnz == 0
     with _opened(output) as out:
         for block, raw in model.raw_blocks(source):
+            known = known or bool((raw != model.intercept).any())
             lines, tags = render(raw), block.tags
             if tags is not None:
                 lines = [
@@ -45,6 +46,12 @@ def predict(
             rows += block.rows
     if source.bad_lines.warning:
         print(f"warning: {source.bad_lines.warning}", file=sys.stderr)
+    if rows and not known:
+        print(
+            "warning: no row has a feature that the model knows; was it trained on other data, or "
+            "in another format?",
+            file=sys.stderr,
+        )
     if output is not None and not quiet:
         print(f"{rows:,} predictions -> {output}", file=sys.stderr)
     return 0

@@ -22,6 +22,7 @@ from thresher.errors import ParameterError
 from thresher.model import Model
 from thresher.parameters import Task
 from thresher.rules import RULES
+from thresher.training.checkpoint import check_replaceable
 from thresher.training.labels import Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.learning import Learning
 from thresher.training.passes import Interrupted, Plan, Run
@@ -40,7 +41,7 @@ class Options:
     loss: str | None = None
     reading: dict[str, Any] = field(default_factory=dict)
     chosen: dict[str, Any] = field(default_factory=dict)
-    passes: int = 1
+    passes: int | None = None
     shuffle: bool = False
     seed: int = 0
     store: str = "auto"
@@ -66,6 +67,9 @@ def train(options: Options) -> int:
     if options.loss is not None:
         _check_loss(options)
     check_place(options.model)
+    if options.checkpoint is not None:
+        check_place(options.checkpoint)
+        check_replaceable(options.checkpoint)
     labelled = options.multiclass or bool(options.reading.get("multilabel"))
     labelled = labelled or options.classes is not None
     task = task_of(options.rule, options.loss, labelled)
@@ -77,6 +81,9 @@ def train(options: Options) -> int:
     auto = options.rule == "ftrl" and options.chosen.get("alpha", "auto") == "auto"
     chosen = {k: v for k, v in options.chosen.items() if not (auto and k == "alpha")}
     params = parameters(options.rule, task, chosen, defaults)
+    if options.rule in MATRIX_RULES and options.passes is not None:
+        params["passes"] = options.passes
+    options.passes = options.passes or 1
     watcher = shown(options.quiet, options.json, options.passes)
     source = scan(list(options.data), **options.reading)
     aside = options.reading.get("on_bad_line", "").partition("=")[2]
@@ -94,11 +101,15 @@ def train(options: Options) -> int:
         params["alpha"] = "auto"  # by the size of the first rows
     labels = _labels(options, source, params, task == "classifier")
     params["class_weight"] = _class_weight(options.class_weight, labels)
+    if isinstance(labels, LabelSets) and params["class_weight"]:
+        raise ParameterError("--class-weight does not go with --multilabel: rows have many labels")
     if options.rule in MATRIX_RULES:
         return _all_at_once(options, source, labels, task, params, watcher)
     width, grows = _width(options, source, params)
     learning = Learning(options.rule, task, params, labels, width, grows)
-    run = Run(learning, source, _plan(options, params), _valid(options), watcher)
+    valid = _valid(options)
+    plan = _plan(options, params, labels, valid)
+    run = Run(learning, source, plan, valid, watcher)
     if params.get("center"):
         if not source.rereadable:
             raise ParameterError("--center must read the rows twice: standard input needs --cache")
@@ -250,26 +261,33 @@ def _width(options: Options, source: Source, params: Mapping[str, Any]) -> tuple
     return 1, True
 
 
-def _plan(options: Options, params: Mapping[str, Any]) -> Plan:
+def _plan(
+    options: Options, params: Mapping[str, Any], labels: Labels, valid: Source | None
+) -> Plan:
     wanted = options.checkpoint is not None or options.every is not None or options.resume
     return Plan(
-        passes=options.passes,
+        passes=options.passes or 1,
         shuffle=options.shuffle,
         seed=options.seed,
         tol=options.tol if options.tol is not None or not options.valid else 0.0,
         patience=options.patience,
         checkpoint=options.checkpoint or options.model + ".checkpoint",
         every=seconds_of(options.every or "60s") if wanted else float("inf"),
-        described=_identity(options, params),
+        described=_identity(options, params, labels, valid),
     )
 
 
-def _identity(options: Options, params: Mapping[str, Any]) -> dict[str, Any]:
+def _identity(
+    options: Options, params: Mapping[str, Any], labels: Labels, valid: Source | None
+) -> dict[str, Any]:
     """Return what a resumed run must share."""
     values = {name: value for name, value in params.items() if name != "callback"}
     values |= {"rule": options.rule, "data": list(options.data), "valid": list(options.valid)}
     values |= {"shuffle": options.shuffle, "seed": options.seed, "cache": options.cache}
     values |= {name: v for name, v in options.reading.items() if name != "threads"}
+    values |= {"validation rows": None if valid is None else valid.facts()}
+    if not isinstance(labels, TwoClasses) and labels.classes is not None:
+        values["classes"] = labels.classes.tolist()
     if isinstance(values.get("class_weight"), dict):
         values["class_weight"] = sorted(map(list, values["class_weight"].items()))
     identity: dict[str, Any] = json.loads(json.dumps(values))  # tuples as lists, as they come back
@@ -277,7 +295,12 @@ def _identity(options: Options, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _valid(options: Options) -> Source | None:
-    return scan(list(options.valid), **options.reading) if options.valid else None
+    if not options.valid:
+        return None
+    reading = dict(options.reading)
+    if reading.get("on_bad_line", "error") != "error":  # those put aside are the training rows'
+        reading["on_bad_line"] = "skip"
+    return scan(list(options.valid), **reading)
 
 
 def seconds_of(text: str) -> float:

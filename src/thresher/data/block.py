@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -145,6 +146,13 @@ class Block:
     def label_place(self, row: int) -> str:
         """Return where a row's label stands: that of a line of text at its beginning."""
         return self.place(row) + ":1" * (self.native.bytes > 0)
+
+    def located(self, error: _core.DataError) -> DataError:
+        """Return the error of a row with the place where the row came from."""
+        found = re.fullmatch(r"row (\d+): (.*)", str(error), re.DOTALL)
+        if found is None or int(found[1]) >= self.rows:
+            return DataError(str(error))
+        return DataError(f"{self.place(int(found[1]))}: {found[2]}")
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ def look(path: str) -> str:
     for magic, name in _MAGICS.items():
         if head.startswith(magic):
             return name
+    if head[8:9] == b"{" and b'"thresher' in head[:256]:
+        raise DataError(f"{path}: a model or a checkpoint of Thresher, and no data")
     lines = _first_lines(head.removeprefix(b"\xef\xbb\xbf"))
     by_name = _by_suffix(path)
     if not lines:

@@ -33,6 +33,8 @@ class Part(ABC):
         Whether its blocks can be read in any order.
     first : int
         What the file calls the feature of number 0, where it numbers them.
+    sketch : bytes
+        Of all its features, where that is known beforehand.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Part(ABC):
     named: bool = False
     shuffles: bool = False
     first: int = 0
+    sketch: bytes = b""
 
     @property
     def size(self) -> int | None:
@@ -165,6 +168,7 @@ class CachePart(FilePart):
         if not self.local:
             raise ParameterError(f"{name}: a cache must be a local file")
         self.reader = _core.CacheReader(name)
+        self.sketch = bytes(self.reader.sketch)
         made = self._made_from()
         self.named = self.reader.named or bool(made.get("named"))
         self.first = 1 if made.get("first") == 1 else 0

@@ -55,7 +55,8 @@ class Source:
         self.named = any(part.named for part in parts)
         self.first = 1 if all(part.first == 1 for part in parts) else 0
         self.shuffles = len(parts) == 1 and parts[0].shuffles
-        self.sketch = b""  # of the features seen, where names or folding make their number matter
+        # Of the features seen, where names or folding make their number matter.
+        self.sketch = parts[0].sketch if len(parts) == 1 else b""
         self._reads = 0
 
     @property
@@ -167,13 +168,23 @@ class Source:
 
     def mean(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """Read all and return the features seen, and the mean of each over all rows."""
-        keys, rows = np.zeros(0, np.uint64), 0
-        sums: NDArray[Any] = np.zeros(0)
+        keys, sums = np.zeros(0, np.uint64), np.zeros(0)
+        new_keys: list[NDArray[Any]] = []
+        new_values: list[NDArray[Any]] = []
+        rows = new = 0
+
+        def merged() -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+            found, at = np.unique(np.concatenate([keys, *new_keys]), return_inverse=True)
+            totals = np.bincount(at, np.concatenate([sums, *new_values]), len(found))
+            return found, totals.astype(np.float64)
+
         for block in self.blocks(dtype="float64"):
-            rows += block.rows
-            new = np.asarray(block.native.keys).astype(np.int64).view(np.uint64)
-            keys, at = np.unique(np.concatenate([keys, new]), return_inverse=True)
-            sums = np.bincount(at, np.concatenate([sums, block.native.values]), len(keys))
+            rows, new = rows + block.rows, new + block.native.nonzeros
+            new_keys.append(np.asarray(block.native.keys).astype(np.int64).view(np.uint64))
+            new_values.append(np.array(block.native.values))
+            if new > max(len(keys), 1 << 20):  # as many again: what is sorted twice stays little
+                (keys, sums), new_keys, new_values, new = merged(), [], [], 0
+        keys, sums = merged()
         return keys, sums / max(rows, 1)
 
     def gather(self) -> Gathered:

@@ -95,7 +95,7 @@ def _write_cache(source: Source, blocks: Iterator[Block], path: str) -> int:
                 raise DataError(f"{block.place(0)}: labels are words; a cache holds numbers")
             writer.add(block.native)
             rows += block.rows
-        writer.finish()
+        writer.finish(source.sketch)
     except BaseException:
         writer.abandon()
         raise
@@ -137,9 +137,7 @@ def _write_text(source: Source, blocks: Iterator[Block], path: str, format: str)
                 else:
                     out.write(_core.svmlight_text(block.native, source.reading.zero_based))
             except _core.DataError as error:
-                from thresher.training.learning import located
-
-                raise located(error, block) from None
+                raise block.located(error) from None
             rows += block.rows
     return rows
 

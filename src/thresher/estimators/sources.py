@@ -106,12 +106,16 @@ def learn_source(estimator: StreamingEstimator, source: Source, classes: Any) ->
         )
         learning.width = 0 if estimator._width == 2**64 else estimator._width
     run = _Stoppable(learning, source, Plan(), None, _Watcher(estimator))
-    for block in source.blocks(
-        dtype=learning.dtype, names=False if run.names is None else "blocks"
-    ):
-        learning.learn(block)
-        if run.names is not None:
-            run.names.see(block, learning)
+    names = False if run.names is None else "blocks"
+    try:
+        for block in source.blocks(dtype=learning.dtype, names=names):
+            learning.learn(block)
+            if run.names is not None:
+                run.names.see(block, learning)
+    except BaseException:  # what was learned before counts, as it does with matrices
+        if not first:
+            _keep(estimator, run, named=False)
+        raise
     _keep(estimator, run)
     estimator.n_iter_ = max(getattr(estimator, "n_iter_", 0), 1)
 
@@ -163,8 +167,8 @@ def _learning(
     return Learning(rule, estimator._task, params, labels, width, grows)
 
 
-def _keep(estimator: StreamingEstimator, run: Run) -> None:
-    """Let the estimator have what was learned."""
+def _keep(estimator: StreamingEstimator, run: Run, named: bool = True) -> None:
+    """Let the estimator have what was learned, and the names of it."""
     learning = run.learning
     estimator._learners, estimator.history_ = learning.learners, learning.history
     estimator._recorded, estimator._watch = learning.recorded, learning.watch
@@ -173,5 +177,7 @@ def _keep(estimator: StreamingEstimator, run: Run) -> None:
     estimator._sparse_coef = learning.store == "hashed"
     estimator._forget_answers()
     estimator._conclude_source(run)
+    if not named:
+        return
     before, found = estimator._names or {}, names_of(run, outputs_of(learning)) or {}
     estimator._names = {**before, **found} or None

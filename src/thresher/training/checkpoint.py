@@ -18,6 +18,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from thresher import naming
 from thresher.atomic import write_whole
 from thresher.errors import ModelFileError
 
@@ -37,11 +38,14 @@ class Checkpoint:
         The learners' states.
     best : list of bytes
         Those of the best pass so far, where one is kept.
+    names : dict or None
+        Names of features, where a pipe's are kept.
     """
 
     about: Mapping[str, Any]
     states: Sequence[bytes] = field(repr=False)
     best: Sequence[bytes] = field(repr=False, default=())
+    names: Mapping[int, bytes] | None = field(repr=False, default=None)
 
     @property
     def digest(self) -> str:
@@ -51,6 +55,9 @@ class Checkpoint:
         for content in (*self.states, b"|", *self.best):
             digest.update(len(content).to_bytes(8, "little"))
             digest.update(content)
+        if self.names is not None:
+            for array in naming.to_tensors(self.names).values():
+                digest.update(array.tobytes())
         return digest.hexdigest()[:32]
 
     def write(self, path: str | PathLike[str]) -> str:
@@ -61,6 +68,8 @@ class Checkpoint:
             for name, contents in (("state", self.states), ("best", self.best))
             for number, content in enumerate(contents)
         }
+        if self.names is not None:
+            tensors |= naming.to_tensors(self.names)
         about = {
             "format": FORMAT,
             "digest": digest,
@@ -71,6 +80,23 @@ class Checkpoint:
         }
         write_whole(path, to_bytes(tensors, {_KEY: json.dumps(about)}))
         return digest
+
+
+def check_replaceable(path: str | PathLike[str]) -> None:
+    """Raise ModelFileError where there is a file that is no checkpoint: it stays."""
+    if not os.path.isfile(path) or os.path.getsize(path) == 0:
+        return
+    with open(path, "rb") as file:
+        if _KEY.encode() not in file.read(1 << 10):
+            raise ModelFileError(
+                f"{os.fspath(path)}: is there and no checkpoint; it would be overwritten"
+            )
+
+
+def _names(file: Any) -> dict[int, bytes] | None:
+    if not set(naming.TENSORS) <= set(file.keys()):
+        return None
+    return naming.from_tensors({name: file.get_tensor(name) for name in naming.TENSORS})
 
 
 def read(path: str | PathLike[str]) -> Checkpoint:
@@ -91,6 +117,7 @@ def read(path: str | PathLike[str]) -> Checkpoint:
                 about["about"],
                 [file.get_tensor(f"state{i}").tobytes() for i in range(about["states"])],
                 [file.get_tensor(f"best{i}").tobytes() for i in range(about["best"])],
+                _names(file),
             )
             wanted = about["digest"]
     except FileNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core, settings
-from thresher.errors import DataError
+from thresher.errors import DataError, ParameterError
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Progress
 from thresher.parameters import Task
@@ -22,6 +21,7 @@ from thresher.training.labels import Labels
 if TYPE_CHECKING:
     from thresher.data.block import Block
 
+_FIRST_ROWS = 100  # that tell how large rows are
 _NEVER = 2**62  # nonzeros that no learner reaches
 
 
@@ -124,7 +124,7 @@ class Learning:
                 if self.steps == mark:
                     self.record()
         except _core.DataError as error:
-            raise located(error, block) from None
+            raise block.located(error) from None
 
     def _learn(
         self,
@@ -169,16 +169,23 @@ class Learning:
         if self._room and width > self._room:
             if self.store == "dense" and width > 2**33:
                 raise DataError(
-                    f"{block.place(0)}: here or soon after, a feature is numbered {width - 1}: too "
-                    f"many for a dense store; use a hashed one, or bits to fold the numbers"
+                    f"{block.place(0)}: here or soon after, a feature has a number of 2^33 or "
+                    f"more, too many for a dense store; --store hashed takes it, --bits folds it"
                 )
             self._widen(width)
 
     def _widen(self, width: int) -> None:
         if self.grows and self._room and width > self._room:
             self._room = 1 << (width - 1).bit_length()
-            for learner in self.learners:
-                learner.widen(self._room)
+            try:
+                for learner in self.learners:
+                    learner.widen(self._room)
+            except MemoryError:
+                raise MemoryError(
+                    f"a feature is numbered {width - 1}: no memory for so many weights in a dense "
+                    f"store; --store hashed needs memory for the features seen alone, and --bits "
+                    f"folds their numbers"
+                ) from None
 
     def _weights(
         self, block: Block, targets: Sequence[NDArray[np.float64]]
@@ -189,6 +196,12 @@ class Learning:
             return block.weights
         classes = self.labels.classes
         assert classes is not None
+        unknown = set(by_class) - set(classes.tolist())
+        if unknown:
+            raise ParameterError(
+                f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
+                f"these are {classes.tolist()[:20]}"
+            )
         if len(targets) == 1:
             numbers = (targets[0] == 1.0).astype(np.intp)
         else:
@@ -339,16 +352,11 @@ def _alpha_for(block: Block) -> float:
     """Return a rate for FTRL that fits the size of the rows: 1 for rows of norm 1.
 
     A first step moves each weight of a row by about alpha, and so the prediction by alpha times the
-    squared norm: rows of many features need less.
+    squared norm: rows of many features need less. The first rows decide, by the median of their
+    norms, so that neither the format nor a few huge rows matter.
     """
-    values = np.asarray(block.native.values, np.float64)
-    norm = math.sqrt(float(values @ values) / block.rows)
-    return float(f"{1 / norm:.3g}") if norm > 0 else 1.0
-
-
-def located(error: _core.DataError, block: Block) -> DataError:
-    """Return the error of a row with the place where the row came from."""
-    found = re.fullmatch(r"row (\d+): (.*)", str(error), re.DOTALL)
-    if found is None or int(found[1]) >= block.rows:
-        return DataError(str(error))
-    return DataError(f"{block.place(int(found[1]))}: {found[2]}")
+    starts = np.asarray(block.native.starts)[: _FIRST_ROWS + 1].astype(np.int64)
+    values = np.asarray(block.native.values, np.float64)[: starts[-1]]
+    sums = np.concatenate([[0.0], np.cumsum(values * values)])[starts]
+    norm = math.sqrt(float(np.median(np.diff(sums))))
+    return float(f"{1 / norm:.2g}") if norm > 0 else 1.0

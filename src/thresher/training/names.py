@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,29 +25,23 @@ class NameKeeper:
 
     def __init__(self) -> None:
         self.table = _core.NameTable()
-        self._most = _FEW
+        self.most = _FEW
 
     def see(self, block: Block, learning: Learning) -> None:
         """Take the names of a block; forget those of dead weights when there are too many."""
         self.table.take(block.native)
-        if len(self.table) > self._most:
+        if len(self.table) > self.most:
             living = [learner.weights(learning.average)[0] for learner in learning.learners]
             self.table.retain(np.unique(np.concatenate(living)))
-            self._most = max(_FEW, 2 * len(self.table))
+            self.most = max(_FEW, 2 * len(self.table))
 
     def names(self) -> dict[int, str]:
         """Return the names, by feature."""
         return {key: name.decode(errors="replace") for key, name in self.table.names.items()}
 
-    @property
-    def state(self) -> list[Any]:
-        """As JSON can carry it."""
-        names = {key: name.decode("latin-1") for key, name in sorted(self.table.names.items())}
-        return [list(names.items()), self._most]
-
-    @state.setter
-    def state(self, saved: Sequence[Any]) -> None:
+    def restore(self, names: Mapping[int, bytes], most: int) -> None:
+        """Go on with these names; forget some when there are more than `most`."""
         self.table = _core.NameTable()
-        for key, name in saved[0]:
-            self.table.add(key, name.encode("latin-1"))
-        self._most = saved[1]
+        for key, name in names.items():
+            self.table.add(key, name)
+        self.most = most

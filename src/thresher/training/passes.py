@@ -99,6 +99,7 @@ class Run:
         self.position: Position | None = (
             None  # behind the last block of the pass; None: at its start
         )
+        self.block = 0  # blocks of the pass that were learned
         self.trail = Trail()
         self.names = None if source.rereadable or not source.named else NameKeeper()
         self.best: list[bytes] = []
@@ -117,8 +118,8 @@ class Run:
         while self.number < self.plan.passes and not self.stopped:
             for block in self._blocks():
                 self.learning.learn(block, self._order(block))
-                self.trail.see(block)
-                self.position = block.end
+                self.trail.see(block, compare=not self._reorders())
+                self.position, self.block = block.end, self.block + 1
                 if self.names is not None:
                     self.names.see(block, self.learning)
                 self._warn()
@@ -139,9 +140,7 @@ class Run:
         return self._blocks_after(self.position)
 
     def _blocks_after(self, position: Position | None) -> Iterator[Block]:
-        order = None
-        if self.plan.shuffle and self.source.shuffles:
-            order = (self.plan.seed, self.number)
+        order = (self.plan.seed, self.number) if self._reorders() else None
         return self.source.blocks(
             position,
             dtype=self.learning.dtype,
@@ -149,10 +148,14 @@ class Run:
             order=order,
         )
 
+    def _reorders(self) -> bool:
+        """Tell whether blocks come in another order in each pass."""
+        return self.plan.shuffle and self.source.shuffles
+
     def _order(self, block: Block) -> NDArray[np.int64] | None:
         if not self.plan.shuffle:
             return None
-        return _core.path_order(self.plan.seed, self.trail.blocks, self.number, block.rows)
+        return _core.path_order(self.plan.seed, self.block, self.number, block.rows)
 
     def _pause(self) -> None:
         """Between two blocks: stop, or write a checkpoint, where it is time."""
@@ -162,11 +165,15 @@ class Run:
             raise Interrupted
         due = time.monotonic() - self._written >= self.plan.every
         if self.plan.checkpoint is not None and due:
-            self.write_checkpoint()
+            try:
+                self.write_checkpoint()
+            except OSError as error:  # a full disk: learning goes on, and may find room later
+                self._written = time.monotonic()
+                self.watcher.tell("warning", message=f"no checkpoint was written: {error}")
 
     def _end_pass(self) -> None:
         learning = self.learning
-        self.number, self.position = self.number + 1, None
+        self.number, self.position, self.block = self.number + 1, None, 0
         self.trail.begin()
         valid = None if self.valid is None else self.loss_on(self.valid)
         if learning.steps == 0:
@@ -192,7 +199,7 @@ class Run:
             self.best_loss, self.best_pass = loss, self.number
             if self.valid is not None:
                 self.best = [learner.state() for learner in self.learning.learners]
-        self.stopped = self.stale >= self.plan.patience
+        self.stopped |= self.stale >= self.plan.patience
 
     def _converged(self) -> bool:
         """Tell whether another pass would change nothing."""
@@ -208,19 +215,21 @@ class Run:
         self._warned = len(self.learning.warnings)
 
     def loss_on(self, source: Source) -> float:
-        """Return the mean loss on all rows of a source."""
+        """Return the mean loss on all rows of a source, by their weights."""
         learning = self.learning
-        total, rows = 0.0, 0
+        total, weight = 0.0, 0.0
         for block in source.blocks(dtype=learning.dtype):
             learning.make_room(block)
             targets = learning.labels.targets(block)
+            weights = np.ones(block.rows) if block.weights is None else block.weights
             for learner, target in zip(learning.learners, targets, strict=True):
                 raw = learner.predict(block.batch, learning.average)
-                total += float(learning.losses(raw, target).sum()) / len(targets)
-            rows += block.rows
-        if rows == 0:
+                losses = learning.losses(raw, target)
+                total += float(losses @ weights) / len(targets)
+            weight += float(weights.sum())
+        if weight == 0:
             raise DataError(f"{source}: no rows to compute a loss on")
-        return total / rows
+        return total / weight
 
     # ---- checkpoints ---------------------------------------------------------------------------
 
@@ -235,7 +244,8 @@ class Run:
             "pass": self.number,
             "position": None if self.position is None else self.position.to_json(),
             "trail": self.trail.state,
-            "names": None if self.names is None else self.names.state,
+            "most_names": None if self.names is None else self.names.most,
+            "block": self.block,
             "best": [self.best_loss, self.best_pass, self.stale],
             "pass_tally": list(self.pass_tally),
             "updates": self.updates,
@@ -243,7 +253,8 @@ class Run:
             "bad_lines": self.source.bad_lines.state,
             "seconds": self.learning.seconds,
         }
-        digest = Checkpoint(about, states, self.best).write(self.plan.checkpoint)
+        names = None if self.names is None else self.names.table.names
+        digest = Checkpoint(about, states, self.best, names).write(self.plan.checkpoint)
         self._written = time.monotonic()
         self.watcher.tell("checkpoint", examples=self.learning.steps, digest=digest)
 
@@ -269,7 +280,7 @@ class Run:
             self.learning.restore(about["learning"], saved.states, float(about["seconds"]))
         except ValueError as error:
             raise ModelFileError(f"{self.plan.checkpoint}: {error}") from None
-        self.number, position = about["pass"], about["position"]
+        self.number, self.block, position = about["pass"], about["block"], about["position"]
         self.position = None if position is None else Position.from_json(position)
         self.source.sketch = bytes.fromhex(about["sketch"])
         self.source.bad_lines.state = about["bad_lines"]
@@ -278,7 +289,7 @@ class Run:
         loss, weight = about["pass_tally"]
         self.pass_tally, self.updates = (loss, weight), about["updates"]
         if self.names is not None:
-            self.names.state = about["names"]
+            self.names.restore(saved.names or {}, about["most_names"])
         if self.source.is_as(about["source"]):
             self.trail.state = about["trail"]
         else:
@@ -294,7 +305,7 @@ class Run:
             return
         blocks = self._blocks_after(None)
         for block in blocks:
-            self.trail.see(block)
+            self.trail.see(block, compare=not self._reorders())
             if block.end == self.position:
                 self._begun = blocks  # a pipe cannot be read a second time
                 break
