@@ -12,41 +12,58 @@ import time
 import pytest
 
 from files import THRESHER, svmlight, thresher, vw
+from thresher.training.checkpoint import read
 
-# Rule families, stores, passes and packed input. Every run takes long enough to be killed.
+# Rule families, stores, passes, packed and several files. Every run takes long enough to be killed,
+# and every file is of several blocks, so that a run is cut within a file.
 CASES = {
-    "truncated-gradient": ["--passes", "40"],
-    "truncated-gradient-hashed": ["--passes", "40", "--store", "hashed", "--gravity", "1e-3"],
-    "truncated-gradient-average": ["--passes", "40", "--average", "--l2", "1e-4"],
-    "truncated-gradient-target": ["--passes", "40", "--target-nnz", "9"],
-    "truncated-gradient-gz": ["--passes", "30", "--shuffle", "--seed", "3"],
-    "forward-backward": ["--passes", "40", "--schedule", "sqrt", "--dtype", "float64"],
-    "ftrl": ["--passes", "40", "--bits", "10"],
-    "dual-averaging": ["--passes", "40", "--loss", "hinge"],
-    "averaged-sgd": ["--passes", "40", "--center"],
-    "margin-perceptron": ["--passes", "40", "--margin", "5"],
-    "mirror-descent": ["--passes", "12"],
-    "multiclass": ["--passes", "40", "--multiclass"],
-    "valid": ["--passes", "60", "--tol", "0", "--patience", "40"],
-    "cache": ["--passes", "40", "--shuffle"],
-    "named": ["--passes", "40"],
+    "truncated-gradient": ["--passes", "14"],
+    "truncated-gradient-hashed": ["--passes", "12", "--store", "hashed", "--gravity", "1e-3"],
+    "truncated-gradient-average": ["--passes", "14", "--average", "--l2", "1e-4"],
+    "truncated-gradient-target": ["--passes", "14", "--target-nnz", "9"],
+    "truncated-gradient-gz": ["--passes", "12", "--shuffle", "--seed", "3"],
+    "forward-backward": ["--passes", "14", "--schedule", "sqrt", "--dtype", "float64"],
+    "ftrl": ["--passes", "14", "--bits", "10"],
+    "dual-averaging": ["--passes", "14", "--loss", "hinge"],
+    "averaged-sgd": ["--passes", "14", "--center"],
+    "margin-perceptron": ["--passes", "14", "--margin", "5"],
+    "mirror-descent": ["--passes", "4"],
+    "multiclass": ["--passes", "8", "--multiclass"],
+    "valid": ["--passes", "14", "--tol", "0", "--patience", "12"],
+    "cache": ["--passes", "14", "--shuffle"],
+    "named": ["--passes", "8", "-q", "wa"],
+    "several": ["--passes", "8", "--shuffle"],
+    "quarantine": ["--passes", "10"],
+    "table": ["--passes", "6"],
 }
 RULES = ("forward-backward", "ftrl", "dual-averaging", "averaged-sgd", "margin-perceptron")
+FILES = {"rows.svm", "rows.svm.gz", "rows.vw", "more.svm", "rows.csv", "valid.svm", "rows.cache"}
+
+
+def packed(path):
+    """Write a file packed beside it."""
+    with open(path, "rb") as plain, gzip.open(f"{path}.gz", "wb") as out:
+        shutil.copyfileobj(plain, out)
+    return f"{path}.gz"
 
 
 def command(case, folder):
     """Return the arguments of a case, but for the model and checkpoints."""
-    if case == "named":
-        data = vw(folder / "rows.vw", rows=6000)
-    elif case == "multiclass":
-        data = svmlight(folder / "rows.svm", rows=6000, classes=(1, 2, 5))
-    else:
-        data = svmlight(folder / "rows.svm", rows=1000, repeat=16)
-    if case.endswith("gz"):
-        with open(data, "rb") as plain, gzip.open(f"{data}.gz", "wb") as packed:
-            shutil.copyfileobj(plain, packed)
-        data = f"{data}.gz"
+    classes = (1, 2, 5) if case == "multiclass" else (-1, 1)
     options = list(CASES[case])
+    if case == "named":
+        data = [vw(folder / "rows.vw", rows=40_000)]
+    elif case == "table":
+        pytest.importorskip("pyarrow")
+        data = [folder / "rows.csv"]
+        rows = [f"{k % 7},{'abc'[k % 3]},{int(k % 5 < 2)}\n" for k in range(60_000)]
+        data[0].write_text("size,kind,label\n" + "".join(rows))
+    else:
+        data = [svmlight(folder / "rows.svm", rows=1000, repeat=48, classes=classes)]
+    if case.endswith("gz"):
+        data = [packed(data[0])]
+    if case == "several":
+        data = [packed(data[0]), svmlight(folder / "more.svm", rows=500, repeat=64, seed=4)]
     if case in (*RULES, "mirror-descent"):
         options += ["--rule", case]
     elif case.startswith("truncated-gradient"):
@@ -55,7 +72,13 @@ def command(case, folder):
         options += ["--valid", str(svmlight(folder / "valid.svm", seed=1))]
     if case == "cache":
         options += ["--cache", str(folder / "rows.cache")]
-    return [str(data), *options]
+    if case == "quarantine":
+        lines = data[0].read_text().splitlines(keepends=True)
+        for at in range(100, len(lines), 5000):
+            lines[at] = f"bad {at}\n"
+        data[0].write_text("".join(lines))
+        options += ["--on-bad-line", f"quarantine={folder / 'aside.svm'}"]
+    return [*map(str, data), *options]
 
 
 def killed(arguments, model, rng):
@@ -82,18 +105,35 @@ def killed(arguments, model, rng):
     return process.returncode == -signal.SIGKILL and not os.path.exists(model)
 
 
+def is_inside(checkpoint):
+    """Tell whether a checkpoint was written within a pass."""
+    return os.path.exists(checkpoint) and read(checkpoint).about["position"] is not None
+
+
 def check(case, folder, kills):
+    """Kill a run so often, at least once within a pass, and let it go on to the end."""
     rng = random.Random(case)
     arguments = command(case, folder)
     whole, resumed = folder / "whole.thresher", folder / "resumed.thresher"
+    aside = folder / "aside.svm"
     thresher("train", *arguments, "-m", whole, "--quiet")
-    hits = sum(killed(arguments, str(resumed), rng) for _ in range(kills))
-    assert hits >= 1, "no run was killed before it ended: make it longer"
+    put_aside = aside.read_bytes() if case == "quarantine" else b""
+    hits = inside = 0
+    for _ in range(5 * kills):
+        if hits >= kills and inside:
+            break
+        resumed.unlink(missing_ok=True)
+        hits += killed(arguments, str(resumed), rng)
+        inside += is_inside(f"{resumed}.checkpoint")
+    assert hits >= kills, "runs ended before they were killed: make them longer"
+    assert inside, "no run was killed within a pass"
     thresher("train", *arguments, "-m", resumed, "--resume", "--quiet")
     assert resumed.read_bytes() == whole.read_bytes()
-    left = {path.name for path in folder.iterdir()} - {"rows.svm", "rows.svm.gz", "rows.vw"}
-    left -= {"valid.svm", "rows.cache", "whole.thresher", "resumed.thresher"}
-    assert not left
+    if case == "quarantine":
+        assert aside.read_bytes() == put_aside
+        assert put_aside.count(b"bad ") == 10
+    left = {path.name for path in folder.iterdir()} - FILES - {"aside.svm"}
+    assert left == {"whole.thresher", "resumed.thresher"}
     return hits
 
 

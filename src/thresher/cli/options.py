@@ -44,7 +44,9 @@ def _help(name: str) -> str:
     if name == "alpha":  # the command line has a default of its own
         (text, _), rules = next((k, v) for k, v in by_text.items() if v == ["ftrl"])
         del by_text[text, _]
-        by_text[f"{text[:-1]}, or auto: 1 over the norm of the first rows)", "auto"] = rules
+        by_text[f"{text[:-1]}, or auto: 1 over the median norm of the first 100 rows)", "auto"] = (
+            rules
+        )
     everywhere = len(_of_rules(name)) >= 6 and len(by_text) == 1
     return " ".join(
         f"{'' if everywhere else ', '.join(rules) + ': '}{text} Default: {default.lower()}."
