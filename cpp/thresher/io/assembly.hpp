@@ -25,14 +25,16 @@ class Merger {
     if (count > 256) return true;
     if (++mark_ == 0) marks_.clear(), mark_ = 1;
     if (marks_.empty()) marks_.assign(std::size_t{1} << mark_bits, 0);
-    std::uint32_t seen = 0;
+    std::uint8_t* const marks = marks_.data();
+    const std::uint8_t mark = mark_;
+    bool seen = false;
     for (std::size_t k = 0; k < count; ++k) {
-      std::uint16_t& mark =
-          marks_[static_cast<std::uint64_t>(keys[k]) * 0x9E3779B97F4A7C15u >> (64 - mark_bits)];
-      seen |= mark == mark_;
-      mark = mark_;
+      const std::uint64_t slot =
+          static_cast<std::uint64_t>(keys[k]) * 0x9E3779B97F4A7C15u >> (64 - mark_bits);
+      seen |= marks[slot] == mark;
+      marks[slot] = mark;
     }
-    return seen != 0;
+    return seen;
   }
 
   // The count that remains. Sums may leave the range of Real.
@@ -70,8 +72,8 @@ class Merger {
   }
 
   static constexpr int mark_bits = 15;
-  std::vector<std::uint16_t> marks_;
-  std::uint16_t mark_ = 0;
+  std::vector<std::uint8_t> marks_;  // bytes: all of them fit into the nearest cache
+  std::uint8_t mark_ = 0;
   std::vector<std::uint64_t> table_;  // the stamp of the row above, the place in it below
   std::uint32_t stamp_ = 0;
 };
@@ -116,8 +118,9 @@ class Assembly {
     } else {
       const std::size_t kept =
           merger_.may_repeat(keys, count) ? merger_(keys, values, count) : count;
-      for (std::size_t k = 0; k < kept; ++k)
-        largest_ = std::max<std::uint64_t>(largest_, Unsigned(keys[k]));
+      if (bits_ == 0)  // else they say how many columns there are
+        for (std::size_t k = 0; k < kept; ++k)
+          largest_ = std::max<std::uint64_t>(largest_, Unsigned(keys[k]));
       if (kept != count)
         for (std::size_t k = 0; k < kept; ++k)
           if (!std::isfinite(values[k])) return npos;
