@@ -125,8 +125,9 @@ io::Reader::MakeParser parser_of(const std::string& format, const io::Options& o
 template <class Offset>
 void hash_all(const Offset* offsets, std::size_t count, std::string_view data,
               std::string_view prefix, std::uint64_t* out) {
+  const std::string padded = std::string(prefix) + std::string(16, '\0');
   io::PrefixHash hash;
-  hash.set_prefix(prefix);
+  hash.set_prefix({padded.data(), prefix.size()});
   char last[16] = {};
   for (std::size_t i = 0; i < count; ++i) {
     const auto from = static_cast<std::uint64_t>(offsets[i]);

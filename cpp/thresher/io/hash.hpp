@@ -71,19 +71,41 @@ inline std::uint64_t hash64(const char* p, std::size_t size) {
 
 inline std::uint64_t hash64(std::string_view bytes) { return hash64(bytes.data(), bytes.size()); }
 
-// hash64(prefix + name) for many names. At a name 16 bytes can be read, whatever its size.
+// hash64(prefix + name) for many names. At a name and at what makes the prefix 16 bytes can be read, whatever
+// its size; the latter must stay where it is.
 class PrefixHash {
  public:
-  void set_prefix(std::string_view prefix) {
-    prefix_.assign(prefix);
-    char words[16] = {};
-    std::memcpy(words, prefix.data(), std::min<std::size_t>(prefix.size(), 16));
-    first_ = load<std::uint64_t>(words), second_ = load<std::uint64_t>(words + 8);
+  void set_prefix(std::string_view prefix) { set(prefix, 0); }
+  void set_space(std::string_view space) { set(space, space.empty() ? 0 : '^'); }  // space + '^'
+  bool has_prefix() const { return before_ != 0; }
+  std::string prefix() const {
+    std::string text(text_);
+    if (bar_) text += bar_;
+    return text;
   }
-  std::string_view prefix() const { return prefix_; }
+
+  // The same for names of up to 8 bytes, given as a word filled up with zeros, where is_short(): apart from
+  // this object, so that all it needs stays in registers.
+  class Short {
+   public:
+    explicit Short(const PrefixHash& hash)
+        : first_(hash.first_),
+          factor_(std::uint64_t{1} << (8 * hash.before_ & 63)),
+          before_(hash.before_) {}
+    std::uint64_t operator()(std::uint64_t word, std::size_t size) const {
+      const detail::Wide shifted = static_cast<detail::Wide>(word) * factor_;
+      return hash_words(first_ | static_cast<std::uint64_t>(shifted),
+                        static_cast<std::uint64_t>(shifted >> 64), before_ + size);
+    }
+
+   private:
+    std::uint64_t first_, factor_;
+    std::size_t before_;
+  };
+  bool is_short() const { return before_ < 8; }
 
   std::uint64_t operator()(const char* name, std::size_t size) {
-    const std::size_t before = prefix_.size();
+    const std::size_t before = before_;
     if (before + size > 16) [[unlikely]]
       return joined(name, size);
     constexpr auto kept = [](std::uint64_t word, std::size_t bytes) {  // the first ones; not 0
@@ -101,16 +123,36 @@ class PrefixHash {
 
  private:
   std::uint64_t joined(const char* name, std::size_t size) {
-    const std::size_t before = prefix_.size();
-    if (before == 0) return hash64(name, size);
-    prefix_.append(name, size);
-    const std::uint64_t hash = hash64(prefix_.data(), before + size);
-    prefix_.resize(before);
-    return hash;
+    if (before_ == 0) return hash64(name, size);
+    joined_.assign(text_);
+    if (bar_) joined_ += bar_;
+    joined_.append(name, size);
+    return hash64(joined_);
   }
 
-  std::string prefix_;
-  std::uint64_t first_ = 0, second_ = 0;  // of the prefix, filled up with zeros
+  void set(std::string_view text, char bar) {
+    const std::size_t size = text.size();
+    // the first bytes of a word, the bar, zeros
+    const auto cut = [bar](std::uint64_t word, std::size_t bytes) {
+      return (word & ((std::uint64_t{1} << 8 * bytes) - 1)) | static_cast<std::uint64_t>(bar)
+                                                                  << 8 * bytes;
+    };
+    text_ = text, bar_ = bar, before_ = size + (bar != 0), first_ = second_ = 0;
+    if (size == 0) return;
+    first_ = load<std::uint64_t>(text.data());
+    if (size < 8) {
+      first_ = cut(first_, size);
+    } else {
+      second_ = load<std::uint64_t>(text.data() + 8);
+      if (size < 16) second_ = cut(second_, size - 8);
+    }
+  }
+
+  std::string_view text_;
+  char bar_ = 0;                          // behind the text, where it is not 0
+  std::size_t before_ = 0;                // the size of both
+  std::uint64_t first_ = 0, second_ = 0;  // their bytes, filled up with zeros
+  std::string joined_;
 };
 
 // One key of two; the order matters.

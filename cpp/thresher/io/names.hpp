@@ -21,6 +21,8 @@ class Names {
     if (on_ && (again_ || recent_.empty())) recent_.assign(slots, 0);
   }
 
+  bool on() const { return on_; }
+
   // Whether the name of `key` should be added; `folded` is the key of its weight.
   bool wants(std::uint64_t key, std::uint64_t folded) {
     if (!on_) [[likely]]

@@ -52,12 +52,26 @@ inline constexpr std::uint64_t digit_masks[9] = {0,
                                                  0x0F0F0F0F0F0F0F00u,
                                                  0x0F0F0F0F0F0F0F0Fu};
 
-// The number of the `count` digits before p, count <= 8. Reads 8 bytes.
-inline std::uint64_t digits_before(const char* p, std::size_t count) {
-  std::uint64_t word = load<std::uint64_t>(p - 8) & digit_masks[count];
+// The number of 8 digits by their values, the first one in the lowest byte.
+inline std::uint64_t number_of(std::uint64_t word) {
   word = word * 10 + (word >> 8);  // pairs; then fours and eights
   constexpr std::uint64_t mask = 0x000000FF000000FFu;
   return ((word & mask) * 0x000F424000000064u + (word >> 16 & mask) * 0x0000271000000001u) >> 32;
+}
+
+// The number of the `count` digits before p, count <= 8. Reads 8 bytes.
+inline std::uint64_t digits_before(const char* p, std::size_t count) {
+  return number_of(load<std::uint64_t>(p - 8) & digit_masks[count]);
+}
+
+// The first 1 to 8 bytes of a word as the last ones, zeros before them, and digits by their values.
+inline std::uint64_t digits_of(std::uint64_t word, std::size_t count) {
+  return (word ^ 0x3030303030303030u) << (64 - 8 * count);
+}
+
+// Not 0 where a byte of digits_of() was no digit.
+inline std::uint64_t no_digits(std::uint64_t word) {
+  return ((word + 0x7676767676767676u) | word) & 0x8080808080808080u;
 }
 
 // The double nearest to number / 10^power, for number > 0 and power <= 19. Not inlined:
@@ -75,6 +89,47 @@ inline std::uint64_t digits_before(const char* p, std::size_t count) {
   const auto exponent = static_cast<std::uint64_t>(1023 - 63 + divisor_shift - shift);
   return static_cast<double>(quotient | std::uint64_t{remains}) *
          std::bit_cast<double>(exponent << 52);
+}
+
+// The first bytes of a word.
+inline constexpr std::uint64_t first_bytes[9] = {0,
+                                                 0xFFu,
+                                                 0xFFFFu,
+                                                 0xFFFFFFu,
+                                                 0xFFFFFFFFu,
+                                                 0xFFFFFFFFFFu,
+                                                 0xFFFFFFFFFFFFu,
+                                                 0xFFFFFFFFFFFFFFu,
+                                                 0xFFFFFFFFFFFFFFFFu};
+
+// The number that the `size` bytes at p are, where they are [-] digits [. digits], up to 8 bytes behind the
+// sign, and not 8 digits. All forms go the same way: which one comes next is hard to foresee, and a wrong
+// guess takes longer than all of this. Reads 9 bytes.
+inline bool parse_token(const char* p, std::size_t size, double& value) {
+  const std::size_t negative = *p == '-';
+  size -= negative;
+  if (size - 1 >= 8) [[unlikely]]
+    return false;
+  const std::uint64_t word = load<std::uint64_t>(p + negative) & first_bytes[size];
+  // The first byte that is a point, or the one behind the number: its highest bit.
+  const std::uint64_t other = word ^ 0x2E2E2E2E2E2E2E2Eu;
+  std::uint64_t point = (other - 0x0101010101010101u) & ~other & 0x8080808080808080u;
+  point |= (first_bytes[size] + 1) << 7;
+  if (point == 0) [[unlikely]]
+    return false;
+  const auto whole = static_cast<std::size_t>(std::countr_zero(point)) / 8;
+  const std::size_t count = size - (whole != size);
+  if (count == 0) [[unlikely]]
+    return false;
+  const std::uint64_t before = (point ^ (point - 1)) >> 8;
+  const std::uint64_t digits = digits_of((word & before) | (word >> 8 & ~before), count);
+  if (no_digits(digits)) [[unlikely]]
+    return false;
+  value = static_cast<double>(static_cast<std::int64_t>(number_of(digits))) /
+          powers_of_ten[count - whole];
+  value =
+      std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ std::uint64_t{negative} << 63);
+  return true;
 }
 
 // A whole number; p moves behind its digits.

@@ -12,6 +12,26 @@
 
 namespace thresher::io {
 
+// Texts can be looked at in windows.
+inline constexpr bool windows = true;
+inline constexpr std::size_t window_size = 64;
+
+// For each byte of the window at p whether it is special, as `special` says of 16 of them.
+template <class Special>
+inline std::uint64_t window(const char* p, Special special) {
+  const auto part = [&](int i) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p) + i);
+    return std::uint64_t{static_cast<std::uint32_t>(_mm_movemask_epi8(special(bytes)))} << 16 * i;
+  };
+  return part(0) | part(1) | part(2) | part(3);
+}
+
+inline __m128i are_stops(__m128i bytes) {  // blanks and control characters
+  return _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(' ')), bytes);
+}
+
+inline __m128i are(char c, __m128i bytes) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); }
+
 // The 16 bytes at p: which are no digits, and which are blanks or control characters.
 inline void look(const char* p, std::uint32_t& others, std::uint32_t& stops) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));

@@ -201,8 +201,14 @@ class Vw final : public Parser {
     std::uint8_t* const registers = assembly_.registers();
     const bool interacts = !interactions_.empty();
     const auto factor = static_cast<Real>(weight);
-    const char* p = at;
+    const char* p = at + is_blank(*at);
     for (;;) {
+#if defined(__SSE2__)
+      p = !names_.on() && !interacts ? registers ? parse_quickly<1>(p, keys, values, weight, count)
+                                                 : parse_quickly<0>(p, keys, values, weight, count)
+                                     : parse_quickly<2>(p, keys, values, weight, count);
+      if (*p == '|' || *p == '\n') break;
+#endif
       const char* const first = p;
       p = end_of_name(p);
       const std::string_view name(first, static_cast<std::size_t>(p - first));
@@ -234,29 +240,107 @@ class Vw final : public Parser {
       bool named;
       const std::uint64_t key = key_of(name, named);
       if (registers) sketch_add(registers, named ? key : mix(key, 0));
-      if (named && names_.wants(key, key & mask)) names_.add(key & mask, hash_.prefix(), name);
+      note(key, named, name);
       keys[count] = static_cast<Key>(key & mask);
       values[count] = value;
       ++count;
-      if (interacts)
-        terms_.push_back({key, letter_, static_cast<std::uint32_t>(spaces_.size() - 1), name});
     }
     at = p;
     return true;
   }
 
+  // What names and interactions need of a feature.
+  void note(std::uint64_t key, bool named, std::string_view name) {
+    const std::uint64_t folded = key & assembly_.mask();
+    if (named && names_.wants(key, folded)) names_.add(folded, hash_.prefix(), name);
+    if (!interactions_.empty())
+      terms_.push_back({key, letter_, static_cast<std::uint32_t>(spaces_.size() - 1), name});
+  }
+
+#if defined(__SSE2__)
+  // Features as long as there is nothing unusual about them; returns the first that is, if only by its end.
+  // It finds the ends of names and values of a whole window at once, so that no feature waits for the one
+  // before. `extras`: 0 none, 1 a sketch, 2 names, interactions and perhaps a sketch.
+  template <int extras, class Key, class Real>
+  [[gnu::noinline]] const char* parse_quickly(const char* p, Key* keys, Real* values, double weight,
+                                              std::size_t& count) {
+    const auto ends_of_names = [](__m128i bytes) {
+      return _mm_or_si128(are_stops(bytes), _mm_or_si128(are(':', bytes), are('|', bytes)));
+    };
+    const std::uint64_t mask = assembly_.mask();
+    std::uint8_t* const registers = assembly_.registers();
+    const auto factor = static_cast<Real>(weight);
+    const PrefixHash::Short hash(hash_);
+    const bool is_short = hash_.is_short(), numbers = !hash_.has_prefix();
+    std::size_t n = count, start = 0;
+    for (;; p += start) {
+      std::uint64_t marks = window(p, ends_of_names);
+      for (start = 0; marks != 0;) {
+        const auto end = static_cast<std::size_t>(std::countr_zero(marks));
+        const std::size_t size = end - start;
+        std::size_t next = end + 1;
+        if (size == 0) [[unlikely]]
+          return count = n, p + start;
+        marks &= marks - 1;
+        Real value = factor;
+        if (p[end] == ':') {
+          if (marks == 0) break;
+          const auto stop = static_cast<std::size_t>(std::countr_zero(marks));
+          double number;
+          if (!parse_token(p + next, stop - next, number)) [[unlikely]] {
+            const char* q = p + next;
+            if (parse_double(q, number) != Number::ok || q != p + stop) return count = n, p + start;
+          }
+          value = static_cast<Real>(number * weight);
+          if (!std::isfinite(value)) [[unlikely]]
+            return count = n, p + start;
+          next = stop + 1;
+          if (p[stop] == ' ') [[likely]]
+            marks &= marks - 1;
+          else if (ends(p + stop)) next = stop;
+          else return count = n, p + start;
+        } else if (p[end] != ' ') [[unlikely]] {
+          if (!ends(p + end)) return count = n, p + start;
+          marks |= std::uint64_t{1} << end, next = end;
+        }
+        const char* const name = p + start;
+        std::uint64_t key;
+        bool named = true;
+        if (size <= 8 && is_short) [[likely]] {
+          const std::uint64_t word = load<std::uint64_t>(name);
+          if (numbers) {
+            key = digits_of(word, size);
+            named = no_digits(key) || (size > 1 && *name == '0');
+            key = named ? key_of({name, size}, named) : number_of(key);
+          } else {
+            key = hash(word & first_bytes[size], size);
+          }
+        } else {
+          key = key_of({name, size}, named);
+        }
+        if constexpr (extras != 0)
+          if (extras == 1 || registers) sketch_add(registers, named ? key : mix(key, 0));
+        if constexpr (extras == 2) note(key, named, {name, size});
+        keys[n] = static_cast<Key>(key & mask);
+        values[n] = value;
+        ++n;
+        start = next;
+      }
+      if (start == 0) return count = n, p;  // a feature that is longer than the window
+    }
+  }
+#endif
+
   void set_space(std::string_view space) {
     letter_ = space.empty() ? ' ' : space.front();
-    space_.assign(space);
-    if (!space.empty()) space_ += '^';
-    if (space_ != hash_.prefix()) hash_.set_prefix(space_);
-    if (!interactions_.empty()) spaces_.push_back(space_);
+    hash_.set_space(space);
+    if (!interactions_.empty()) spaces_.push_back(hash_.prefix());
   }
 
   // A number in the default namespace is a key; all else is hashed.
   std::uint64_t key_of(std::string_view name, bool& named) {
     std::uint64_t key;
-    named = !hash_.prefix().empty() || !is_plain(name.data(), name.data() + name.size(), key);
+    named = hash_.has_prefix() || !is_plain(name.data(), name.data() + name.size(), key);
     return named ? hash_(name.data(), name.size()) : key;
   }
 
@@ -312,7 +396,6 @@ class Vw final : public Parser {
   Assembly assembly_;
   Names names_;
   PrefixHash hash_;  // of names in the namespace
-  std::string space_;
   char letter_ = ' ';
   std::vector<Term> terms_;
   std::vector<std::string> spaces_;
