@@ -124,10 +124,11 @@ class PrefixHash {
  private:
   std::uint64_t joined(const char* name, std::size_t size) {
     if (before_ == 0) return hash64(name, size);
-    joined_.assign(text_);
-    if (bar_) joined_ += bar_;
+    if (joined_.empty()) joined_ = prefix();
     joined_.append(name, size);
-    return hash64(joined_);
+    const std::uint64_t hash = hash64(joined_);
+    joined_.resize(before_);
+    return hash;
   }
 
   void set(std::string_view text, char bar) {
@@ -138,6 +139,7 @@ class PrefixHash {
                                                                   << 8 * bytes;
     };
     text_ = text, bar_ = bar, before_ = size + (bar != 0), first_ = second_ = 0;
+    joined_.clear();
     if (size == 0) return;
     first_ = load<std::uint64_t>(text.data());
     if (size < 8) {
@@ -152,7 +154,7 @@ class PrefixHash {
   char bar_ = 0;                          // behind the text, where it is not 0
   std::size_t before_ = 0;                // the size of both
   std::uint64_t first_ = 0, second_ = 0;  // their bytes, filled up with zeros
-  std::string joined_;
+  std::string joined_;                    // the same once it was needed
 };
 
 // One key of two; the order matters.

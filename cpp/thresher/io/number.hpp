@@ -132,6 +132,22 @@ inline bool parse_token(const char* p, std::size_t size, double& value) {
   return true;
 }
 
+// The number of `whole` digits before `point`, a point, and `part` digits from there to `stop`; or only the
+// former. False where there are more than 8 or none of the former, or more than 19 in all.
+// Not inlined: as above.
+[[gnu::noinline]] inline bool parse_digits(const char* point, std::size_t whole, const char* stop,
+                                           std::size_t part, double& value) {
+  if (whole - 1 >= 8 || whole + part > 19) return false;
+  std::uint64_t mantissa = digits_before(point, whole);
+  std::size_t left = part;
+  for (const char* q = point + 9; left > 8; q += 8, left -= 8)
+    mantissa = mantissa * whole_powers_of_ten[8] + digits_before(q, 8);
+  mantissa = mantissa * whole_powers_of_ten[left] + digits_before(stop, left);
+  if (mantissa >> 53) value = nearest_quotient(mantissa, part);
+  else value = static_cast<double>(static_cast<std::int64_t>(mantissa)) / powers_of_ten[part];
+  return true;
+}
+
 // A whole number; p moves behind its digits.
 inline Number parse_whole(const char*& p, std::uint64_t& out) {
   if (!is_digit(*p)) return Number::none;

@@ -12,25 +12,45 @@
 
 namespace thresher::io {
 
-// Texts can be looked at in windows.
-inline constexpr bool windows = true;
-inline constexpr std::size_t window_size = 64;
+// Loops over windows are compiled twice, once for machines of the last ten years: there single instructions
+// do what takes two or three elsewhere. What such loops call is inlined, or it would be compiled once.
+#define THRESHER_INLINE [[gnu::always_inline]] inline
+#if defined(__x86_64__) && defined(__GNUC__)
+#define THRESHER_MODERN [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]]
+inline bool is_modern() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
+         __builtin_cpu_supports("popcnt");
+}
+#else
+#define THRESHER_MODERN
+inline bool is_modern() { return false; }
+#endif
 
-// For each byte of the window at p whether it is special, as `special` says of 16 of them.
-template <class Special>
-inline std::uint64_t window(const char* p, Special special) {
-  const auto part = [&](int i) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p) + i);
-    return std::uint64_t{static_cast<std::uint32_t>(_mm_movemask_epi8(special(bytes)))} << 16 * i;
-  };
-  return part(0) | part(1) | part(2) | part(3);
+// Where the first bit is; there must be one.
+THRESHER_INLINE std::size_t place(std::uint64_t bits) {
+  return static_cast<unsigned>(__builtin_ctzll(bits));
 }
 
-inline __m128i are_stops(__m128i bytes) {  // blanks and control characters
+// For each byte of the window of 64 at p whether it is special, as `special` says of 16 of them.
+template <class Special>
+THRESHER_INLINE std::uint64_t window(const char* p, Special special) {
+  const auto* const parts = reinterpret_cast<const __m128i*>(p);
+  std::uint64_t bits = 0;
+  for (int i = 0; i < 4; ++i) {
+    const __m128i bytes = special(_mm_loadu_si128(parts + i));
+    bits |= std::uint64_t{static_cast<std::uint32_t>(_mm_movemask_epi8(bytes))} << 16 * i;
+  }
+  return bits;
+}
+
+THRESHER_INLINE __m128i are_stops(__m128i bytes) {  // blanks and control characters
   return _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(' ')), bytes);
 }
 
-inline __m128i are(char c, __m128i bytes) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); }
+THRESHER_INLINE __m128i are(char c, __m128i bytes) {
+  return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c));
+}
 
 // The 16 bytes at p: which are no digits, and which are blanks or control characters.
 inline void look(const char* p, std::uint32_t& others, std::uint32_t& stops) {
@@ -43,15 +63,20 @@ inline void look(const char* p, std::uint32_t& others, std::uint32_t& stops) {
   stops = within(bytes, ' ');
 }
 
-// The numbers of `a_count` digits before a and of `b_count` before b, both at most 8.
-inline std::pair<std::uint32_t, std::uint32_t> two_numbers(const char* a, std::size_t a_count,
-                                                           const char* b, std::size_t b_count) {
-  const auto both = [](const void* low, const void* high) {
-    const __m128 half = _mm_castsi128_ps(_mm_loadl_epi64(static_cast<const __m128i*>(low)));
-    return _mm_castps_si128(_mm_loadh_pi(half, static_cast<const __m64*>(high)));
-  };
-  __m128i x = both(a - 8, b - 8);
-  x = _mm_and_si128(x, both(&digit_masks[a_count], &digit_masks[b_count]));
+THRESHER_INLINE __m128i are_digits(__m128i bytes) {
+  const __m128i values = _mm_sub_epi8(bytes, _mm_set1_epi8('0'));
+  return _mm_cmpeq_epi8(_mm_min_epu8(values, _mm_set1_epi8(9)), values);
+}
+
+THRESHER_INLINE __m128i two_words(const void* low, const void* high) {
+  const __m128 half = _mm_castsi128_ps(_mm_loadl_epi64(static_cast<const __m128i*>(low)));
+  return _mm_castps_si128(_mm_loadh_pi(half, static_cast<const __m64*>(high)));
+}
+
+// The numbers that are the last `a_count` and `b_count` bytes of two words, all of them digits.
+THRESHER_INLINE std::pair<std::uint32_t, std::uint32_t> two_numbers(__m128i x, std::size_t a_count,
+                                                                    std::size_t b_count) {
+  x = _mm_and_si128(x, two_words(&digit_masks[a_count], &digit_masks[b_count]));
   const __m128i tens = _mm_mullo_epi16(_mm_and_si128(x, _mm_set1_epi16(0xFF)), _mm_set1_epi16(10));
   x = _mm_add_epi16(tens, _mm_srli_epi16(x, 8));
   x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 100));
@@ -59,6 +84,23 @@ inline std::pair<std::uint32_t, std::uint32_t> two_numbers(const char* a, std::s
   x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 10000));
   const auto numbers = static_cast<std::uint64_t>(_mm_cvtsi128_si64(x));
   return {static_cast<std::uint32_t>(numbers), static_cast<std::uint32_t>(numbers >> 32)};
+}
+
+// The numbers of `a_count` digits before a and of `b_count` before b, both at most 8.
+inline std::pair<std::uint32_t, std::uint32_t> two_numbers(const char* a, std::size_t a_count,
+                                                           const char* b, std::size_t b_count) {
+  return two_numbers(two_words(a - 8, b - 8), a_count, b_count);
+}
+
+// The word before p without the point that stands `behind` bytes before p; 0: there is none.
+THRESHER_INLINE std::uint64_t without_point(const char* p, std::size_t behind) {
+  static constexpr std::uint64_t kept[9] = {0xFFFFFFFFFFFFFFFFu, 0,
+                                            0xFF00000000000000u, 0xFFFF000000000000u,
+                                            0xFFFFFF0000000000u, 0xFFFFFFFF00000000u,
+                                            0xFFFFFFFFFF000000u, 0xFFFFFFFFFFFF0000u,
+                                            0xFFFFFFFFFFFFFF00u};
+  const auto word = load<std::uint64_t>(p - 8);
+  return ((word ^ word << 8) & kept[behind]) ^ word << 8;
 }
 
 // A number of up to 8 digits before the point and 8 behind it, without sign or exponent, which ends with a

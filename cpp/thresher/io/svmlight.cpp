@@ -159,6 +159,14 @@ class Svmlight final : public Parser {
         std::uint64_t key;
         double value;
         std::uint32_t simple;
+#if defined(__SSE2__)
+        const auto quickly = [&]<bool sketches>(std::bool_constant<sketches>) {
+          return signs ? parse_quickly<sketches, true>(p, keys, values, count)
+                       : parse_quickly<sketches, false>(p, keys, values, count);
+        };
+        p = registers ? quickly(std::true_type{}) : quickly(std::false_type{});
+        if (*p == '\n') break;
+#endif
         const char* q = p;
         if ((signs ? parse_simple<true>(q, simple, value)
                    : parse_simple<false>(q, simple, value)) &&
@@ -216,6 +224,93 @@ class Svmlight final : public Parser {
     }
     return p;
   }
+
+#if defined(__SSE2__)
+  template <bool sketches, bool signs, class Key, class Real>
+  THRESHER_MODERN const char* modern_loop(const char* p, Key* keys, Real* values,
+                                          std::size_t& count) const {
+    return loop<sketches, signs>(p, keys, values, count);
+  }
+  template <bool sketches, bool signs, class Key, class Real>
+  [[gnu::noinline]] const char* other_loop(const char* p, Key* keys, Real* values,
+                                           std::size_t& count) const {
+    return loop<sketches, signs>(p, keys, values, count);
+  }
+  template <bool sketches, bool signs, class Key, class Real>
+  const char* parse_quickly(const char* p, Key* keys, Real* values, std::size_t& count) const {
+    return modern_ ? modern_loop<sketches, signs>(p, keys, values, count)
+                   : other_loop<sketches, signs>(p, keys, values, count);
+  }
+
+  // Features with one blank between them, as long as there is nothing unusual about them; returns the first
+  // that is, or the end of the line. It finds the colons, points and blanks of a whole window at once, so
+  // that no feature waits for the one before.
+  template <bool sketches, bool signs, class Key, class Real>
+  THRESHER_INLINE const char* loop(const char* p, Key* keys, Real* values,
+                                   std::size_t& count) const {
+    const auto mask = static_cast<Key>(assembly_.mask());
+    const std::uint32_t base = base_;
+    std::uint8_t* const registers = assembly_.registers();
+    std::size_t n = count, start = 0;
+    for (p += *p == ' ';; p += start) {
+      const std::uint64_t digits = window(p, [](__m128i bytes) { return are_digits(bytes); });
+      std::uint64_t points = window(p, [](__m128i bytes) { return are('.', bytes); });
+      // Adding carries a bit from a point to the end of the digits behind it: no second point there?
+      if (((points << 1) + digits) & points) [[unlikely]]
+        return count = n, p;
+      std::uint64_t marks = ~(digits | points), minuses = 0;
+      if constexpr (signs) {
+        minuses = window(p, [](__m128i bytes) { return are(':', bytes); }) << 1 &
+                  window(p, [](__m128i bytes) { return are('-', bytes); });
+        marks &= ~minuses;
+      }
+      points |= std::uint64_t{1} << 63;  // too late to matter, and so there always is one
+      for (start = 0; marks != 0;) {
+        const std::size_t colon = place(marks);
+        marks &= marks - 1;
+        if (marks == 0) break;
+        const std::size_t stop = place(marks), point = place(points);
+        const std::size_t pointed = point < stop, negative = signs && (minuses >> (colon + 1) & 1);
+        const std::size_t behind = pointed ? stop - point : 0;
+        const std::size_t size = colon - start, figures = stop - colon - 1 - pointed - negative;
+        if (p[colon] != ':' || point < colon || size - 1 >= 8) [[unlikely]]
+          return count = n, p + start;
+        std::uint32_t index;
+        double value;
+        if (figures - 1 < 7) [[likely]] {
+          const __m128i words = _mm_unpacklo_epi64(
+              _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + colon - 8)),
+              _mm_cvtsi64_si128(static_cast<long long>(without_point(p + stop, behind))));
+          const auto [a, b] = two_numbers(words, size, figures);
+          index = a, value = static_cast<std::int32_t>(b) / powers_of_ten[behind - pointed];
+        } else {
+          const std::size_t whole = figures - behind + pointed;
+          double long_value;  // apart, so that the other stays in a register
+          if (!parse_digits(p + stop - behind, whole, p + stop, behind - pointed, long_value))
+            return count = n, p + start;
+          index = static_cast<std::uint32_t>(digits_before(p + colon, size)), value = long_value;
+        }
+        if constexpr (signs)
+          value = std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^
+                                        std::uint64_t{negative} << 63);
+        if (index < base) [[unlikely]]
+          return count = n, p + start;
+        const std::uint32_t key = index - base;
+        keys[n] = static_cast<Key>(key) & mask;
+        values[n] = static_cast<Real>(value);
+        if (p[stop] != ' ' && p[stop] != '\n') [[unlikely]]
+          return count = n, p + start;
+        if constexpr (sketches) sketch_add(registers, mix(key, 0));
+        ++n;
+        if (p[stop] != ' ') [[unlikely]]
+          return count = n, p + stop;
+        start = stop + 1;
+        marks &= marks - 1, points &= points - pointed;
+      }
+      if (start == 0) return count = n, p;  // a feature that is longer than the window
+    }
+  }
+#endif
 
   // From the end of a row or a comment to the newline.
   bool skip_rest(const char*& p, Complaint& complaint) const {
@@ -321,6 +416,9 @@ class Svmlight final : public Parser {
   std::uint32_t base_;
   Assembly assembly_;
   bool narrow_;  // keys are 32 bits wide as long as all fit
+#if defined(__SSE2__)
+  bool modern_ = is_modern();
+#endif
 };
 
 }  // namespace

@@ -237,8 +237,7 @@ class Vw final : public Parser {
       } else if (name.empty()) {
         break;
       }
-      bool named;
-      const std::uint64_t key = key_of(name, named);
+      const auto [key, named] = key_of(name);
       if (registers) sketch_add(registers, named ? key : mix(key, 0));
       note(key, named, name);
       keys[count] = static_cast<Key>(key & mask);
@@ -258,26 +257,42 @@ class Vw final : public Parser {
   }
 
 #if defined(__SSE2__)
+  template <int extras, class Key, class Real>
+  THRESHER_MODERN const char* modern_loop(const char* p, Key* keys, Real* values, double weight,
+                                          std::size_t& count) {
+    return loop<extras>(p, keys, values, weight, count);
+  }
+  template <int extras, class Key, class Real>
+  [[gnu::noinline]] const char* other_loop(const char* p, Key* keys, Real* values, double weight,
+                                           std::size_t& count) {
+    return loop<extras>(p, keys, values, weight, count);
+  }
+  template <int extras, class Key, class Real>
+  const char* parse_quickly(const char* p, Key* keys, Real* values, double weight,
+                            std::size_t& count) {
+    return modern_ ? modern_loop<extras>(p, keys, values, weight, count)
+                   : other_loop<extras>(p, keys, values, weight, count);
+  }
+
   // Features as long as there is nothing unusual about them; returns the first that is, if only by its end.
   // It finds the ends of names and values of a whole window at once, so that no feature waits for the one
   // before. `extras`: 0 none, 1 a sketch, 2 names, interactions and perhaps a sketch.
   template <int extras, class Key, class Real>
-  [[gnu::noinline]] const char* parse_quickly(const char* p, Key* keys, Real* values, double weight,
-                                              std::size_t& count) {
-    const auto ends_of_names = [](__m128i bytes) {
-      return _mm_or_si128(are_stops(bytes), _mm_or_si128(are(':', bytes), are('|', bytes)));
-    };
+  THRESHER_INLINE const char* loop(const char* p, Key* keys, Real* values, double weight,
+                                   std::size_t& count) {
     const std::uint64_t mask = assembly_.mask();
     std::uint8_t* const registers = assembly_.registers();
     const auto factor = static_cast<Real>(weight);
     const PrefixHash::Short hash(hash_);
-    const bool is_short = hash_.is_short(), numbers = !hash_.has_prefix();
+    const std::size_t short_size = hash_.is_short() ? 8 : 0;
+    const bool numbers = !hash_.has_prefix();
     std::size_t n = count, start = 0;
     for (;; p += start) {
-      std::uint64_t marks = window(p, ends_of_names);
+      std::uint64_t marks = window(p, [](__m128i bytes) {
+        return _mm_or_si128(are_stops(bytes), _mm_or_si128(are(':', bytes), are('|', bytes)));
+      });
       for (start = 0; marks != 0;) {
-        const auto end = static_cast<std::size_t>(std::countr_zero(marks));
-        const std::size_t size = end - start;
+        const std::size_t end = place(marks), size = end - start;
         std::size_t next = end + 1;
         if (size == 0) [[unlikely]]
           return count = n, p + start;
@@ -285,11 +300,10 @@ class Vw final : public Parser {
         Real value = factor;
         if (p[end] == ':') {
           if (marks == 0) break;
-          const auto stop = static_cast<std::size_t>(std::countr_zero(marks));
+          const std::size_t stop = place(marks);
           double number;
           if (!parse_token(p + next, stop - next, number)) [[unlikely]] {
-            const char* q = p + next;
-            if (parse_double(q, number) != Number::ok || q != p + stop) return count = n, p + start;
+            if (!parse_other(p + next, p + stop, number)) return count = n, p + start;
           }
           value = static_cast<Real>(number * weight);
           if (!std::isfinite(value)) [[unlikely]]
@@ -306,17 +320,18 @@ class Vw final : public Parser {
         const char* const name = p + start;
         std::uint64_t key;
         bool named = true;
-        if (size <= 8 && is_short) [[likely]] {
-          const std::uint64_t word = load<std::uint64_t>(name);
+        if (size <= short_size) [[likely]] {
+          const auto word = load<std::uint64_t>(name);
           if (numbers) {
             key = digits_of(word, size);
             named = no_digits(key) || (size > 1 && *name == '0');
-            key = named ? key_of({name, size}, named) : number_of(key);
+            key = named ? hash(word & first_bytes[size], size) : number_of(key);
           } else {
             key = hash(word & first_bytes[size], size);
           }
         } else {
-          key = key_of({name, size}, named);
+          const Found long_name = key_of({name, size});
+          key = long_name.key, named = long_name.named;
         }
         if constexpr (extras != 0)
           if (extras == 1 || registers) sketch_add(registers, named ? key : mix(key, 0));
@@ -329,6 +344,18 @@ class Vw final : public Parser {
       if (start == 0) return count = n, p;  // a feature that is longer than the window
     }
   }
+
+  // A number that ends where it should.
+  [[gnu::noinline]] static bool parse_other(const char* p, const char* stop, double& number) {
+    const bool negative = *p == '-';
+    const char* q = p + negative;
+    if (parse_short(q, number)) {
+      if (negative) number = -number;
+      return q == stop;
+    }
+    q = p;
+    return parse_double(q, number) == Number::ok && q == stop;
+  }
 #endif
 
   void set_space(std::string_view space) {
@@ -338,10 +365,15 @@ class Vw final : public Parser {
   }
 
   // A number in the default namespace is a key; all else is hashed.
-  std::uint64_t key_of(std::string_view name, bool& named) {
+  struct Found {
     std::uint64_t key;
-    named = hash_.has_prefix() || !is_plain(name.data(), name.data() + name.size(), key);
-    return named ? hash_(name.data(), name.size()) : key;
+    bool named;
+  };
+  Found key_of(std::string_view name) {
+    std::uint64_t key;
+    if (!hash_.has_prefix() && is_plain(name.data(), name.data() + name.size(), key))
+      return {key, false};
+    return {hash_(name.data(), name.size()), true};
   }
 
   // Appends the products of pairs of features, each pair once: where both orders match, the smaller letter
@@ -392,6 +424,9 @@ class Vw final : public Parser {
   }
 
   bool single_, narrow_;
+#if defined(__SSE2__)
+  bool modern_ = is_modern();
+#endif
   std::vector<std::array<char, 2>> interactions_;
   Assembly assembly_;
   Names names_;
