@@ -133,19 +133,17 @@ inline bool parse_token(const char* p, std::size_t size, double& value) {
 }
 
 // The number of `whole` digits before `point`, a point, and `part` digits from there to `stop`; or only the
-// former. False where there are more than 8 or none of the former, or more than 19 in all.
-// Not inlined: as above.
-[[gnu::noinline]] inline bool parse_digits(const char* point, std::size_t whole, const char* stop,
-                                           std::size_t part, double& value) {
-  if (whole - 1 >= 8 || whole + part > 19) return false;
+// former. -1 where there are more than 8 or none of the former, or more than 19 in all. Not inlined: as above.
+[[gnu::noinline]] inline double parse_digits(const char* point, std::size_t whole, const char* stop,
+                                             std::size_t part) {
+  if (whole - 1 >= 8 || whole + part > 19) return -1;
   std::uint64_t mantissa = digits_before(point, whole);
   std::size_t left = part;
   for (const char* q = point + 9; left > 8; q += 8, left -= 8)
     mantissa = mantissa * whole_powers_of_ten[8] + digits_before(q, 8);
   mantissa = mantissa * whole_powers_of_ten[left] + digits_before(stop, left);
-  if (mantissa >> 53) value = nearest_quotient(mantissa, part);
-  else value = static_cast<double>(static_cast<std::int64_t>(mantissa)) / powers_of_ten[part];
-  return true;
+  if (mantissa >> 53) return nearest_quotient(mantissa, part);
+  return static_cast<double>(static_cast<std::int64_t>(mantissa)) / powers_of_ten[part];
 }
 
 // A whole number; p moves behind its digits.

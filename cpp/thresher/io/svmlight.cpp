@@ -1,8 +1,7 @@
 // svmlight text: `label [qid:n] index:value ... [# comment]`, and `label,label,... index:value ...`.
 //
-// Most of a file are features like 1234:0.0567, so these have a path of their own. It finds the end of a
-// feature by one comparison of 32 bytes; that is all the next feature waits for. Everything else goes the
-// slow path, which also knows what to say about it.
+// Most of a file are features like 1234:0.0567, so these have a path of their own, loop(). Everything else
+// goes the slow path, which also knows what to say about it.
 #include "svmlight.hpp"
 
 #include <cmath>
@@ -17,78 +16,6 @@
 namespace thresher::io {
 
 namespace {
-
-#if defined(__SSE2__)
-
-// `index:value` of up to 8 digits before the colon, as many before the point and 19 in all, followed by a
-// blank or a control character; p moves there. Reads 32 bytes. Values may be negative where `signs` says
-// so: that costs a sixth, but no branch, and there is no foreseeing signs.
-template <bool signs>
-inline bool parse_simple(const char*& p, std::uint32_t& index, double& value) {
-  std::uint32_t others, stops;
-  look(p, others, stops);
-  if (stops == 0) [[unlikely]] {
-    std::uint32_t more_others;
-    look(p + 16, more_others, stops);
-    others |= more_others << 16, stops <<= 16;
-    if (stops == 0) return false;
-  }
-  // The first bytes that are no digits should be the colon, the point and the stop. One test at a time:
-  // branches that are foreseen cost less than joining the answers.
-  const auto size = static_cast<std::size_t>(__builtin_ctz(stops));
-  const auto colon = static_cast<std::size_t>(__builtin_ctz(others));
-  if (p[colon] != ':') [[unlikely]]
-    return false;
-  if (colon - 1 >= 8) [[unlikely]]
-    return false;
-  others &= others - 1;
-  const std::size_t negative = signs && p[colon + 1] == '-';
-  others &= others - static_cast<std::uint32_t>(negative);
-  if (others == 0) [[unlikely]]
-    return false;
-  const auto point = static_cast<std::size_t>(__builtin_ctz(others));
-  const std::size_t whole_digits = point - colon - 1 - negative;
-  if (whole_digits - 1 >= 8) [[unlikely]]
-    return false;
-  if (point == size) {
-    const auto [a, b] = two_numbers(p + colon, colon, p + size, whole_digits);
-    index = a, value = b;
-  } else {
-    if (p[point] != '.') [[unlikely]]
-      return false;
-    others &= others - 1;
-    if ((others ^ (others - 1)) != (stops ^ (stops - 1))) [[unlikely]]
-      return false;
-    std::size_t digits = size - point - 1;
-    std::uint64_t mantissa = static_cast<unsigned char>(p[colon + 1 + negative] - '0');
-    if (whole_digits != 1) mantissa = digits_before(p + point, whole_digits);
-    if (digits - 1 >= 8) {
-      if (digits == 0 || whole_digits + digits > 19) return false;
-      for (const char* q = p + point + 9; digits > 8; q += 8, digits -= 8)
-        mantissa = mantissa * whole_powers_of_ten[8] + digits_before(q, 8);
-    }
-    const auto [a, b] = two_numbers(p + colon, colon, p + size, digits);
-    mantissa = mantissa * whole_powers_of_ten[digits] + b;
-    index = a, digits = size - point - 1;
-    if (mantissa >> 53) [[unlikely]]
-      value = nearest_quotient(mantissa, digits);
-    else value = static_cast<double>(static_cast<std::int64_t>(mantissa)) / powers_of_ten[digits];
-  }
-  if constexpr (signs)
-    value =
-        std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ std::uint64_t{negative} << 63);
-  p += size;
-  return true;
-}
-
-#else
-
-template <bool signs>
-inline bool parse_simple(const char*&, std::uint32_t&, double&) {
-  return false;
-}
-
-#endif
 
 // Whether a token may end at p.
 inline bool ends(const char* p) { return is_blank(*p) || *p == '#' || at_end(p); }
@@ -156,9 +83,6 @@ class Svmlight final : public Parser {
       bool good = parse_labels(at, label, blank, complaint);
       p = at;
       while (good && !blank) {
-        std::uint64_t key;
-        double value;
-        std::uint32_t simple;
 #if defined(__SSE2__)
         const auto quickly = [&]<bool sketches>(std::bool_constant<sketches>) {
           return signs ? parse_quickly<sketches, true>(p, keys, values, count)
@@ -167,37 +91,27 @@ class Svmlight final : public Parser {
         p = registers ? quickly(std::true_type{}) : quickly(std::false_type{});
         if (*p == '\n') break;
 #endif
-        const char* q = p;
-        if ((signs ? parse_simple<true>(q, simple, value)
-                   : parse_simple<false>(q, simple, value)) &&
-            simple >= base) [[likely]] {
-          key = simple - base;
-          p = q;
-        } else {
-          if (is_blank(*p)) {
-            while (is_blank(*p)) ++p;
-            continue;
-          }
-          if (at_end(p) || *p == '#') break;
-          std::uint64_t index;
-          at = p;
-          good = parse_feature<Real>(at, index, value, complaint);
-          if (!good) break;
-          p = at;
-          key = index - base;
-          signs |= value < 0;
-          if (sizeof(Key) == 4 && (key & mask) >> 31) {
-            s.label_values.resize(labels);
-            return line;
-          }
+        if (is_blank(*p)) {
+          while (is_blank(*p)) ++p;
+          continue;
+        }
+        if (at_end(p) || *p == '#') break;
+        std::uint64_t index;
+        double value;
+        at = p;
+        good = parse_feature<Real>(at, index, value, complaint);
+        if (!good) break;
+        p = at;
+        const std::uint64_t key = index - base;
+        signs |= value < 0;
+        if (sizeof(Key) == 4 && (key & mask) >> 31) {
+          s.label_values.resize(labels);
+          return line;
         }
         if (registers) sketch_add(registers, mix(key, 0));
         keys[count] = static_cast<Key>(key & mask);
         values[count] = static_cast<Real>(value);
         ++count;
-        if (*p == ' ') [[likely]]
-          ++p;  // foreseen: the next feature does not wait for this byte
-        else if (*p == '\n') break;
       }
       if (good && *p != '\n') {
         at = p;
@@ -271,7 +185,7 @@ class Svmlight final : public Parser {
         if (marks == 0) break;
         const std::size_t stop = place(marks), point = place(points);
         const std::size_t pointed = point < stop, negative = signs && (minuses >> (colon + 1) & 1);
-        const std::size_t behind = pointed ? stop - point : 0;
+        const std::size_t behind = (stop - point) & (0 - pointed);  // no branch
         const std::size_t size = colon - start, figures = stop - colon - 1 - pointed - negative;
         if (p[colon] != ':' || point < colon || size - 1 >= 8) [[unlikely]]
           return count = n, p + start;
@@ -284,11 +198,10 @@ class Svmlight final : public Parser {
           const auto [a, b] = two_numbers(words, size, figures);
           index = a, value = static_cast<std::int32_t>(b) / powers_of_ten[behind - pointed];
         } else {
-          const std::size_t whole = figures - behind + pointed;
-          double long_value;  // apart, so that the other stays in a register
-          if (!parse_digits(p + stop - behind, whole, p + stop, behind - pointed, long_value))
-            return count = n, p + start;
-          index = static_cast<std::uint32_t>(digits_before(p + colon, size)), value = long_value;
+          index = static_cast<std::uint32_t>(digits_before(p + colon, size));
+          value = parse_digits(p + stop - behind, figures - behind + pointed, p + stop,
+                               behind - pointed);
+          if (value < 0) return count = n, p + start;
         }
         if constexpr (signs)
           value = std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^
@@ -298,7 +211,7 @@ class Svmlight final : public Parser {
         const std::uint32_t key = index - base;
         keys[n] = static_cast<Key>(key) & mask;
         values[n] = static_cast<Real>(value);
-        if (p[stop] != ' ' && p[stop] != '\n') [[unlikely]]
+        if (p[stop] != ' ' && !ends(p + stop)) [[unlikely]]
           return count = n, p + start;
         if constexpr (sketches) sketch_add(registers, mix(key, 0));
         ++n;

@@ -15,45 +15,13 @@
 #include "names.hpp"
 #include "number.hpp"
 #include "scan.hpp"
+#include "vw_scan.hpp"
 
 namespace thresher::io {
 
 namespace {
 
-// Whether a name or a number ends at p.
-inline bool ends(const char* p) { return is_blank(*p) || *p == '|' || at_end(p); }
-
-// The first byte from p on that is a blank, a control character, a colon or a bar.
-inline const char* find_special(const char* p) {
-#if defined(__SSE2__)
-  for (;; p += 16) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(' ')), bytes);
-    const __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(':')),
-                                       _mm_cmpeq_epi8(bytes, _mm_set1_epi8('|')));
-    const auto found = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_or_si128(low, marks)));
-    if (found) return p + std::countr_zero(found);
-  }
-#else
-  while (static_cast<unsigned char>(*p) > ' ' && *p != ':' && *p != '|') ++p;
-  return p;
-#endif
-}
-
-// The end of a name; control characters other than tab, NUL and the end of the line may be in it.
-inline const char* end_of_name(const char* p) {
-  for (;; ++p) {
-    p = find_special(p);
-    if (ends(p) || *p == ':' || *p == '\0') [[likely]]
-      return p;
-  }
-}
-
-// A plain decimal number below 2^64: no sign, no zeros before it.
-inline bool is_plain(const char* p, const char* end, std::uint64_t& number) {
-  if (!is_digit(*p) || (*p == '0' && end - p > 1) || end - p > 20) return false;
-  return parse_whole(p, number) == Number::ok && p == end;
-}
+using vw::end_of_name, vw::ends, vw::is_plain, vw::parse_other;
 
 template <class Real>
 constexpr std::string_view too_large =
@@ -343,18 +311,6 @@ class Vw final : public Parser {
       }
       if (start == 0) return count = n, p;  // a feature that is longer than the window
     }
-  }
-
-  // A number that ends where it should.
-  [[gnu::noinline]] static bool parse_other(const char* p, const char* stop, double& number) {
-    const bool negative = *p == '-';
-    const char* q = p + negative;
-    if (parse_short(q, number)) {
-      if (negative) number = -number;
-      return q == stop;
-    }
-    q = p;
-    return parse_double(q, number) == Number::ok && q == stop;
   }
 #endif
 
