@@ -212,7 +212,7 @@ class TablePart(FilePart):
             ignore=reading.ignore,
             label_needed=reading.labelled,
         )
-        self.table = TableSource([name], format, columns, reading.bits)
+        self.table = TableSource(name, format, columns, reading.bits)
         self.named = not self.table.numbered
 
     def blocks(
