@@ -5,6 +5,7 @@ Imports neither scikit-learn nor SciPy, so that the command line starts fast.
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
@@ -333,7 +334,8 @@ class Model:
         dense = self.nnz * 20 > self.n_features
         learners = self._learners(self.n_features if dense else 0)
         room = self.n_features
-        for block in source.blocks(dtype="float64"):
+        kinds = json.loads(str(self.parameters.get("kinds") or "{}"))  # of columns of tables
+        for block in source.blocks(dtype="float64", kinds=kinds):
             if dense and (block.width == 0 or block.width > 2**26):  # too wide for arrays
                 dense, learners = False, self._learners(0)
             if dense and block.width > room:

@@ -298,6 +298,7 @@ def _described(options: Options, source: Source) -> dict[str, Any]:
         reading.pop(name)
     for name in ("interactions", "text", "ignore"):
         reading[name] = json.dumps(reading[name]) if reading[name] else ""
+    reading["kinds"] = json.dumps(source.kinds) if source.kinds else ""
     return reading | {"shuffle": "blocks" if options.shuffle else False, "first": source.first}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,6 +27,7 @@ from thresher.data.columns import (
 )
 from thresher.data.features import BadCells, Names, Part, rows_of_parts
 from thresher.data.opening import can_reopen, stored_size
+from thresher.data.reading import Kinds
 from thresher.data.table_files import (
     TABLE_FORMATS,
     check_unique,
@@ -38,7 +39,7 @@ from thresher.data.table_files import (
 )
 from thresher.errors import DataError, ParameterError
 
-__all__ = ["Columns", "Kinds", "TableSource"]
+__all__ = ["Columns", "TableSource"]
 
 BATCH_ROWS = 8192  # part of what a position means: fixed
 _LABELS = ("label", "y", "target", "class")
@@ -105,32 +106,6 @@ def _listed(names: list[str]) -> str:
     return f"the columns are {shown}"
 
 
-class Kinds:
-    """What columns are taken for: decided once, and then the same in all tables that share it.
-
-    Parameters
-    ----------
-    given : mapping, optional
-        "number", "truth" or "string" for each column, as decided before. Where some are given, none
-        are decided any more, and all others are strings: those of rows that a model has not learned
-        from must not stop it from predicting.
-
-    Attributes
-    ----------
-    found : dict
-        Those given, or decided so far.
-    """
-
-    def __init__(self, given: Mapping[str, str] | None = None) -> None:
-        self.found = dict(given or {})
-        self.fixed = bool(given)
-
-    def see(self, table: Any, format: str) -> None:
-        """Decide by the first rows of a table, for columns that no table before had."""
-        if not self.fixed:
-            self.found = {**kinds_of(table, format), **self.found}
-
-
 class TableSource:
     r"""Rows of a CSV, Parquet or Arrow file.
 
@@ -176,7 +151,7 @@ class TableSource:
         self.columns = columns or Columns()
         self.bits = bits
         self.delimiter = delimiter
-        self.kinds = kinds or Kinds()
+        self.kinds = kinds or Kinds({})
         self.read = 0  # bytes that lie behind, about
         self._seen = False  # whether `kinds` has seen the first rows
 
@@ -192,7 +167,7 @@ class TableSource:
         if not self._seen and not self.kinds.fixed and can_reopen(self.file):
             self._seen = True
             for table in self._tables(0, _Ragged(self.file)):
-                self.kinds.see(table, self.format)
+                self.kinds.add(kinds_of(table, self.format))
                 break
 
     def blocks(
@@ -224,9 +199,9 @@ class TableSource:
         self.read, csv = 0, self.format == "csv"
         first = 0 if csv else after.offset  # a CSV file is always read from its beginning
         for batch, table in enumerate(self._tables(first, ragged), first):
-            if batch == first:
-                kinds.see(table, self.format)
-                self._seen |= kinds is self.kinds
+            if batch == first and not kinds.fixed:
+                kinds.add(kinds_of(table, self.format))
+                self._seen = True
             places = np.arange(table.num_rows) + batch * BATCH_ROWS
             lines = ragged.lines(places) if csv else places + 1
             last = int(lines[-1])

@@ -73,6 +73,7 @@ def fit_source(estimator: StreamingEstimator, source: Source, eval_set: Any) -> 
     run = _Stoppable(learning, source, plan, eval_set, watcher)
     run.go()
     _keep(estimator, run)
+    estimator._kinds = source.kinds
     estimator.n_iter_ = run.number
 
 
@@ -93,6 +94,7 @@ class _Stoppable(Run):
 def learn_source(estimator: StreamingEstimator, source: Source, classes: Any) -> None:
     """Learn from all rows of a source, once, after those learned before."""
     first = estimator._is_new()
+    before = None if first else estimator._kinds
     estimator._checked_params(going_on=not first)
     if first:
         estimator._made_of = (estimator._checked_params(), None)
@@ -107,12 +109,15 @@ def learn_source(estimator: StreamingEstimator, source: Source, classes: Any) ->
         learning.width = 0 if estimator._width == 2**64 else estimator._width
     run = _Stoppable(learning, source, Plan(), None, _Watcher(estimator))
     for block in source.blocks(
-        dtype=learning.dtype, names=False if run.names is None else "blocks"
+        dtype=learning.dtype,
+        names=False if run.names is None else "blocks",
+        kinds=before,
     ):
         learning.learn(block)
         if run.names is not None:
             run.names.see(block, learning)
     _keep(estimator, run)
+    estimator._kinds = {**source.kinds, **(before or {})}
     estimator.n_iter_ = max(getattr(estimator, "n_iter_", 0), 1)
 
 

@@ -211,7 +211,7 @@ class Run:
         """Return the mean loss on all rows of a source."""
         learning = self.learning
         total, rows = 0.0, 0
-        for block in source.blocks(dtype=learning.dtype):
+        for block in source.blocks(dtype=learning.dtype, kinds=self.source.kinds):
             learning.make_room(block)
             targets = learning.labels.targets(block)
             for learner, target in zip(learning.learners, targets, strict=True):
