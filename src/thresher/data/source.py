@@ -266,7 +266,8 @@ def scan(
         What to do with a line that is no example: ``"error"``, ``"skip"``, or
         ``"quarantine=FILE"``, which copies it there.
     labelled : bool
-        Whether a table must have a column of labels; not so where rows are to be predicted.
+        Whether rows of tables have labels. False where they are to be predicted: columns of labels
+        and weights, and those to leave out, need not be there, and are not read if they are.
 
     Returns
     -------

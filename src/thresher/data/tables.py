@@ -64,7 +64,8 @@ class Columns:
     ignore : sequence of str
         Columns to leave out.
     label_needed : bool
-        Whether a table without labels is an error; else their rows have none.
+        Whether rows are to be learned from, and a table without labels is an error. Else columns of
+        labels and weights, and those to leave out, need not be there, and are not read if they are.
     """
 
     label: str | None = None
@@ -76,11 +77,11 @@ class Columns:
     label_needed: bool = True
 
     def label_in(self, source: str, names: list[str]) -> str | None:
-        """Return which column holds the labels, after all that are named were found."""
-        named = [*self.text, *self.categorical, *self.ignore]
-        named += [self.weight] if self.weight is not None else []
-        named += [self.label] if self.label is not None and self.label_needed else []
-        for name in named:
+        """Return which column holds the labels, after all that are needed were found."""
+        needed = [*self.text, *self.categorical]
+        if self.label_needed:
+            needed += [*self.ignore, *filter(None, (self.weight, self.label))]
+        for name in needed:
             if name not in names:
                 raise DataError(f"{source}: there is no column '{name}'; {_listed(names)}")
         if self.label is not None:
@@ -268,18 +269,21 @@ class TableSource:
         fields: dict[str, Any] = {}
         parts: list[Part] = [_numbered(table)] if self.numbered else []
         for name in table.column_names:
+            weight = name == columns.weight or (self.numbered and name == "weight")
             if name in columns.ignore or (self.numbered and name in ("keys", "values")):
+                continue
+            if (name == label or weight) and not columns.label_needed:
                 continue
             column = typed(name, single(table.column(name)), self._kind(name, kinds))
             if name == label:
                 fields.update(_labels_of(name, column))
-            elif name == columns.weight or (self.numbered and name == "weight"):
+            elif weight:
                 fields["weights"] = _weights_of(name, column)
             else:
                 parts += parts_of_column(
                     name, column, name in columns.text, columns.ngrams, name in columns.categorical
                 )
-        if label is None:
+        if label is None or not columns.label_needed:
             fields["labels"] = np.full(table.num_rows, np.nan)
         return {**fields, **rows_of_parts(parts, table.num_rows, dtype, self.bits, names)}
 
