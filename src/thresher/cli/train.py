@@ -190,7 +190,9 @@ def _labels(
     if not options.multiclass and not multilabel and options.classes is None:
         return TwoClasses(low)
     if options.classes is not None:
-        classes: Sequence[Any] = [_number(word) for word in options.classes.split(",")]
+        words = options.classes.split(",")
+        numbers = [_number(word) for word in words]
+        classes: Sequence[Any] = words if any(isinstance(n, str) for n in numbers) else numbers
     elif source.rereadable:
         classes = source.labels().tolist()
     else:
