@@ -267,7 +267,7 @@ class IteratorPart(Part):
 
         self.items = IteratorSource(items, reading.bits)
         self.name, self.rereadable = self.items.name, self.items.rereadable
-        self.named = True  # examples may have names, and what comes is not known before
+        self.named = self.items.named
 
     def blocks(
         self,

@@ -229,7 +229,8 @@ def scan(
 ) -> Source:
     r"""Describe files as a source of rows, for ``fit``, ``partial_fit`` and ``predict``.
 
-    Nothing is read yet but the first bytes, by which the format is found.
+    Nothing is read yet but the first bytes, by which the format is found, or an iterator's first
+    item, which tells whether features have names.
 
     Parameters
     ----------
