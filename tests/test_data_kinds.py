@@ -127,6 +127,12 @@ def test_estimators_keep_what_columns_are(files):
     before = set(clf.model_.indices.tolist())
     clf.partial_fit(scan(numbers))
     assert set(clf.model_.indices.tolist()) <= before
+    (files / "wider.csv").write_text("color,z,y\n" + "1,1,1\n2,-1,-1\n" * 50)
+    wider = scan(files / "wider.csv")
+    clf.partial_fit(wider)
+    assert set(clf.model_.names.values()) <= {"color^1", "color^2", "color^red", "x", "z"}
+    assert "z" in clf.model_.names.values()
+    assert json.loads(clf.model_.parameters["kinds"])["z"] == "number"
     clf.fit(np.eye(2), [0, 1])
     assert "kinds" not in clf.model_.parameters
 

@@ -103,16 +103,9 @@ class IteratorSource:
     def blocks(
         self, after: Position | None = None, dtype: str = "float32", names: Names = False
     ) -> Iterator[Block]:
-        """Yield the rows: batch by batch, or up to 1000 examples at a time.
+        """Yield the rows: batch by batch, or up to 1000 examples at a time; see `Source.blocks`.
 
-        Parameters
-        ----------
-        after : Position, optional
-            Where to go on: the end of a block that was read before.
-        dtype : {"float32", "float64"}
-            Of the values.
-        names : bool or array of uint64
-            Whether blocks bring the names of features; of the keys that are given, or of all.
+        `names` may be the keys of the features whose names are wanted.
         """
         after = after or Position()
         items = self._opened()

@@ -137,12 +137,12 @@ class Source:
                 yield replace(block, raw=raw + block.raw)
             raw += part.size or 0
 
-    def names(self, keys: Iterable[int]) -> dict[int, str]:
+    def names(self, keys: Iterable[int], kinds: Mapping[str, str] | None = None) -> dict[int, str]:
         """Read again until the names of all these features are found; return those found."""
         if not self.named:
             return {}
         wanted = _core.WantedNames(np.array(sorted(keys), np.uint64))
-        for block in self.blocks(names=wanted):
+        for block in self.blocks(names=wanted, kinds=kinds):
             wanted.take(block.native)
             if wanted.missing == 0:
                 break

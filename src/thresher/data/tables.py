@@ -179,14 +179,11 @@ class TableSource:
         on_bad: Callable[[BadRow], None] | None = None,
         kinds: Kinds | None = None,
     ) -> Iterator[Block]:
-        """Yield the rows, up to 8192 at a time.
+        """Yield the rows, up to 8192 at a time; see `Source.blocks`.
 
         Parameters
         ----------
-        after : Position, optional
-            Where to go on: the end of a block that was read before.
-        dtype : {"float32", "float64"}
-            Of the values.
+        after, dtype
         names : bool or array of uint64
             Whether blocks bring the names of features; of the keys that are given, or of all.
         on_bad : callable, optional

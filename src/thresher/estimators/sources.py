@@ -73,7 +73,6 @@ def fit_source(estimator: StreamingEstimator, source: Source, eval_set: Any) -> 
     run = _Stoppable(learning, source, plan, eval_set, watcher)
     run.go()
     _keep(estimator, run)
-    estimator._kinds = source.kinds
     estimator.n_iter_ = run.number
 
 
@@ -94,7 +93,7 @@ class _Stoppable(Run):
 def learn_source(estimator: StreamingEstimator, source: Source, classes: Any) -> None:
     """Learn from all rows of a source, once, after those learned before."""
     first = estimator._is_new()
-    before = None if first else estimator._kinds
+    kinds = {} if first or not estimator._kinds else {**source.kinds, **estimator._kinds}
     estimator._checked_params(going_on=not first)
     if first:
         estimator._made_of = (estimator._checked_params(), None)
@@ -111,13 +110,12 @@ def learn_source(estimator: StreamingEstimator, source: Source, classes: Any) ->
     for block in source.blocks(
         dtype=learning.dtype,
         names=False if run.names is None else "blocks",
-        kinds=before,
+        kinds=kinds,
     ):
         learning.learn(block)
         if run.names is not None:
             run.names.see(block, learning)
-    _keep(estimator, run)
-    estimator._kinds = {**source.kinds, **(before or {})}
+    _keep(estimator, run, kinds)
     estimator.n_iter_ = max(getattr(estimator, "n_iter_", 0), 1)
 
 
@@ -168,8 +166,8 @@ def _learning(
     return Learning(rule, estimator._task, params, labels, width, grows)
 
 
-def _keep(estimator: StreamingEstimator, run: Run) -> None:
-    """Let the estimator have what was learned."""
+def _keep(estimator: StreamingEstimator, run: Run, kinds: dict[str, str] | None = None) -> None:
+    """Let the estimator have what was learned, of columns taken for these kinds."""
     learning = run.learning
     estimator._learners, estimator.history_ = learning.learners, learning.history
     estimator._recorded, estimator._watch = learning.recorded, learning.watch
@@ -178,5 +176,6 @@ def _keep(estimator: StreamingEstimator, run: Run) -> None:
     estimator._sparse_coef = learning.store == "hashed"
     estimator._forget_answers()
     estimator._conclude_source(run)
-    before, found = estimator._names or {}, names_of(run, outputs_of(learning)) or {}
+    estimator._kinds = kinds or run.source.kinds
+    before, found = estimator._names or {}, names_of(run, outputs_of(learning), kinds) or {}
     estimator._names = {**before, **found} or None
