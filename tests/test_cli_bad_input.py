@@ -493,3 +493,52 @@ def test_binary_files_are_no_tables(tmp_path):
     called("train", data, "-m", model, "--quiet")
     line = told(tmp_path, model)
     assert line.startswith(f"{model}: its format is not clear from its first line")
+
+
+# ---- labels that are words -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "where", "what"),
+    [
+        (["a", "", "b"], ["--multiclass"], 3, "the row has no label"),
+        (["a", "", "b"], ["--classes", "a,b"], 3, "the row has no label"),
+        (["a", "b", "c"], ["--classes", "a,b"], 4, "the label c is not among the classes a, b"),
+        (
+            ["a", "b"],
+            ["--classes", "1,2"],
+            2,
+            "the label is the word 'a', and the classes are numbers: 1, 2",
+        ),
+        (["1", "b"], ["--classes", "1,2"], 2, "the label is the word '1', and the classes are"),
+        (["1", "2"], ["--classes", "a,b"], 2, "the label 1 is not among the classes a, b"),
+        (["", "1"], ["--classes", "a,b"], 2, "the row has no label"),
+        (["", "b"], [], 2, "the row has no label"),
+        (["", "b"], ["--loss", "squared"], 2, "the row has no label"),
+        (["a", "b"], [], 2, "the label is 'a'; labels must be -1 and 1"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["ftrl", "coordinate-descent"])
+def test_labels_that_are_missing_or_of_another_kind(tmp_path, labels, options, where, what, rule):
+    pytest.importorskip("pyarrow", reason="needs the extra arrow")
+    data = tmp_path / "rows.csv"
+    data.write_text("x,label\n" + "".join(f"1,{label}\n" for label in labels))
+    done = called("train", data, "-m", tmp_path / "m", "--rule", rule, *options, code=1)
+    assert done.stderr.startswith(f"{data}:{where}: {what}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_classes_of_which_some_look_like_numbers(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs the extra arrow")
+    data = tmp_path / "rows.csv"
+    data.write_text("x,label\n" + "a,1\nb,two\n" * 20)
+    called("train", data, "-m", tmp_path / "m", "--classes", "1,two", "--passes", "5", "--quiet")
+    assert called("predict", tmp_path / "m", data).stdout.split() == ["1", "two"] * 20
+
+
+def test_rows_of_words_may_have_none_of_several_labels(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs the extra arrow")
+    data = tmp_path / "rows.csv"
+    data.write_text("x,label\n" + "a,p\nb,q\nc,\n" * 40)
+    called("train", data, "-m", tmp_path / "m", "--multilabel", "--passes", "9", "--quiet")
+    assert called("predict", tmp_path / "m", data).stdout.split("\n")[:3] == ["p", "q", ""]

@@ -241,6 +241,23 @@ def test_words_of_a_table(folder):
     assert lines(called("predict", model, unlabelled)) == ["dog"]
 
 
+def test_labels_and_weights_are_not_needed_to_predict(folder):
+    data, new = folder / "weighted.csv", folder / "new.csv"
+    data.write_text("id,age,kind,w\n" + "7,31,1,0.5\n8,4,-1,2\n" * 30)
+    named = ["--label", "kind", "--weight", "w", "--ignore", "id"]
+    for bits in ([], ["--bits", "1"]):  # so few that any other column would be one of the features
+        model, _ = trained(folder, "weighted.csv", *named, *bits)
+        new.write_text("age\n31\n4\n")
+        expected = called("predict", model, new, "--as", "raw").stdout
+        assert len(expected.split()) == 2
+        for text in ("age,w,kind,id\n31,-5,?,a\n4,none,100,b\n", "w,age\n,31\n9,4\n"):
+            new.write_text(text)
+            assert called("predict", model, new, "--as", "raw").stdout == expected
+        new.write_text("kind,age,other,w\n100,31,3,4\n100,4,3,4\n")
+        other = called("predict", model, new, "--as", "raw", "--label", "other")
+        assert other.stdout == expected
+
+
 # ---- names, bits, stores, interactions -----------------------------------------------------------
 
 

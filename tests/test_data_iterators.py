@@ -205,8 +205,42 @@ def test_what_can_be_read_again():
     ],
 )
 def test_bad_items_are_named(item, message):
-    source = IteratorSource([(np.eye(2), [1, 0]), item], name="clicks")
-    blocks = source.blocks()
-    next(blocks)
+    named = isinstance(item[0], dict)
+    first = ({"b": 1}, 1) if named else (np.eye(2), [1, 0])
+    blocks = IteratorSource([first, item], name="clicks").blocks()
+    if not named:
+        next(blocks)
     with pytest.raises(DataError, match=f"clicks: .*{message}" if message[0] != "b" else message):
         next(blocks)
+
+
+@pytest.mark.parametrize("make", [lambda items: items, iter, lambda items: lambda: iter(items)])
+def test_the_first_item_tells_whether_features_have_names_and_is_kept(make):
+    batch, example = (np.eye(2), [1, 0]), ({"a": 1}, 1)
+    frame = (pytest.importorskip("pandas").DataFrame({"a": [1, 2]}), [1, 0])
+    for items, named in [([batch], False), ([example], True), ([frame], True), ([], False)]:
+        source = IteratorSource(make(items * 2))
+        assert source.named == named
+        assert sum(block.rows for block in source.blocks()) == sum(len(x[0]) for x in items * 2)
+        if source.rereadable:
+            assert sum(1 for _ in source.blocks()) == sum(1 for _ in source.blocks())
+    assert IteratorSource(make([scipy.sparse.csr_array(np.eye(2))])).named is False
+    for other in (example, frame):
+        blocks = IteratorSource(make([batch, other])).blocks()
+        next(blocks)
+        with pytest.raises(DataError, match=r"iterator: .* 2: its features have names"):
+            next(blocks)
+
+
+def test_a_function_is_called_once_for_the_first_reading():
+    calls = []
+
+    def items():
+        calls.append(1)
+        return iter([(np.eye(2), [1, 0])])
+
+    source = IteratorSource(items)
+    list(source.blocks())
+    assert len(calls) == 1
+    assert len(list(source.blocks())) == 1
+    assert len(calls) == 2

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher import _core
+from thresher import _core, scan
 from thresher.data import tables
 from thresher.data.block import Position
 from thresher.data.features import key_of
@@ -49,7 +49,7 @@ def named_rows(block):
 
 
 def rows_of(path, format="csv", bits=None, delimiter=None, **columns):
-    source = TableSource([path], format, Columns(**columns), bits, delimiter)
+    source = TableSource(path, format, Columns(**columns), bits, delimiter)
     return [
         row for block in source.blocks(dtype="float64", names=True) for row in named_rows(block)
     ]
@@ -75,7 +75,7 @@ def test_csv_columns(tmp_path):
         [("member", 1)],
         [("age", -400), ("city^ Rome", 1)],
     ]
-    (block,) = TableSource([path], "csv").blocks()
+    (block,) = TableSource(path, "csv").blocks()
     assert block.labels.tolist() == [1, 0, 1, 0]
     assert block.native.values.dtype == np.float32
     assert block.place(2) == f"{path}:4"
@@ -85,10 +85,10 @@ def test_csv_columns(tmp_path):
 
 def test_keys_are_those_of_names(tmp_path):
     path = csv_file(tmp_path, "age,city,12,label\n3,Rome,4,1\n")
-    (block,) = TableSource([path], "csv").blocks()
+    (block,) = TableSource(path, "csv").blocks()
     expected = [_core.hash_name(b"age"), _core.hash_name(b"city^Rome"), 12]
     assert block.native.keys.view(np.uint64).tolist() == expected
-    (block,) = TableSource([path], "csv", bits=5).blocks(names=True)
+    (block,) = TableSource(path, "csv", bits=5).blocks(names=True)
     assert block.native.keys.tolist() == list(dict.fromkeys(key % 32 for key in expected))
     assert block.native.values.sum() == 3 + 1 + 4  # where keys meet, values add up
     assert block.native.width == 32
@@ -157,7 +157,7 @@ def test_typed_columns(tmp_path):
         file.write_table(table, max_chunksize=2)
     assert rows_of(stream, "arrow", ignore=["bytes"]) == expected
     assert rows_of(table_file(tmp_path, table), "parquet", ignore=["bytes"]) == expected
-    (block,) = TableSource([path], "arrow").blocks(names=True)
+    (block,) = TableSource(path, "arrow").blocks(names=True)
     assert b"bytes^\xff" in dict(block.native.names).values()
     np.testing.assert_array_equal(block.labels, [1, 0, np.nan])
 
@@ -236,7 +236,7 @@ def test_pandas_is_not_imported(tmp_path):
     code = (
         "import sys\n"
         "from thresher.data.tables import Columns, TableSource\n"
-        f"source = TableSource([{path!r}], 'csv', Columns(text=['text'], ngrams=2))\n"
+        f"source = TableSource({path!r}, 'csv', Columns(text=['text'], ngrams=2))\n"
         "assert [block.rows for block in source.blocks(names=True)] == [2]\n"
         "slow = {'pandas', 'scipy', 'sklearn'} & set(sys.modules)\n"
         "assert not slow, slow"
@@ -248,9 +248,9 @@ def test_pandas_is_not_imported(tmp_path):
 def test_names_of_wanted_keys_only(tmp_path):
     path = csv_file(tmp_path, "a,b,y\n1,u,1\n2,v,0\n")
     wanted = np.array([_core.hash_name(b"b^v"), 5], np.uint64)
-    (block,) = TableSource([path], "csv").blocks(names=wanted)
+    (block,) = TableSource(path, "csv").blocks(names=wanted)
     assert block.native.names == [(_core.hash_name(b"b^v"), b"b^v")]
-    (block,) = TableSource([path], "csv").blocks()
+    (block,) = TableSource(path, "csv").blocks()
     assert not block.native.names
 
 
@@ -259,25 +259,25 @@ def test_names_of_wanted_keys_only(tmp_path):
 
 def test_labels_of_strings_and_weights(tmp_path):
     path = csv_file(tmp_path, "kind;x;w\ncat;1;0.5\ndog;2;3\n")
-    (block,) = TableSource([path], "csv", Columns(label="kind", weight="w")).blocks()
+    (block,) = TableSource(path, "csv", Columns(label="kind", weight="w")).blocks()
     assert block.labels.tolist() == ["cat", "dog"]
     assert block.native.labels is None
     assert block.native.weights.tolist() == [0.5, 3]
     assert block.native.keys.view(np.uint64).tolist() == [_core.hash_name(b"x")] * 2
     path = table_file(tmp_path, {"class": pa.array(["a", "b"]).dictionary_encode(), "x": [1, 2]})
-    (block,) = TableSource([path], "parquet").blocks()
+    (block,) = TableSource(path, "parquet").blocks()
     assert block.labels.tolist() == ["a", "b"]
 
 
 def test_rows_with_several_labels(tmp_path):
     path = table_file(tmp_path, {"label": [[3, 1], [], None, [2]], "x": [1, 2, 3, 4]})
-    (block,) = TableSource([path], "parquet").blocks()
+    (block,) = TableSource(path, "parquet").blocks()
     assert block.labels is None
     assert block.native.label_starts.tolist() == [0, 2, 2, 2, 3]
     assert block.native.label_values.tolist() == [3, 1, 2]
     path = table_file(tmp_path, {"label": [[3], [1, None]], "x": [1, 2]})
     with pytest.raises(DataError, match=r"data\.parquet:2: column 'label': .*null"):
-        list(TableSource([path], "parquet").blocks())
+        list(TableSource(path, "parquet").blocks())
 
 
 def test_which_column_is_the_label(tmp_path):
@@ -285,7 +285,7 @@ def test_which_column_is_the_label(tmp_path):
     with pytest.raises(DataError, match=r"data.csv: which column is the label\?.*columns are a, b"):
         rows_of(path)
     assert rows_of(path, label_needed=False) == [[("a", 1), ("b", 2)]]
-    (block,) = TableSource([path], "csv", Columns(label_needed=False)).blocks()
+    (block,) = TableSource(path, "csv", Columns(label_needed=False)).blocks()
     assert np.isnan(block.labels).all()
     path = csv_file(tmp_path, "y,target\n1,2\n")
     with pytest.raises(DataError, match="y and target could be; name it"):
@@ -325,14 +325,12 @@ def test_bad_csv(tmp_path, text, message):
     with pytest.raises(
         (DataError, ParameterError), match="data.csv" + message.removeprefix("data.csv")
     ):
-        list(TableSource([path], "csv").blocks())
+        list(TableSource(path, "csv").blocks())
 
 
 def test_a_number_column_that_is_none_later(tmp_path, small):
     path = csv_file(tmp_path, "a,b,y\n" + "1,true,0\n" * 5 + "x,maybe,1\n")
-    with pytest.raises(
-        DataError, match=r":7: column 'a': expected a number.*found \"x\".*categorical"
-    ):
+    with pytest.raises(DataError, match=r":7: column 'a': expected a number.*found \"x\".*kinds"):
         rows_of(path)
     with pytest.raises(DataError, match=r":7: column 'b': expected true or false.*\"maybe\""):
         rows_of(path, ignore=["a"])
@@ -358,9 +356,9 @@ def test_bad_columns(tmp_path, column, message):
     path = table_file(tmp_path, {"col": column, "y": [0, 1, 0]})
     message = message.replace("row: ", r"data.parquet:2: column 'col': ")
     with pytest.raises((DataError, ParameterError), match=message):
-        list(TableSource([path], "parquet").blocks())
+        list(TableSource(path, "parquet").blocks())
     with pytest.raises(ParameterError, match="text column 'col' is of type"):
-        list(TableSource([path], "parquet", Columns(text=["col"])).blocks())
+        list(TableSource(path, "parquet", Columns(text=["col"])).blocks())
 
 
 @pytest.mark.parametrize("weight", ["-1", "", "inf", "NA"])
@@ -385,7 +383,7 @@ def test_bad_rows_are_told_and_left_out(tmp_path, small):
     ]
     path = csv_file(tmp_path, "\n".join(lines))
     bad = []
-    source = TableSource([path], "csv")
+    source = TableSource(path, "csv")
     blocks = list(source.blocks(on_bad=bad.append, names=True))
     kept = [
         (row[0][1], block.place(i)) for block in blocks for i, row in enumerate(named_rows(block))
@@ -402,24 +400,54 @@ def test_bad_rows_are_told_and_left_out(tmp_path, small):
     assert [row.line for row in again] == [7, 8, 10]
 
 
+def test_bad_rows_are_told_in_the_order_of_their_lines(tmp_path):
+    text = "a,b,y\n1,inf,1\n2,2\nnan,3,1\n4,inf,1\n5,5,1\n6\n"
+    path, bad = csv_file(tmp_path, text), []
+    (block,) = TableSource(path, "csv").blocks(on_bad=bad.append)
+    assert [row.line for row in bad] == [2, 3, 4, 5, 7]
+    assert block.place(0) == f"{path}:6"
+
+
+def test_ragged_lines_are_forgotten_once_they_were_told(tmp_path, small, monkeypatch):
+    kept = []
+    lines = tables._Ragged.lines
+
+    def counted(self, places):
+        kept.append(len(self._ahead))
+        return lines(self, places)
+
+    monkeypatch.setattr(tables._Ragged, "lines", counted)
+    rows = 80_000  # Arrow reads some 256 KiB ahead
+    text = "a,y\n" + "".join(
+        f"{row}\n{row},1\n" if row % 8 == 0 else f"{row},1\n" for row in range(rows)
+    )
+    path, bad = csv_file(tmp_path, text), []
+    for block in TableSource(path, "csv").blocks(on_bad=bad.append):
+        row = int(block.native.values[-1])
+        assert block.place(block.rows - 1) == f"{path}:{row + 2 + row // 8 + 1}"
+    assert len(bad) == rows // 8
+    assert max(kept) < rows // 8
+    assert kept[-1] == 0
+
+
 def test_files_that_are_no_tables(tmp_path):
     for name in ("parquet", "arrow"):
         path = csv_file(tmp_path, b"PAR1" + bytes(100), name)
         with pytest.raises(DataError, match=name):
-            list(TableSource([path], name).blocks())
+            list(TableSource(path, name).blocks())
     with pytest.raises(ParameterError, match="format must be one of csv, parquet, arrow"):
-        TableSource([], "vw")
+        TableSource("a.vw", "vw")
     whole = table_file(tmp_path, {"y": list(range(10_000))})
     with open(whole, "r+b") as file:
         file.truncate(2000)
     with pytest.raises(DataError, match=r"data\.parquet: "):
-        list(TableSource([whole], "parquet").blocks())
+        list(TableSource(whole, "parquet").blocks())
 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ParameterError, match=r"reading csv files needs .*thresher\[arrow\]"):
-        TableSource(["a.csv"], "csv")
+        TableSource("a.csv", "csv")
 
 
 @pytest.mark.parametrize("text", ["", "\n", "a,y\n", "a,y"])
@@ -431,7 +459,7 @@ def test_a_packed_file_that_is_cut_off_gives_rows_first(tmp_path):
     rng = np.random.default_rng(0)
     text = "a,y\n" + "".join(f"{value},1\n" for value in rng.random(200_000))
     path = csv_file(tmp_path, gzip.compress(text.encode())[:-1000], "data.csv.gz")
-    blocks = TableSource([path], "csv").blocks()
+    blocks = TableSource(path, "csv").blocks()
     first = [next(blocks).rows for _ in range(5)]  # Arrow reads ahead
     assert first == [8192] * 5
     with pytest.raises(DataError, match=r"data\.csv\.gz: the gzip data is cut off near byte"):
@@ -473,32 +501,21 @@ def test_going_on_after_any_block(tmp_path, small, kind):
             pyarrow.csv.write_csv(table, path)
             if kind == "csv.gz":
                 path.write_bytes(gzip.compress(path.read_bytes()))
-    source = TableSource(files, kind.removesuffix(".gz"))
+    source = scan(files)
     whole = flat(source.blocks())
     assert [len(labels) for _, _, _, labels, _ in whole] == [4, 4, 2, 3, 4, 4, 1]
     assert whole[-1][0] == Position(3, 3, 9 + (kind not in ("parquet", "arrow")))
-    assert source.read == source.size == sum(len(open(file, "rb").read()) for file in files)  # noqa: SIM115
-    assert source.rereadable
+    assert source.size == sum(len(open(file, "rb").read()) for file in files)  # noqa: SIM115
     assert flat(source.blocks()) == whole
     for done in range(len(whole)):
-        fresh = TableSource(files, kind.removesuffix(".gz"))
         position = Position.from_json(whole[done][0].to_json())
-        assert flat(fresh.blocks(after=position)) == whole[done + 1 :]
-
-
-def test_kinds_of_columns_are_those_of_the_first_file(tmp_path, small):
-    first = csv_file(tmp_path, "a,y\nx,1\n", "first.csv")
-    second = csv_file(tmp_path, "a,y\n" + "5,1\n" * 6, "second.csv")
-    whole = flat(TableSource([first, second], "csv").blocks(names=True))
-    fresh = TableSource([first, second], "csv")
-    (block,) = fresh.blocks(after=whole[1][0], names=True)
-    assert named_rows(block) == [[("a^5", 1)]] * 2
+        assert flat(scan(files).blocks(after=position)) == whole[done + 1 :]
 
 
 def test_big_batches_are_cut_by_rows_alone(tmp_path):
     values = np.arange(20_000.0)
     path = table_file(tmp_path, {"a": values, "y": values}, row_group_size=15_000)
-    blocks = list(TableSource([path], "parquet").blocks(dtype="float64"))
+    blocks = list(TableSource(path, "parquet").blocks(dtype="float64"))
     assert [block.rows for block in blocks] == [8192, 8192, 3616]
     np.testing.assert_array_equal(np.concatenate([block.native.values for block in blocks]), values)
 
@@ -512,7 +529,7 @@ def test_memory_does_not_follow_the_file(tmp_path):
             file.write_table(pa.table({"a": values, "y": values}), row_group_size=500_000)
     before = pa.total_allocated_bytes()
     peak = max(
-        pa.total_allocated_bytes() - before for _ in TableSource([str(path)], "parquet").blocks()
+        pa.total_allocated_bytes() - before for _ in TableSource(str(path), "parquet").blocks()
     )
     assert path.stat().st_size > 30 << 20
     assert peak < 16 << 20

@@ -241,6 +241,27 @@ def test_iterators_of_batches(rows):
     )
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("store", ["dense", "hashed"])
+def test_batches_of_an_iterator_are_numbered_as_a_matrix_is(rows, kind, store):
+    _, X, y = rows
+    X = kind(X.toarray())
+    parts = lambda: ((X[i : i + 70], y[i : i + 70]) for i in range(0, 300, 70))  # noqa: E731
+    for rule in ("ftrl", "mirror"):
+        if rule == "mirror" and store == "hashed":
+            continue
+        clf = made(*RULES[rule], store=store).fit(thresher.scan(parts))
+        expected = made(*RULES[rule], store=store).fit(X, y)
+        same(clf.model_, expected.model_)
+        assert clf.n_features_in_ == X.shape[1]
+        assert clf.predict(X).tolist() == expected.predict(X).tolist()
+    once = made(*RULES["ftrl"], store=store)
+    once.partial_fit(thresher.scan(parts()), classes=[-1, 1])
+    assert once.predict(X).shape == (300,)
+    whole = thresher.CoordinateDescentClassifier(l1=0.01).fit(thresher.scan(parts))
+    assert whole.n_features_in_ == X.shape[1]
+
+
 def test_examples_as_dicts():
     examples = [({"ad": 1.0, "user^anna": 2.0}, 1), ({"loan": 1.0}, 0)] * 50
     clf = fitted(thresher.scan(lambda: iter(examples)))

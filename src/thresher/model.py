@@ -5,6 +5,7 @@ Imports neither scikit-learn nor SciPy, so that the command line starts fast.
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
@@ -333,7 +334,8 @@ class Model:
         any_key = self._learners(0)
         dense = self.nnz * 20 > self.n_features
         narrow = self._learners(self.n_features) if dense else any_key
-        for block in source.blocks(dtype="float64"):
+        kinds = json.loads(str(self.parameters.get("kinds") or "{}"))  # of columns of tables
+        for block in source.blocks(dtype="float64", kinds=kinds):
             wide = not 0 < block.width <= self.n_features
             batch, learners = block.batch, any_key if wide else narrow
             try:

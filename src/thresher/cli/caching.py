@@ -35,6 +35,6 @@ def cached(source: Source, path: str, reading: dict[str, Any], watcher: Shown) -
 
         write(source, path, "cache", see)
     kept = {name: reading[name] for name in ("bits", "multilabel", "threads") if name in reading}
-    made = scan(path, format="cache", **kept)
+    made = scan(path, format="cache", kinds=source.kinds, **kept)
     made.bad_lines.count, made.bad_lines.first = source.bad_lines.count, source.bad_lines.first
     return made

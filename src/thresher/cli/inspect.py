@@ -55,7 +55,7 @@ def summary(model: Model) -> dict[str, Any]:
     facts["parameters"] = ", ".join(
         f"{name}={value}"
         for name, value in sorted(parameters.items())
-        if value not in (None, "", False) and name not in ("loss", "first")
+        if value not in (None, "", False) and name not in ("loss", "first", "kinds")
     )
     return facts
 

@@ -46,7 +46,7 @@ def fit(
     X, seen = rows.compact() if source.named else (rows.matrix(), None)
     held_out = None
     if valid is not None:
-        others = gather(valid, labels.targets)
+        others = gather(valid, labels.targets, source.kinds)
         columns = np.arange(X.shape[1]) if seen is None else seen
         held_out = (others.matrix_of(columns), tidy(others.labels))
     began = time.perf_counter()

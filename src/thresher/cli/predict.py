@@ -67,7 +67,10 @@ def reading_of(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
     for name in ("interactions", "text", "ignore"):
         learned[name] = tuple(json.loads(str(model.parameters.get(name) or "[]")))
     given = {name: value for name, value in chosen.items() if value not in (None, (), [], False)}
-    return learned | given | {"labelled": False}
+    reading = learned | given
+    if learned.get("label") not in (None, reading.get("label")):
+        reading["ignore"] = (*reading["ignore"], learned["label"])  # still no feature
+    return reading | {"labelled": False}
 
 
 def renderer(model: Model, kind: str) -> Callable[[NDArray[np.float64]], list[str]]:

@@ -201,7 +201,9 @@ def _labels(
     if not options.multiclass and not multilabel and options.classes is None:
         return TwoClasses(low)
     if options.classes is not None:
-        classes: Sequence[Any] = [_number(word) for word in options.classes.split(",")]
+        words = options.classes.split(",")
+        numbers = [_number(word) for word in words]
+        classes: Sequence[Any] = words if any(isinstance(n, str) for n in numbers) else numbers
     elif source.rereadable:
         classes = source.labels().tolist()
     else:
@@ -321,6 +323,7 @@ def _described(options: Options, source: Source) -> dict[str, Any]:
         reading.pop(name)
     for name in ("interactions", "text", "ignore"):
         reading[name] = json.dumps(reading[name]) if reading[name] else ""
+    reading["kinds"] = json.dumps(source.kinds) if source.kinds else ""
     return reading | {"shuffle": "blocks" if options.shuffle else False, "first": source.first}
 
 

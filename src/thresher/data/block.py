@@ -92,7 +92,7 @@ class Block:
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """One label for each row, NaN for none; None where rows have lists of labels."""
+        """One label for each row, NaN or None for none; None where rows have lists of labels."""
         return self.native.labels if self.words is None else self.words
 
     @property
@@ -133,8 +133,9 @@ class Block:
             raise DataError(f"{self.place(0)}: rows have no labels")
         if labels.dtype.kind == "f":
             known = ~np.isnan(labels)
-            return np.concatenate([[0], np.cumsum(known)]).astype(np.int64), labels[known]
-        return np.arange(len(labels) + 1, dtype=np.int64), labels
+        else:
+            known = np.array([label is not None for label in labels], bool)
+        return np.concatenate([[0], np.cumsum(known)]).astype(np.int64), labels[known]
 
     def place(self, row: int) -> str:
         """Return where a row came from, as `file:line`, or `file:row` of a table."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -69,13 +69,17 @@ class Gathered:
         return sp.csr_matrix((self.values, columns, self.starts), shape=shape)
 
 
-def gather(source: Source, check: Callable[[Block], Any] | None = None) -> Gathered:
-    """Read all rows of a source; `check` is called with each block."""
+def gather(
+    source: Source,
+    check: Callable[[Block], Any] | None = None,
+    kinds: Mapping[str, str] | None = None,
+) -> Gathered:
+    """Read all rows of a source, as `Source.blocks` does; `check` is called with each block."""
     starts, keys, values = [np.zeros(1, np.int64)], [np.zeros(0, np.uint64)], [np.zeros(0)]
     labels: list[NDArray[Any]] = []
     weights: list[NDArray[np.float64]] = []
     width, weighted = 0, False
-    for block in source.blocks(dtype="float64"):
+    for block in source.blocks(dtype="float64", kinds=kinds):
         if check is not None:
             check(block)
         if block.labels is None:

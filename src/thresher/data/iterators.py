@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,12 @@ class IteratorSource:
     name : str
         As messages show it.
 
+    Attributes
+    ----------
+    named : bool
+        Whether features have names, as those of examples and DataFrames do; those of matrices and
+        arrays are numbered. The first item decides.
+
     Examples
     --------
     >>> clicks = [({"age": 31, "city": "Rome"}, 1), ({"city": "Oslo"}, -1)]
@@ -71,6 +77,23 @@ class IteratorSource:
         self._items = items
         self.bits = bits
         self.name = name
+        self._begun: Iterator[Any] | None = None  # what was looked at, to be read first
+        self.named = self._look()
+
+    def _look(self) -> bool:
+        """Tell whether the first item has names, without losing it."""
+        items = self._opened()
+        first = list(islice(items, 1))
+        if callable(self._items) or items is self._items:
+            self._begun = chain(first, items)
+        return any(_has_names(item) for item in first)
+
+    def _opened(self) -> Iterator[Any]:
+        """Return the items from the first on."""
+        if self._begun is not None:
+            items, self._begun = self._begun, None
+            return items
+        return iter(self._items() if callable(self._items) else self._items)
 
     @property
     def rereadable(self) -> bool:
@@ -80,25 +103,23 @@ class IteratorSource:
     def blocks(
         self, after: Position | None = None, dtype: str = "float32", names: Names = False
     ) -> Iterator[Block]:
-        """Yield the rows: batch by batch, or up to 1000 examples at a time.
+        """Yield the rows: batch by batch, or up to 1000 examples at a time; see `Source.blocks`.
 
-        Parameters
-        ----------
-        after : Position, optional
-            Where to go on: the end of a block that was read before.
-        dtype : {"float32", "float64"}
-            Of the values.
-        names : bool or array of uint64
-            Whether blocks bring the names of features; of the keys that are given, or of all.
+        `names` may be the keys of the features whose names are wanted.
         """
         after = after or Position()
-        items = iter(self._items() if callable(self._items) else self._items)
+        items = self._opened()
         for _ in islice(items, after.offset):
             pass
         item, rows = after.offset, after.line
         for group in _grouped(items):
             example = _is_example(group[0])
             what = "example" if example else "batch"
+            if not self.named and _has_names(group[0]):
+                raise DataError(
+                    f"{self.name}: {what} {item + 1}: its features have names, and those of the "
+                    f"first batch are numbered"
+                )
             try:
                 fields = (
                     self._of_examples(group, dtype, names)
@@ -123,7 +144,7 @@ class IteratorSource:
         X, y, weights = _unpacked(item)
         if is_sparse(X):
             fields = self._of_csr(X.tocsr(), dtype)
-        elif hasattr(X, "columns") or hasattr(X, "column_names"):
+        elif _is_frame(X):
             table = arrow_table(X)
             parts: list[Part] = []
             for name in table.column_names:
@@ -215,6 +236,16 @@ def _is_example(item: Any) -> bool:
     )
 
 
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") or hasattr(X, "column_names")
+
+
+def _has_names(item: Any) -> bool:
+    """Tell whether the features of an example or a batch have names."""
+    X = item[0] if isinstance(item, tuple | list) and len(item) else item
+    return _is_example(item) or _is_frame(X)
+
+
 def _grouped(items: Iterator[Any]) -> Iterator[list[Any]]:
     """Yield examples in groups, and batches one by one."""
     group: list[Any] = []
@@ -267,7 +298,10 @@ def _keys(shown: list[bytes]) -> NDArray[np.uint64]:
 
 def _targets(y: Any, weights: Any, rows: int) -> dict[str, Any]:
     """Return labels, as numbers or as text, and weights."""
-    labels = np.full(rows, np.nan) if y is None else np.asarray(y)
+    try:
+        labels = np.full(rows, np.nan) if y is None else np.asarray(y)
+    except ValueError:  # lists of different lengths
+        raise DataError("labels must be all numbers, or all strings") from None
     _check_length("labels", labels, rows)
     text = None
     if labels.dtype.kind not in "fiub":

@@ -5,18 +5,37 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data import opening
 from thresher.data.block import BadRow, Block, Position
 from thresher.data.looking import look
-from thresher.data.reading import BadLines, Reading
+from thresher.data.reading import BadLines, Kinds, Reading
 from thresher.errors import DataError, ParameterError
 
 _SKIP = 1 << 20  # bytes discarded at a time
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What blocks are to be like; `Source.blocks` documents it."""
+
+    dtype: str = "float64"
+    names: bool | str | _core.WantedNames = False
+    order: tuple[int, int] | None = None
+    kinds: Mapping[str, str] | None = None
+
+    @property
+    def keys(self) -> bool | NDArray[np.uint64]:
+        """The features whose names are wanted: none, all, or these."""
+        names = self.names
+        return names.keys if isinstance(names, _core.WantedNames) else bool(names)
 
 
 class Part(ABC):
@@ -57,6 +76,10 @@ class Part(ABC):
         """Tell whether it is this file."""
         return False
 
+    def kinds(self) -> dict[str, str]:
+        """Return what columns are taken for, of this part and those before, where it has any."""
+        return {}
+
     @abstractmethod
     def blocks(
         self,
@@ -64,9 +87,7 @@ class Part(ABC):
         after: Position | None,
         reading: Reading,
         bad_lines: BadLines,
-        dtype: str,
-        names: bool | str | _core.WantedNames,
-        order: tuple[int, int] | None,
+        wanted: Wanted,
     ) -> Iterator[Block]:
         """Read it, as the part of this number in its source; see `Source.blocks`."""
 
@@ -110,12 +131,11 @@ class TextPart(FilePart):
         after: Position | None,
         reading: Reading,
         bad_lines: BadLines,
-        dtype: str,
-        names: bool | str | _core.WantedNames,
-        order: tuple[int, int] | None,
+        wanted: Wanted,
     ) -> Iterator[Block]:
         """Parse the file, on the threads wanted."""
         begin = after or Position()
+        known = wanted.names if isinstance(wanted.names, _core.WantedNames) else None
         stream = opening.open_bytes(self.name)
         try:
             if not stream.seekable_plain:
@@ -124,16 +144,15 @@ class TextPart(FilePart):
                 None if stream.seekable_plain else stream,
                 self.format,
                 path=self.name if stream.seekable_plain else None,
-                dtype=dtype,
+                dtype=wanted.dtype,
                 bits=reading.bits or 0,
                 zero_based=reading.zero_based,
                 multilabel=reading.multilabel,
                 interactions=[pair.encode() for pair in reading.interactions],
-                names=names is True,
-                names_again=names == "blocks",
-                wanted=names if isinstance(names, _core.WantedNames) else None,
-                sketch=not isinstance(names, _core.WantedNames)
-                and (reading.bits is not None or self.named),
+                names=wanted.names is True,
+                names_again=wanted.names == "blocks",
+                wanted=known,
+                sketch=known is None and (reading.bits is not None or self.named),
                 keep_going=reading.keeps_going,
                 threads=reading.workers,
                 offset=begin.offset,
@@ -179,16 +198,16 @@ class CachePart(FilePart):
         after: Position | None,
         reading: Reading,
         bad_lines: BadLines,
-        dtype: str,
-        names: bool | str | _core.WantedNames,
-        order: tuple[int, int] | None,
+        wanted: Wanted,
     ) -> Iterator[Block]:
         """Read the blocks of the cache, in this order or as they lie."""
         count = self.reader.blocks
-        named = names is not False
-        places = None if order is None else _core.path_order(*order, 0, count)
+        named = wanted.names is not False
+        places = None if wanted.order is None else _core.path_order(*wanted.order, 0, count)
         for at in range(0 if after is None else after.offset, count):
-            native = self.reader.block(at if places is None else int(places[at]), dtype, named)
+            native = self.reader.block(
+                at if places is None else int(places[at]), wanted.dtype, named
+            )
             end = Position(number, at + 1, native.first_line + native.line_count - 1)
             raw = (self.size or 0) * (at + 1) // count
             yield Block(native, self.name, end, raw=raw)
@@ -204,7 +223,7 @@ class CachePart(FilePart):
 class TablePart(FilePart):
     """A CSV, Parquet or Arrow file."""
 
-    def __init__(self, name: str, format: str, reading: Reading) -> None:
+    def __init__(self, name: str, format: str, reading: Reading, kinds: Kinds) -> None:
         from thresher.data.tables import Columns, TableSource
 
         super().__init__(name)
@@ -216,8 +235,13 @@ class TablePart(FilePart):
             ignore=reading.ignore,
             label_needed=reading.labelled,
         )
-        self.table = TableSource([name], format, columns, reading.bits)
+        self.table = TableSource(name, format, columns, reading.bits, kinds=kinds)
         self.named = not self.table.numbered
+
+    def kinds(self) -> dict[str, str]:
+        """Return what columns are taken for: all parts of a source share it."""
+        self.table.look()
+        return self.table.kinds.found
 
     def blocks(
         self,
@@ -225,9 +249,7 @@ class TablePart(FilePart):
         after: Position | None,
         reading: Reading,
         bad_lines: BadLines,
-        dtype: str,
-        names: bool | str | _core.WantedNames,
-        order: tuple[int, int] | None,
+        wanted: Wanted,
     ) -> Iterator[Block]:
         """Read batches of the table."""
 
@@ -235,9 +257,9 @@ class TablePart(FilePart):
             bad_lines.put_aside(number, row.line, str(row), row.text.encode())
 
         begin = None if after is None else replace(after, file=0)
-        wanted = names.keys if isinstance(names, _core.WantedNames) else bool(names)
+        kinds = Kinds(wanted.kinds, fixed=True) if wanted.kinds else None
         on_bad = aside if reading.keeps_going else None
-        for block in self.table.blocks(begin, dtype, wanted, on_bad):
+        for block in self.table.blocks(begin, wanted.dtype, wanted.keys, on_bad, kinds):
             yield replace(block, end=replace(block.end, file=number), raw=self.table.read)
 
 
@@ -249,7 +271,7 @@ class IteratorPart(Part):
 
         self.items = IteratorSource(items, reading.bits)
         self.name, self.rereadable = self.items.name, self.items.rereadable
-        self.named = True  # examples may have names, and what comes is not known before
+        self.named = self.items.named
 
     def blocks(
         self,
@@ -257,13 +279,10 @@ class IteratorPart(Part):
         after: Position | None,
         reading: Reading,
         bad_lines: BadLines,
-        dtype: str,
-        names: bool | str | _core.WantedNames,
-        order: tuple[int, int] | None,
+        wanted: Wanted,
     ) -> Iterator[Block]:
         """Take items as they come."""
-        wanted = names.keys if isinstance(names, _core.WantedNames) else bool(names)
-        return self.items.blocks(after, dtype, wanted)
+        return self.items.blocks(after, wanted.dtype, wanted.keys)
 
 
 def parts_of(files: Any, reading: Reading) -> list[Part]:
@@ -271,7 +290,8 @@ def parts_of(files: Any, reading: Reading) -> list[Part]:
     if not isinstance(files, str | os.PathLike) and (callable(files) or not _is_paths(files)):
         return [IteratorPart(files, reading)]
     given = [files] if isinstance(files, str | os.PathLike) else list(files)
-    return [part_of(name, reading) for name in opening.expand(given)]
+    kinds = Kinds(dict(reading.kinds), fixed=bool(reading.kinds) and not reading.labelled)
+    return [part_of(name, reading, kinds) for name in opening.expand(given)]
 
 
 def _is_paths(files: Any) -> bool:
@@ -280,11 +300,11 @@ def _is_paths(files: Any) -> bool:
     )
 
 
-def part_of(name: str, reading: Reading) -> Part:
+def part_of(name: str, reading: Reading, kinds: Kinds) -> Part:
     """Return the part that is a file, of the format named or found by looking."""
     format = reading.format or look(name)
     if format in ("svmlight", "vw"):
         return TextPart(name, format, reading)
     if format == "cache":
         return CachePart(name)
-    return TablePart(name, format, reading)
+    return TablePart(name, format, reading, kinds)

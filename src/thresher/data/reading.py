@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from thresher.data.block import Block
 
 FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
+KINDS = ("number", "truth", "string")  # of columns of tables
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Reading:
     text: tuple[str, ...] = ()
     ngrams: int = 1
     ignore: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, str], ...] = ()
     threads: int | None = None
     on_bad_line: str = "error"
     labelled: bool = True
@@ -53,6 +56,11 @@ class Reading:
                 )
         if not 1 <= self.ngrams <= 8:
             raise ParameterError(f"ngrams must be from 1 to 8; got {self.ngrams!r}")
+        for name, kind in self.kinds:
+            if kind not in KINDS:
+                raise ParameterError(
+                    f"kinds must be of {', '.join(KINDS)}; got {kind!r} for the column '{name}'"
+                )
         policy, _, file = self.on_bad_line.partition("=")
         if not (self.on_bad_line in ("error", "skip") or (policy == "quarantine" and file)):
             raise ParameterError(
@@ -68,6 +76,32 @@ class Reading:
     def keeps_going(self) -> bool:
         """Whether bad lines are left out, and reading goes on behind them."""
         return self.on_bad_line != "error"
+
+
+class Kinds:
+    """What columns of tables are taken for: decided once, and the same in all that share it.
+
+    Parameters
+    ----------
+    given : mapping of str to {"number", "truth", "string"}
+        What was decided before.
+    fixed : bool
+        Whether no other columns are decided. Those of a CSV file are strings then: columns that a
+        model has not learned from cannot have bad cells.
+
+    Attributes
+    ----------
+    found : dict
+        Those given, and those decided so far.
+    """
+
+    def __init__(self, given: Mapping[str, str], fixed: bool = False) -> None:
+        self.found, self.fixed = dict(given), fixed
+
+    def add(self, found: Mapping[str, str]) -> None:
+        """Take what was found of columns that were not known before."""
+        if not self.fixed:
+            self.found = {**found, **self.found}
 
 
 class BadLines:

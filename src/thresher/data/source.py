@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.block import Block, Position
-from thresher.data.parts import Part
+from thresher.data.parts import Part, Wanted
 from thresher.data.reading import BadLines, Reading
 from thresher.errors import DataError, ParameterError
 
@@ -75,6 +75,18 @@ class Source:
         sizes = [part.size for part in self.parts]
         return None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What columns of tables are taken for: "number", "truth" or "string".
+
+        Decided by the first rows of the first table that has a column; what was not read yet is
+        looked at, where it can be read again.
+        """
+        found = dict(self.reading.kinds)
+        for part in self.parts:
+            found.update(part.kinds())
+        return found
+
     def blocks(
         self,
         after: Position | None = None,
@@ -82,6 +94,7 @@ class Source:
         dtype: str = "float64",
         names: bool | str | _core.WantedNames = False,
         order: tuple[int, int] | None = None,
+        kinds: Mapping[str, str] | None = None,
     ) -> Iterator[Block]:
         """Read the rows, in the order in which they lie.
 
@@ -96,6 +109,9 @@ class Source:
             once a block; or those that are wanted.
         order : pair of int, optional
             Seed and number of a permutation of the blocks, for sources that can shuffle.
+        kinds : mapping, optional
+            What columns of tables were taken for in the rows that were learned from; they are taken
+            for the same, but for those that `scan` was told of.
         """
         if not self.rereadable and self._reads:
             raise ParameterError(
@@ -104,11 +120,14 @@ class Source:
         self._reads += 1
         first = 0 if after is None else after.file
         raw = sum(part.size or 0 for part in self.parts[:first])
+        wanted = Wanted(
+            dtype, names, order, {**kinds, **dict(self.reading.kinds)} if kinds else None
+        )
+        for part in self.parts[:first]:
+            part.kinds()  # decided in the order of the files, wherever reading begins
         for number, part in enumerate(self.parts[first:], first):
             begin = after if number == first else None
-            for block in part.blocks(
-                number, begin, self.reading, self.bad_lines, dtype, names, order
-            ):
+            for block in part.blocks(number, begin, self.reading, self.bad_lines, wanted):
                 error = self.bad_lines.see(block)
                 if error is not None:
                     if block.rows:
@@ -119,12 +138,12 @@ class Source:
                 yield replace(block, raw=raw + block.raw)
             raw += part.size or 0
 
-    def names(self, keys: Iterable[int]) -> dict[int, str]:
+    def names(self, keys: Iterable[int], kinds: Mapping[str, str] | None = None) -> dict[int, str]:
         """Read again until the names of all these features are found; return those found."""
         if not self.named:
             return {}
         wanted = _core.WantedNames(np.array(sorted(keys), np.uint64))
-        for block in self.blocks(names=wanted):
+        for block in self.blocks(names=wanted, kinds=kinds):
             wanted.take(block.native)
             if wanted.missing == 0:
                 break
@@ -214,13 +233,15 @@ def scan(
     text: Sequence[str] = (),
     ngrams: int = 1,
     ignore: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
     threads: int | None = None,
     on_bad_line: str = "error",
     labelled: bool = True,
 ) -> Source:
     r"""Describe files as a source of rows, for ``fit``, ``partial_fit`` and ``predict``.
 
-    Nothing is read yet but the first bytes, by which the format is found.
+    Nothing is read yet but the first bytes, by which the format is found, or an iterator's first
+    item, which tells whether features have names.
 
     Parameters
     ----------
@@ -247,13 +268,18 @@ def scan(
         Longest run of words of a text column that becomes a feature.
     ignore : sequence of str
         Columns of tables to leave out.
+    kinds : mapping of str to {"number", "truth", "string"}, optional
+        What columns of tables are taken for: numbers, true and false, or strings that only tell
+        values apart. Of other columns of CSV files the first rows decide. A model takes columns for
+        what they were taken for when it learned.
     threads : int, optional
         Threads that parse; by default as many as there are processors.
     on_bad_line : str
         What to do with a line that is no example: ``"error"``, ``"skip"``, or
         ``"quarantine=FILE"``, which copies it there.
     labelled : bool
-        Whether a table must have a column of labels; not so where rows are to be predicted.
+        Whether rows of tables have labels. False where they are to be predicted: columns of labels
+        and weights, and those to leave out, need not be there, and are not read if they are.
 
     Returns
     -------
@@ -283,6 +309,7 @@ def scan(
         text=tuple(text),
         ngrams=ngrams,
         ignore=tuple(ignore),
+        kinds=tuple((kinds or {}).items()),
         threads=threads,
         on_bad_line=on_bad_line,
         labelled=labelled,

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from thresher.data.columns import arrow, integers, plain, strings
+from thresher.data.columns import arrow, integers, is_number, is_string, plain, strings
 from thresher.data.features import BadCells
 from thresher.data.opening import open_bytes, open_seekable
 from thresher.errors import DataError, ParameterError
 
-__all__ = ["TABLE_FORMATS", "Ragged", "csv_kinds", "read_csv", "read_tables", "typed"]
+__all__ = ["TABLE_FORMATS", "Ragged", "kinds_of", "read_csv", "read_tables", "typed"]
 
 TABLE_FORMATS = ("csv", "parquet", "arrow")
 
@@ -47,7 +47,8 @@ def _cut(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     schema = None
     for batch in batches:
         schema = batch.schema
-        pending.append(batch)
+        if batch.num_rows:
+            pending.append(batch)
         count += batch.num_rows
         while count >= rows:
             table = pa.Table.from_batches(pending)
@@ -169,17 +170,29 @@ def _header(head: str, delimiter: str) -> list[str]:
     return next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter))
 
 
-def csv_kinds(table: Any) -> dict[str, str]:
-    """Tell, by the first rows, which columns of a table of strings are numbers.
+def kinds_of(table: Any, format: str) -> dict[str, str]:
+    """Tell which columns are numbers: those of CSV by the first rows, others by their types.
 
     Returns
     -------
     dict
-        "number", "truth" or "string" for each column.
+        "number", "truth" or "string" for each column but those of lists, maps and nulls alone.
     """
-    return {
-        name: _kind(table.column(at).combine_chunks()) for at, name in enumerate(table.column_names)
-    }
+    columns = zip(table.column_names, table.columns, strict=True)
+    if format == "csv":
+        return {name: _kind(column.combine_chunks()) for name, column in columns}
+    kinds = {name: _kind_of_type(column.type) for name, column in columns}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def _kind_of_type(kind: Any) -> str | None:
+    types = arrow("reading tables").types
+    if types.is_boolean(kind):
+        return "truth"
+    if is_number(kind):
+        return "number"
+    binary = types.is_binary(kind) or types.is_large_binary(kind)
+    return "string" if is_string(kind) or binary or types.is_dictionary(kind) else None
 
 
 def _kind(column: Any) -> str:
@@ -209,9 +222,19 @@ def _numbers(column: Any) -> Any:
         return _without_missing(trimmed).cast(pa.float64())
 
 
-def typed(name: str, column: Any, kind: str) -> Any:
-    """Return a column of strings as what it was told to be."""
-    pa = arrow("reading CSV")
+def typed(name: str, column: Any, kind: str | None) -> Any:
+    """Return a column as what it is taken for; None: as it is.
+
+    Numbers are made of strings, and strings of numbers; all else stays what it is.
+    """
+    pa = arrow("reading tables")
+    if is_number(column.type):
+        return column.cast(pa.string()) if kind == "string" else column
+    if kind in ("number", "truth"):
+        inner = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not is_string(inner):
+            return column
+        column = column.cast(pa.string())
     if kind == "number":
         try:
             return _numbers(column)
@@ -244,8 +267,9 @@ def _is_number(cell: str | None) -> bool:
 def _no_number(name: str, column: Any, bad: Any, expected: str) -> BadCells:
     def what(i: int) -> str:
         return (
-            f'expected {expected}, as in the first rows; found "{str(column[int(bad[i])])[:40]}"'
-            f" (if this is no mistake, name '{name}' in categorical)"
+            f"expected {expected}, as in the first rows, or those learned from; found "
+            f'"{str(column[int(bad[i])])[:40]}" (if this is no mistake, kinds in scan can say that '
+            f"'{name}' holds strings)"
         )
 
     return BadCells(bad, name, what)

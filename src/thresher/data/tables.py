@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,10 +27,11 @@ from thresher.data.columns import (
 )
 from thresher.data.features import BadCells, Names, Part, rows_of_parts
 from thresher.data.opening import can_reopen, stored_size
+from thresher.data.reading import Kinds
 from thresher.data.table_files import (
     TABLE_FORMATS,
     check_unique,
-    csv_kinds,
+    kinds_of,
     read_csv,
     read_tables,
     schema_of,
@@ -62,7 +64,8 @@ class Columns:
     ignore : sequence of str
         Columns to leave out.
     label_needed : bool
-        Whether a table without labels is an error; else their rows have none.
+        Whether rows are to be learned from, and a table without labels is an error. Else columns of
+        labels and weights, and those to leave out, need not be there, and are not read if they are.
     """
 
     label: str | None = None
@@ -74,11 +77,11 @@ class Columns:
     label_needed: bool = True
 
     def label_in(self, source: str, names: list[str]) -> str | None:
-        """Return which column holds the labels, after all that are named were found."""
-        named = [*self.text, *self.categorical, *self.ignore]
-        named += [self.weight] if self.weight is not None else []
-        named += [self.label] if self.label is not None and self.label_needed else []
-        for name in named:
+        """Return which column holds the labels, after all that are needed were found."""
+        needed = [*self.text, *self.categorical]
+        if self.label_needed:
+            needed += [*self.ignore, *filter(None, (self.weight, self.label))]
+        for name in needed:
             if name not in names:
                 raise DataError(f"{source}: there is no column '{name}'; {_listed(names)}")
         if self.label is not None:
@@ -105,12 +108,12 @@ def _listed(names: list[str]) -> str:
 
 
 class TableSource:
-    r"""Rows of CSV, Parquet or Arrow files.
+    r"""Rows of a CSV, Parquet or Arrow file.
 
     Parameters
     ----------
-    files : sequence of str
-        Those that `expand` returned.
+    file : str
+        One of those that `expand` returned.
     format : {"csv", "parquet", "arrow"}
     columns : Columns
         What the columns are.
@@ -118,13 +121,15 @@ class TableSource:
         Keys are cut to so many bits.
     delimiter : str, optional
         Of CSV; by default the one of tab, comma and semicolon that the first line has most of.
+    kinds : Kinds, optional
+        What columns are taken for, shared with the tables that belong together.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
     >>> _ = path.write_text("age,city,label\n31,Rome,1\n,Oslo,0\n")
-    >>> source = TableSource([str(path)], "csv")
+    >>> source = TableSource(str(path), "csv")
     >>> for block in source.blocks(names=True):
     ...     print(block.labels, block.native.starts, [name for _, name in block.native.names])
     [1. 0.] [0 2 3] [b'age', ...]
@@ -132,53 +137,39 @@ class TableSource:
 
     def __init__(
         self,
-        files: Sequence[str],
+        file: str,
         format: str,
         columns: Columns | None = None,
         bits: int | None = None,
         delimiter: str | None = None,
+        kinds: Kinds | None = None,
     ):
         if format not in TABLE_FORMATS:
             raise ParameterError(f"format must be one of {', '.join(TABLE_FORMATS)}; got {format}")
         arrow(f"reading {format} files")
-        self.files = list(files)
+        self.file = file
         self.format = format
         self.columns = columns or Columns()
         self.bits = bits
         self.delimiter = delimiter
-        self._kinds: dict[str, str] | None = None
-        self._read = 0
-
-    @cached_property
-    def _sizes(self) -> list[int | None]:
-        return [stored_size(file) for file in self.files]
-
-    @property
-    def size(self) -> int | None:
-        """Bytes of all files as they are stored, or None if one is a pipe."""
-        return None if None in self._sizes else self._stored(len(self.files))
-
-    def _stored(self, files: int) -> int:
-        """Return the bytes of the first files, as far as they are known."""
-        return sum(size or 0 for size in self._sizes[:files])
-
-    @property
-    def rereadable(self) -> bool:
-        """Whether the rows can be read more than once."""
-        return all(can_reopen(file) for file in self.files)
+        self.kinds = kinds or Kinds({})
+        self.read = 0  # bytes that lie behind, about
+        self._seen = False  # whether `kinds` has seen the first rows
 
     @cached_property
     def numbered(self) -> bool:
-        """Whether the files hold lists of feature numbers and values, as `convert` writes them."""
+        """Whether the file holds lists of feature numbers and values, as `convert` writes them."""
         if self.format != "parquet":
             return False
-        found = [(schema_of(file).metadata or {}).get(b"thresher") for file in self.files]
-        return all(kind == b"rows" for kind in found)
+        return (schema_of(self.file).metadata or {}).get(b"thresher") == b"rows"
 
-    @property
-    def read(self) -> int:
-        """How many bytes of `size` lie behind, about."""
-        return self._read
+    def look(self) -> None:
+        """Let `kinds` see the first rows, if they were not read before."""
+        if not self._seen and not self.kinds.fixed and can_reopen(self.file):
+            self._seen = True
+            for table in self._tables(0, _Ragged(self.file)):
+                self.kinds.add(kinds_of(table, self.format))
+                break
 
     def blocks(
         self,
@@ -186,86 +177,76 @@ class TableSource:
         dtype: str = "float32",
         names: Names = False,
         on_bad: Callable[[BadRow], None] | None = None,
+        kinds: Kinds | None = None,
     ) -> Iterator[Block]:
-        """Yield the rows, up to 8192 at a time.
+        """Yield the rows, up to 8192 at a time; see `Source.blocks`.
 
         Parameters
         ----------
-        after : Position, optional
-            Where to go on: the end of a block that was read before.
-        dtype : {"float32", "float64"}
-            Of the values.
+        after, dtype
         names : bool or array of uint64
             Whether blocks bring the names of features; of the keys that are given, or of all.
         on_bad : callable, optional
             Is told of bad rows, which are left out; by default the first of them is an error.
+        kinds : Kinds, optional
+            What columns are taken for this time.
         """
         after = after or Position()
-        for number in range(after.file, len(self.files)):
-            path = self.files[number]
-            batch, line = (after.offset, after.line) if number == after.file else (0, 0)
-            ragged: list[BadRow] = []
-            for table in self._tables(path, batch, ragged, self._stored(number)):
-                lines = _lines(self.format, batch * BATCH_ROWS, table.num_rows, ragged)
-                last = int(lines[-1])
-                _report([bad for bad in ragged if line < bad.line <= last], on_bad)
-                batch, line = batch + 1, last
-                end = Position(number, batch, line)
-                yield self._block(path, table, lines, end, dtype, names, on_bad)
-            _report([bad for bad in ragged if bad.line > line], on_bad)
-            self._read = self._stored(number + 1)
+        kinds = kinds or self.kinds
+        ragged = _Ragged(self.file)
+        self.read, csv = 0, self.format == "csv"
+        first = 0 if csv else after.offset  # a CSV file is always read from its beginning
+        for batch, table in enumerate(self._tables(first, ragged), first):
+            if batch == first and not kinds.fixed:
+                kinds.add(kinds_of(table, self.format))
+                self._seen = True
+            places = np.arange(table.num_rows) + batch * BATCH_ROWS
+            lines = ragged.lines(places) if csv else places + 1
+            last = int(lines[-1])
+            bad = ragged.up_to(last)
+            if batch < after.offset:
+                continue
+            end = Position(0, batch + 1, last)
+            block = self._block(table, lines, end, dtype, names, kinds, bad)
+            _report(sorted(bad, key=lambda row: row.line), on_bad)
+            yield block
+        _report(ragged.up_to(None), on_bad)
+        self.read = stored_size(self.file) or self.read
 
-    def _tables(self, path: str, skip: int, ragged: list[BadRow], before: int) -> Iterator[Any]:
-        """Yield the tables of a file after some; `ragged` gets the lines that are in none."""
+    def _tables(self, first: int, ragged: _Ragged) -> Iterator[Any]:
+        """Yield the tables from this one on; `ragged` is told of the lines that are in none."""
         if self.format != "csv":
-            yield from read_tables(path, self.format, BATCH_ROWS, skip * BATCH_ROWS)
-            return
-
-        def note(line: int, what: str, text: str) -> None:
-            ragged.append(BadRow(path, line, what, text))
+            return read_tables(self.file, self.format, BATCH_ROWS, first * BATCH_ROWS)
 
         def progress(position: int) -> None:
-            self._read = before + position
+            self.read = position
 
-        # The first rows of the first file tell which columns are numbers, wherever reading begins.
-        if self._kinds is None and path != self.files[0]:
-            self._kinds = self._kinds_of_first()
-        tables = read_csv(path, BATCH_ROWS, self.delimiter, note, progress)
-        for number, table in enumerate(tables):
-            if self._kinds is None:
-                self._kinds = csv_kinds(table)
-            if number >= skip:
-                yield table
-
-    def _kinds_of_first(self) -> dict[str, str]:
-        """Return what the columns were taken for when the reading began."""
-        for file in self.files:
-            for table in read_csv(file, BATCH_ROWS, self.delimiter, lambda *_: None):
-                return csv_kinds(table)
-        return {}
+        return read_csv(self.file, BATCH_ROWS, self.delimiter, ragged.note, progress)
 
     def _block(
         self,
-        path: str,
         table: Any,
         lines: NDArray[np.int64],
         end: Position,
         dtype: str,
         names: Names,
-        on_bad: Callable[[BadRow], None] | None,
+        kinds: Kinds,
+        told: list[BadRow],
     ) -> Block:
+        """Return the rows of a table, but for bad ones, which `told` gets."""
+        path = self.file
         check_unique(path, table.column_names)
         label = self.columns.label_in(path, table.column_names)
         whole = True
         while True:
             try:
-                fields = self._fields(table, label, dtype, names)
+                fields = self._fields(table, label, dtype, names, kinds)
                 break
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
                     what = f"column '{bad.column}': {bad.what(i)}"
                     text = str(table.slice(row, 1).to_pylist()[0])
-                    _report([BadRow(path, int(lines[row]), what, text)], on_bad)
+                    told.append(BadRow(path, int(lines[row]), what, text))
                 keep = np.delete(np.arange(table.num_rows), bad.rows)
                 table, lines = table.take(integers(keep)), lines[keep]
                 whole = False
@@ -277,32 +258,38 @@ class TableSource:
         native = _core.make_block(**fields, first_line=first)
         return Block(native, path, end, text_labels, None if whole else lines)
 
-    def _fields(self, table: Any, label: str | None, dtype: str, names: Names) -> dict[str, Any]:
+    def _fields(
+        self, table: Any, label: str | None, dtype: str, names: Names, kinds: Kinds
+    ) -> dict[str, Any]:
         """Return rows, labels and weights as `_core.make_block` takes them, or labels as text."""
         columns = self.columns
         fields: dict[str, Any] = {}
         parts: list[Part] = [_numbered(table)] if self.numbered else []
         for name in table.column_names:
+            weight = name == columns.weight or (self.numbered and name == "weight")
             if name in columns.ignore or (self.numbered and name in ("keys", "values")):
                 continue
-            column = single(table.column(name))
-            if self.format == "csv":
-                column = typed(name, column, self._kind(name))
+            if (name == label or weight) and not columns.label_needed:
+                continue
+            column = typed(name, single(table.column(name)), self._kind(name, kinds))
             if name == label:
                 fields.update(_labels_of(name, column))
-            elif name == columns.weight or (self.numbered and name == "weight"):
+            elif weight:
                 fields["weights"] = _weights_of(name, column)
             else:
                 parts += parts_of_column(
                     name, column, name in columns.text, columns.ngrams, name in columns.categorical
                 )
-        if label is None:
+        if label is None or not columns.label_needed:
             fields["labels"] = np.full(table.num_rows, np.nan)
         return {**fields, **rows_of_parts(parts, table.num_rows, dtype, self.bits, names)}
 
-    def _kind(self, name: str) -> str:
-        strings = (*self.columns.text, *self.columns.categorical)
-        return "string" if name in strings else (self._kinds or {}).get(name, "string")
+    def _kind(self, name: str, kinds: Kinds) -> str | None:
+        """Return what a column is taken for; None: for what its type says."""
+        usual = "string" if self.format == "csv" else None
+        if name in self.columns.text or name in self.columns.categorical:
+            return usual
+        return "number" if name == self.columns.weight else kinds.found.get(name, usual)
 
 
 def _numbered(table: Any) -> Part:
@@ -324,14 +311,32 @@ def _report(bad: list[BadRow], on_bad: Callable[[BadRow], None] | None) -> None:
         on_bad(row)
 
 
-def _lines(kind: str, skip: int, rows: int, ragged: list[BadRow]) -> NDArray[np.int64]:
-    """Return the line of each row; that of a table's row is its number, from 1."""
-    places = np.arange(skip, skip + rows, dtype=np.int64)
-    if kind != "csv":
-        return places + 1
-    # Row k stands behind the header, k rows, and the ragged lines with at most k rows before them.
-    rows_before = np.array([bad.line for bad in ragged], np.int64) - 2 - np.arange(len(ragged))
-    return places + 2 + np.searchsorted(rows_before, places, side="right")
+class _Ragged:
+    """Lines of a CSV file with too many or too few cells, but for those that rows are behind."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._ahead: deque[BadRow] = deque()
+        self._behind = 0
+
+    def note(self, line: int, what: str, text: str) -> None:
+        """Take a line."""
+        self._ahead.append(BadRow(self.path, line, what, text))
+
+    def lines(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the line of each of the next rows, which are given by their numbers, from 0."""
+        # Row k stands behind the header, k rows, and ragged lines with at most k rows before them.
+        ahead = np.array([bad.line for bad in self._ahead], np.int64)
+        rows_before = ahead - 2 - self._behind - np.arange(len(ahead))
+        return places + 2 + self._behind + np.searchsorted(rows_before, places, side="right")
+
+    def up_to(self, line: int | None) -> list[BadRow]:
+        """Return, and forget, those before a line; None: all."""
+        found = []
+        while self._ahead and (line is None or self._ahead[0].line <= line):
+            found.append(self._ahead.popleft())
+        self._behind += len(found)
+        return found
 
 
 def _labels_of(name: str, column: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -36,6 +37,7 @@ class LinearEstimator(BaseEstimator, ABC):
     _model: Model | None  # answers made so far, forgotten when learning goes on
     _coef: Any
     _names: dict[int, str] | None = None  # of features of a source
+    _kinds: dict[str, str] | None = None  # of columns of a source
 
     # ---- what the two tasks define -------------------------------------------------------------
 
@@ -166,12 +168,15 @@ class LinearEstimator(BaseEstimator, ABC):
     def _model_of(self, outputs: list[Output], **extras: Any) -> Model:
         evidence = extras.get("evidence")  # why() may be asked of all features it has
         named = evidence.features if evidence else np.concatenate([o.keys for o in outputs])
+        parameters = {"rule": self._rule, **self.get_params(deep=False), **self._made_of[0]}
+        if self._kinds:
+            parameters["kinds"] = json.dumps(self._kinds)
         return Model.of(
             outputs,
             n_features=self._width,
             classes=getattr(self, "classes_", None),
             loss=self._learned_loss(),
-            parameters={"rule": self._rule, **self.get_params(deep=False), **self._made_of[0]},
+            parameters=parameters,
             history=tuple(self.history_),
             names=self._named(np.unique(named).tolist()),
             **extras,

@@ -93,6 +93,7 @@ class _Stoppable(Run):
 def learn_source(estimator: StreamingEstimator, source: Source, classes: Any) -> None:
     """Learn from all rows of a source, once, after those learned before."""
     first = estimator._is_new()
+    kinds = {} if first or not estimator._kinds else {**source.kinds, **estimator._kinds}
     estimator._checked_params(going_on=not first)
     if first:
         estimator._made_of = (estimator._checked_params(), None)
@@ -108,15 +109,15 @@ def learn_source(estimator: StreamingEstimator, source: Source, classes: Any) ->
     run = _Stoppable(learning, source, Plan(), None, _Watcher(estimator))
     names = False if run.names is None else "blocks"
     try:
-        for block in source.blocks(dtype=learning.dtype, names=names):
+        for block in source.blocks(dtype=learning.dtype, names=names, kinds=kinds):
             learning.learn(block)
             if run.names is not None:
                 run.names.see(block, learning)
     except BaseException:  # what was learned before counts, as it does with matrices
         if not first:
-            _keep(estimator, run, named=False)
+            _keep(estimator, run, kinds, named=False)
         raise
-    _keep(estimator, run)
+    _keep(estimator, run, kinds)
     estimator.n_iter_ = max(getattr(estimator, "n_iter_", 0), 1)
 
 
@@ -167,8 +168,13 @@ def _learning(
     return Learning(rule, estimator._task, params, labels, width, grows)
 
 
-def _keep(estimator: StreamingEstimator, run: Run, named: bool = True) -> None:
-    """Let the estimator have what was learned, and the names of it."""
+def _keep(
+    estimator: StreamingEstimator,
+    run: Run,
+    kinds: dict[str, str] | None = None,
+    named: bool = True,
+) -> None:
+    """Let the estimator have what was learned, of columns taken for these kinds, and its names."""
     learning = run.learning
     estimator._learners, estimator.history_ = learning.learners, learning.history
     estimator._recorded, estimator._watch = learning.recorded, learning.watch
@@ -177,7 +183,8 @@ def _keep(estimator: StreamingEstimator, run: Run, named: bool = True) -> None:
     estimator._sparse_coef = learning.store == "hashed"
     estimator._forget_answers()
     estimator._conclude_source(run)
+    estimator._kinds = kinds or run.source.kinds
     if not named:
         return
-    before, found = estimator._names or {}, names_of(run, outputs_of(learning)) or {}
+    before, found = estimator._names or {}, names_of(run, outputs_of(learning), kinds) or {}
     estimator._names = {**before, **found} or None

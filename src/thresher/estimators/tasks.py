@@ -60,6 +60,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
                 self._fit_source(X, eval_set)
                 return self
             before, self._names = getattr(self, "classes_", None), None
+            self._kinds = None
             X, y = self._checked(X, y, reset=True)
             classes = np.unique(y)
             if getattr(self, "warm_start", False) and before is not None:
@@ -242,7 +243,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
                 no_rows_besides(self, y, sample_weight)
                 self._fit_source(X, eval_set)
                 return self
-            self._names = None
+            self._names = self._kinds = None
             X, y = self._validated(X, y, reset=True)
             return self._fit(X, column_or_1d(y, warn=True), sample_weight, eval_set)
 

@@ -70,8 +70,7 @@ class Values(Labels):
     def targets(self, block: Block) -> list[NDArray[np.float64]]:
         """Return the labels themselves."""
         y = _single(block)
-        if y.dtype.kind not in "fiub":
-            raise DataError(f"{block.label_place(0)}: the label is {y[0]!r}; a number was expected")
+        _refuse_words(block, y, "a number was expected")
         y = np.ascontiguousarray(y, np.float64)
         _refuse(block, np.isnan(y), lambda row: "the row has no label")
         if self.loss == "poisson":
@@ -110,8 +109,7 @@ class TwoClasses(Labels):
     def targets(self, block: Block) -> list[NDArray[np.float64]]:
         """Return `low` and 1."""
         y = _single(block)
-        if y.dtype.kind not in "fiub":
-            raise DataError(f"{block.label_place(0)}: the label is {y[0]!r}; {_TWO}")
+        _refuse_words(block, y, _TWO)
         _refuse(
             block,
             (y != 1) & (y != -1) & (y != 0),
@@ -168,18 +166,16 @@ class ManyClasses(Labels):
     def targets(self, block: Block) -> list[NDArray[np.float64]]:
         """Return 1 for an output's own class, else `low`."""
         y = _single(block)
-        numbers = np.minimum(np.searchsorted(self._classes, y), len(self._classes) - 1)
-        _refuse(
-            block,
-            self._classes[numbers] != y,
-            lambda row: (
-                _no_label(y[row])
-                or f"the label {_shown(y[row])} is not among the classes "
-                f"{', '.join(map(_shown, self._classes[:20].tolist()))}"
-            ),
-        )
+        numbers, known = _places(self._classes, y)
+        _refuse(block, ~known, lambda row: _no_label(y[row]) or self._unknown(y[row]))
         own = [1] if self.outputs == 1 else range(self.outputs)
         return [np.where(numbers == output, 1.0, self.low) for output in own]
+
+    def _unknown(self, label: Any) -> str:
+        classes = ", ".join(map(_shown, self._classes[:20].tolist()))
+        if isinstance(label, str) and self._classes.dtype.kind in "fiub":
+            return f"the label is the word {label!r}, and the classes are numbers: {classes}"
+        return f"the label {_shown(label)} is not among the classes {classes}"
 
 
 class LabelSets(Labels):
@@ -212,9 +208,9 @@ class LabelSets(Labels):
         """Return 1 where a row has the output's label, else `low`."""
         starts, labels = block.label_sets()
         rows = np.repeat(np.arange(block.rows), np.diff(starts))
-        numbers = np.minimum(np.searchsorted(self._classes, labels), len(self._classes) - 1)
+        numbers, known = _places(self._classes, labels)
         unknown = np.zeros(block.rows, bool)
-        unknown[rows[self._classes[numbers] != labels]] = True
+        unknown[rows[~known]] = True
         _refuse(block, unknown, lambda row: "a label is not among those of the training data")
         table = np.full((len(self._classes), block.rows), self.low)
         table[numbers, rows] = 1.0
@@ -245,12 +241,38 @@ def _single(block: Block) -> NDArray[Any]:
     return labels
 
 
+def _places(
+    classes: NDArray[Any], labels: NDArray[Any]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the place of each label among the classes, and whether it is there at all."""
+    words = labels.dtype.kind not in "fiub"
+    numbers = np.zeros(len(labels), np.intp)
+    if words == (classes.dtype.kind in "fiub"):  # of different kinds: none is there
+        return numbers, np.zeros(len(labels), bool)
+    known = (
+        np.array([isinstance(label, str) for label in labels], bool) if words else labels == labels
+    )
+    found = labels[known].astype(str) if words else labels[known]
+    places = np.minimum(np.searchsorted(classes, found), len(classes) - 1)
+    numbers[known] = places
+    known[known] = classes[places] == found
+    return numbers, known
+
+
+def _refuse_words(block: Block, y: NDArray[Any], expected: str) -> None:
+    """Raise DataError where labels are no numbers."""
+    if y.dtype.kind not in "fiub" and len(y):
+        what = _no_label(y[0]) or f"the label is {y[0]!r}; {expected}"
+        raise DataError(f"{block.label_place(0)}: {what}")
+
+
 def _shown(label: Any) -> str:
     return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
 
 
 def _no_label(label: Any) -> str:
-    return "the row has no label" if isinstance(label, float) and np.isnan(label) else ""
+    none = label is None or (isinstance(label, float) and np.isnan(label))
+    return "the row has no label" if none else ""
 
 
 def _refuse(block: Block, bad: NDArray[np.bool_], what: Any) -> None:

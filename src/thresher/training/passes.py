@@ -218,7 +218,7 @@ class Run:
         """Return the mean loss on all rows of a source, by their weights."""
         learning = self.learning
         total, weight = 0.0, 0.0
-        for block in source.blocks(dtype=learning.dtype):
+        for block in source.blocks(dtype=learning.dtype, kinds=self.source.kinds):
             learning.make_room(block)
             targets = learning.labels.targets(block)
             weights = np.ones(block.rows) if block.weights is None else block.weights

@@ -22,8 +22,13 @@ def outputs_of(learning: Learning) -> list[Output]:
     ]
 
 
-def names_of(run: Run, outputs: list[Output]) -> dict[int, str] | None:
-    """Return the names of the features with nonzero weights, where they have any."""
+def names_of(
+    run: Run, outputs: list[Output], kinds: Mapping[str, str] | None = None
+) -> dict[int, str] | None:
+    """Return the names of the features with nonzero weights, where they have any.
+
+    `kinds` is that of `Source.blocks`.
+    """
     if not run.source.named:
         return None
     keys = outputs[0].keys.tolist()
@@ -33,7 +38,7 @@ def names_of(run: Run, outputs: list[Output]) -> dict[int, str] | None:
         known = run.names.names()
         found = {key: known[key] for key in keys if key in known}
     else:
-        found = run.source.names(keys)
+        found = run.source.names(keys, kinds)
     return found or None
 
 
