@@ -187,6 +187,8 @@ class CachePart(FilePart):
             native = self.reader.block(at if places is None else int(places[at]), dtype, named)
             end = Position(number, at + 1, native.first_line + native.line_count - 1)
             raw = (self.size or 0) * (at + 1) // count
+            if places is not None and at + 1 < count:  # as they lie, the reader does it by itself
+                self.reader.prefetch(int(places[at + 1]), dtype, named)
             yield Block(native, self.name, end, raw=raw)
 
     def _made_from(self) -> dict[str, Any]:
