@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,8 @@ class Part(ABC):
         Whether its blocks can be read in any order.
     first : int
         What the file calls the feature of number 0, where it numbers them.
+    waiting : callable or None
+        Is called now and then while rows are waited for; what it raises ends the reading.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Part(ABC):
     named: bool = False
     shuffles: bool = False
     first: int = 0
+    waiting: Callable[[], None] | None = None
 
     @property
     def size(self) -> int | None:
@@ -114,6 +117,9 @@ class TextPart(FilePart):
         """Parse the file, on the threads wanted."""
         begin = after or Position()
         stream = opening.open_bytes(self.name)
+        if self.waiting is not None:
+            stream.waiting = self.waiting
+        reader = None
         try:
             if not stream.seekable_plain:
                 _skip(stream, begin.offset, self.name)
@@ -135,6 +141,7 @@ class TextPart(FilePart):
                 threads=reading.workers,
                 offset=begin.offset,
                 first_line=begin.line + 1,
+                waiting=self.waiting,
             )
             while (native := reader.next()) is not None:
                 behind = native.offset + native.bytes
@@ -142,6 +149,11 @@ class TextPart(FilePart):
                 raw = behind if stream.seekable_plain else stream.raw_position
                 yield Block(native, self.name, end, raw=raw)
         finally:
+            # Threads end before what they read is closed. Those on a slow disk or network are not
+            # waited for: whoever was interrupted has a checkpoint to write first.
+            stream.abandon()
+            if reader is not None and stream.local and not stream.seekable_plain:
+                reader.close()
             stream.close()
 
 
@@ -149,6 +161,7 @@ def _skip(stream: opening.BinaryStream, count: int, name: str) -> None:
     """Discard so many bytes."""
     buffer = memoryview(bytearray(_SKIP))
     while count > 0:
+        stream.waiting()
         got = stream.readinto(buffer[: min(count, _SKIP)])
         if not got:
             raise DataError(f"{name}: the input has changed: it is shorter than it was")

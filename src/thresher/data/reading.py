@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
 
 
+class Stopped(KeyboardInterrupt):
+    """A source was asked to stop, and did so between two blocks."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """The options of `scan`, which documents them."""
