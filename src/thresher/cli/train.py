@@ -78,13 +78,13 @@ def train(options: Options) -> int:
     chosen = {k: v for k, v in options.chosen.items() if not (auto and k == "alpha")}
     params = parameters(options.rule, task, chosen, defaults)
     watcher = shown(options.quiet, options.json, options.passes)
-    source = scan(list(options.data), **options.reading)
+    source = watcher.watched(scan(list(options.data), **options.reading))
     aside = options.reading.get("on_bad_line", "").partition("=")[2]
     source.spare(options.model, options.cache, options.checkpoint, aside or None)
     if options.cache is not None:
         from thresher.cli.caching import cached
 
-        source = cached(source, options.cache, options.reading, watcher)
+        source = watcher.watched(cached(source, options.cache, options.reading, watcher))
     elif options.passes > 1 and not source.rereadable:
         raise ParameterError("more than one pass over standard input needs --cache FILE")
     if "store" in params:
@@ -98,7 +98,7 @@ def train(options: Options) -> int:
         return _all_at_once(options, source, labels, task, params, watcher)
     width, grows = _width(options, source, params)
     learning = Learning(options.rule, task, params, labels, width, grows)
-    run = Run(learning, source, _plan(options, params), _valid(options), watcher)
+    run = Run(learning, source, _plan(options, params), _valid(options, watcher), watcher)
     if params.get("center"):
         if not source.rereadable:
             raise ParameterError("--center must read the rows twice: standard input needs --cache")
@@ -132,7 +132,7 @@ def _all_at_once(
 
     if isinstance(labels, LabelSets):
         raise ParameterError(f"--multilabel does not go with the rule {options.rule}")
-    valid = _valid(options)
+    valid = _valid(options, watcher)
     model, seconds = train_matrix(options, source, labels, task, params, valid, watcher)
     model = replace(model, parameters={**model.parameters, **_described(options, source)})
     model.save(options.model)
@@ -276,8 +276,10 @@ def _identity(options: Options, params: Mapping[str, Any]) -> dict[str, Any]:
     return identity
 
 
-def _valid(options: Options) -> Source | None:
-    return scan(list(options.valid), **options.reading) if options.valid else None
+def _valid(options: Options, watcher: Shown) -> Source | None:
+    if not options.valid:
+        return None
+    return watcher.watched(scan(list(options.valid), **options.reading))
 
 
 def seconds_of(text: str) -> float:

@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.block import Block, Position
+from thresher.data.reading import Stopped
 from thresher.errors import DataError, ModelFileError
 from thresher.training import checkpoint as checkpoints
 from thresher.training.checkpoint import Checkpoint
@@ -114,23 +115,31 @@ class Run:
 
     def go(self) -> None:
         """Make all passes that are left."""
-        while self.number < self.plan.passes and not self.stopped:
-            for block in self._blocks():
-                self.learning.learn(block, self._order(block))
-                self.trail.see(block)
-                self.position = block.end
-                if self.names is not None:
-                    self.names.see(block, self.learning)
-                self._warn()
-                self.watcher.progress(self, block)
-                self._pause()
-            self._end_pass()
+        try:
+            while self.number < self.plan.passes and not self.stopped:
+                self._pass()
+        except Stopped:  # while it waited for rows: the state is that behind the last block
+            if self.learning.steps == 0:
+                raise
+            self._interrupt()
         if self.best and self.best_pass != self.number:
             for learner, state in zip(self.learning.learners, self.best, strict=True):
                 learner.restore(state)
         if self.learning.rule == "ftrl" and self.learning.target is not None:
             for learner in self.learning.learners:  # its l1 acts whenever a weight is read
                 learner.steer()
+
+    def _pass(self) -> None:
+        for block in self._blocks():
+            self.learning.learn(block, self._order(block))
+            self.trail.see(block)
+            self.position = block.end
+            if self.names is not None:
+                self.names.see(block, self.learning)
+            self._warn()
+            self.watcher.progress(self, block)
+            self._pause()
+        self._end_pass()
 
     def _blocks(self) -> Iterator[Block]:
         if self._begun is not None:
@@ -157,18 +166,22 @@ class Run:
     def _pause(self) -> None:
         """Between two blocks: stop, or write a checkpoint, where it is time."""
         if self.watcher.stops():
-            if self.plan.checkpoint is not None:
-                self.write_checkpoint()
-            raise Interrupted
+            self._interrupt()
         due = time.monotonic() - self._written >= self.plan.every
         if self.plan.checkpoint is not None and due:
             self.write_checkpoint()
 
+    def _interrupt(self) -> NoReturn:
+        if self.plan.checkpoint is not None:
+            self.write_checkpoint()
+        raise Interrupted
+
     def _end_pass(self) -> None:
         learning = self.learning
+        # First, as it may be interrupted: the state is still that behind the last block.
+        valid = None if self.valid is None else self.loss_on(self.valid)
         self.number, self.position = self.number + 1, None
         self.trail.begin()
-        valid = None if self.valid is None else self.loss_on(self.valid)
         if learning.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")
         record = learning.record(valid, end=True)
