@@ -21,6 +21,7 @@ from blocks import blocks, fields, values
 from streams import learner
 from thresher import _core
 from thresher.data import cache
+from thresher.data.source import scan
 
 LINUX = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -362,3 +363,34 @@ class TestFingerprints:
             found += cache.fingerprint([source])
         assert found[0] != found[1]
         assert found[0]["size"] == 100_001
+
+
+def test_the_next_block_of_a_shuffled_cache_is_read_ahead(tmp_path):
+    """Each block but the first is asked for before the one in front of it is learned."""
+
+    class Spy:
+        def __init__(self, reader):
+            self.reader, self.blocks, self.asked, self.ahead = reader, reader.blocks, [], []
+
+        def block(self, number, dtype, names):
+            self.asked.append(number)
+            return self.reader.block(number, dtype, names)
+
+        def prefetch(self, number, dtype, names):
+            self.ahead.append(number)
+            self.reader.prefetch(number, dtype, names)
+
+    path = tmp_path / "rows.cache"
+    write(path, *(plain_block(seed=seed) for seed in range(9)))
+    source = scan(path)
+    lying = [values(block.native, "float64") for block in source.blocks()]
+    spy = source.parts[0].reader = Spy(source.parts[0].reader)
+    for number, block in enumerate(source.blocks(order=(3, 1))):
+        assert spy.ahead == spy.asked[1:] + spy.ahead[number : number + 1]
+        assert len(spy.ahead) == min(number + 1, 8)
+        assert values(block.native, "float64") == lying[spy.asked[number]]
+    assert sorted(spy.asked) == list(range(9))
+    assert spy.asked != sorted(spy.asked)
+    spy.ahead.clear()
+    list(source.blocks())
+    assert not spy.ahead

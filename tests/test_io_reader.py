@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import io
+import os
+import signal
 import threading
 import time
 
@@ -15,6 +19,7 @@ from oracles import text as oracle
 from streams import learner
 from text_cases import ShortReads, assert_same, read
 from thresher import _core
+from thresher.data.source import scan
 
 
 def facts(blocks):
@@ -180,3 +185,73 @@ def test_learning_from_blocks_equals_learning_from_the_matrix(store):
         assert ours.size > 10
         np.testing.assert_array_equal(ours, theirs)
     assert streamed.intercept() == whole.intercept()
+
+
+class Stalled:
+    """A source that has nothing more until it is let go on."""
+
+    def __init__(self, data: bytes) -> None:
+        self.stream, self.more = io.BytesIO(data), threading.Event()
+
+    def readinto(self, buffer: memoryview) -> int:
+        self.more.wait(60)
+        return self.stream.readinto(buffer)
+
+
+def test_who_waits_can_give_up_and_ask_again():
+    """Nothing is lost when `waiting` raises: the same block comes later."""
+    source, asked = Stalled(b"1 1:2\n" * 10), []
+
+    def waiting():
+        asked.append(threading.current_thread())
+        if len(asked) < 4:
+            raise InterruptedError
+
+    reader = _core.Reader(source, "svmlight", threads=3, waiting=waiting)
+    for _ in range(3):
+        with pytest.raises(InterruptedError):
+            reader.next()
+    threading.Timer(0.3, source.more.set).start()
+    assert reader.next().rows == 10
+    assert reader.next() is None
+    assert set(asked) == {threading.current_thread()}
+
+
+def test_a_signal_is_heeded_while_threads_read():
+    source = Stalled(b"1 1:2\n")
+    reader = _core.Reader(source, "svmlight", threads=2)
+    threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        reader.next()
+    source.more.set()
+    assert reader.next().rows == 1
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("packed", [False, True])
+def test_reading_a_stalled_pipe_can_be_left(tmp_path, threads, packed):
+    """By an exception and by losing interest; threads that wait for the pipe end."""
+    pack = gzip.compress if packed else bytes
+    path = tmp_path / "pipe.svm"
+    os.mkfifo(path)
+    for stops in (True, False):
+        pipe = os.open(path, os.O_RDWR)  # stays open: the end never comes
+        writer = threading.Thread(target=os.write, args=(pipe, pack(b"1 1:2\n" * 200_000)))
+        writer.start()
+        source = scan(path, threads=threads)
+        blocks = source.blocks()
+        assert next(blocks).rows > 1000
+        began = time.monotonic()
+        if stops:
+            threading.Timer(0.2, setattr, [source, "stops", lambda: True]).start()
+            with pytest.raises(KeyboardInterrupt):
+                next(blocks)
+        else:
+            blocks.close()
+        assert time.monotonic() - began < 30
+        rest = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        while writer.is_alive():
+            with contextlib.suppress(BlockingIOError):
+                os.read(rest, 1 << 16)
+        os.close(rest)
+        os.close(pipe)

@@ -159,6 +159,19 @@ def test_numbers_in_the_default_namespace_are_keys():
     assert block.width == 0
 
 
+@pytest.mark.parametrize("wanted", [False, True])
+def test_the_feature_of_key_0_has_its_name(wanted):
+    """Two numbers whose interaction has the key 0: they undo the salts of the hash."""
+    a, b = oracle.SALT[0] ^ 1, oracle.SALT[1] ^ oracle.SALT[2]
+    assert oracle.mix(a, b) == 0
+    keys = _core.WantedNames(np.array([0], np.uint64)) if wanted else None
+    data = f"1 | {a} |b x\n1 | {a} {b}\n".encode()
+    (block,) = read(data, "vw", interactions=[b"::"], names=True, wanted=keys)
+    names = dict(block.names)
+    assert names[0] == f"{a}*{b}".encode()
+    assert oracle.vw(data, interactions=[b"::"]).names[0] == {names[0]}
+
+
 def test_many_names_of_one_block_are_all_told():
     data = b"1 |n " + b" ".join(b"f%d" % (i % 20_000) for i in range(40_000)) + b"\n"
     (block,) = read(data, "vw", names=True)

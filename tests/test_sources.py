@@ -449,3 +449,34 @@ def test_a_matrix_as_wide_as_the_source_said(rows):
     clf = made(*RULES["truncated"]).fit(thresher.scan(path))
     assert clf.coef_.shape == (1, X.shape[1])
     assert clf.predict(sp.csr_matrix(X)).shape == (300,)
+
+
+def test_every_reading_can_be_stopped(folder):
+    """It is asked before each block, and never in vain."""
+    text = vw(folder / "stopped.vw", rows=20_000)
+    readings = {
+        "labels": lambda source: source.labels(),
+        "width": lambda source: source.width(),
+        "mean": lambda source: source.mean(),
+        "names": lambda source: source.names([1]),
+        "gather": lambda source: source.gather(),
+    }
+    for path in (text, write_cache(text, folder / "stopped.cache")):
+        for name, reading in readings.items():
+            source = thresher.scan(path, threads=1)
+            assert len(list(source.blocks())) > 1
+            asked = []
+
+            def stops(asked=asked):
+                asked.append(True)
+                return len(asked) > 1
+
+            source.stops = stops
+            with pytest.raises(KeyboardInterrupt):
+                reading(source)
+            assert len(asked) == 2, name
+
+
+def write_cache(source, path):
+    write(thresher.scan(source), str(path), "cache")
+    return path

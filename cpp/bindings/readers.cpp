@@ -67,12 +67,14 @@ class PythonBytes final : public io::ByteSource {
   throw nb::python_error();
 }
 
-// A reader that waits without the GIL: its workers may need it.
+// A reader that waits without the GIL: its workers may need it. It comes back to Python now and then while it
+// waits, so that a signal is heeded, and `waiting` can raise.
 class PythonReader {
  public:
   PythonReader(nb::object source, const io::Reader::MakeParser& make_parser,
-               const io::Reading& reading, bool keep_going, std::optional<std::string> path)
-      : path_(path.value_or("")) {
+               const io::Reading& reading, bool keep_going, std::optional<std::string> path,
+               nb::object waiting)
+      : path_(path.value_or("")), waiting_(std::move(waiting)) {
     if (source.is_none() == !path) throw std::invalid_argument("a source or a path");
     std::unique_ptr<io::ByteSource> bytes;
     try {
@@ -91,10 +93,15 @@ class PythonReader {
       std::lock_guard lock(mutex_);
       if (!reader_) return nullptr;
       std::unique_ptr<io::Block> block;
+      bool waits = false;
       try {
-        block = reader_->next();
+        block = reader_->next([&] {
+          waits = true;
+          look_up();
+          waits = false;
+        });
       } catch (...) {
-        reader_.reset();
+        if (!waits) reader_.reset();  // else a worker may be reading still: not the time to join it
         throw;
       }
       if (!block) reader_.reset();  // lets go of the source
@@ -111,8 +118,15 @@ class PythonReader {
   }
 
  private:
+  void look_up() {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!waiting_.is_none()) waiting_();
+  }
+
   std::mutex mutex_;
   std::string path_;
+  nb::object waiting_;
   std::optional<io::Reader> reader_;
 };
 
@@ -228,7 +242,7 @@ void bind_readers(nb::module_& m) {
              bool multilabel, const std::vector<nb::bytes>& interactions, bool names,
              bool names_again, std::shared_ptr<io::KeySet> wanted, bool sketch, bool keep_going,
              int threads, std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
-             std::size_t max_line) {
+             std::size_t max_line, nb::object waiting) {
             io::Options options;
             if (dtype != "float32" && dtype != "float64")
               throw std::invalid_argument("dtype: float32 or float64");
@@ -245,16 +259,17 @@ void bind_readers(nb::module_& m) {
             options.keep_going = keep_going;
             const io::Reading reading{threads, offset, first_line, block_bytes, max_line};
             new (self) PythonReader(std::move(source), parser_of(format, options), reading,
-                                    keep_going, std::move(path));
+                                    keep_going, std::move(path), std::move(waiting));
           },
           "source"_a.none(), "format"_a, nb::kw_only(), "path"_a = nb::none(),
           "dtype"_a = "float32", "bits"_a = 0, "zero_based"_a = false, "multilabel"_a = false,
           "interactions"_a = std::vector<nb::bytes>(), "names"_a = false, "names_again"_a = false,
           "wanted"_a = nb::none(), "sketch"_a = false, "keep_going"_a = true, "threads"_a = 1,
           "offset"_a = 0, "first_line"_a = 1, "block_bytes"_a = std::size_t{1} << 20,
-          "max_line"_a = std::size_t{32} << 20,
+          "max_line"_a = std::size_t{32} << 20, "waiting"_a.none() = nb::none(),
           "Read `format` from `path`, or from the `readinto` of `source`, which stands at "
-          "`offset`.")
+          "`offset`. `waiting` is called now and then while `next` waits for threads; what it "
+          "raises, `next` raises.")
       .def("next", &PythonReader::next, nb::sig("def next(self) -> Block | None"),
            "The next block of rows; None at the end.")
       .def("close", &PythonReader::close, "End the threads. Nothing can be read afterwards.");

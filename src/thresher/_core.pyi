@@ -450,9 +450,10 @@ class Reader:
         first_line: int = 1,
         block_bytes: int = 1048576,
         max_line: int = 33554432,
+        waiting: object | None = None,
     ) -> None:
         """
-        Read `format` from `path`, or from the `readinto` of `source`, which stands at `offset`.
+        Read `format` from `path`, or from the `readinto` of `source`, which stands at `offset`. `waiting` is called now and then while `next` waits for threads; what it raises, `next` raises.
         """
 
     def next(self) -> Block | None:

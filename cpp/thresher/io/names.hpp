@@ -18,7 +18,10 @@ class Names {
 
   void begin(std::vector<Name>& names) {
     names_ = &names;
-    if (on_ && (again_ || recent_.empty())) recent_.assign(slots, 0);
+    if (on_ && (again_ || recent_.empty())) {
+      recent_.assign(slots, 0);
+      recent_[0] = 1;  // no key of that slot, as 0 is none of the others
+    }
   }
 
   bool on() const { return on_; }

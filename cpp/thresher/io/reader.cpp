@@ -1,6 +1,7 @@
 #include "reader.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -32,9 +33,9 @@ Reader::Reader(std::unique_ptr<ByteSource> source, const MakeParser& make_parser
     for (const auto& parser : parsers_) workers_.emplace_back([this, &parser] { run(*parser); });
 }
 
-std::unique_ptr<Block> Reader::next() {
+std::unique_ptr<Block> Reader::next(const Waiting& waiting) {
   if (done_) return nullptr;
-  Result result = workers_.empty() ? work(chunk_, *parsers_[0], nullptr, nullptr) : wait();
+  Result result = workers_.empty() ? work(chunk_, *parsers_[0], nullptr, nullptr) : wait(waiting);
   if (result.error) {
     done_ = true;
     std::rethrow_exception(std::move(result.error));
@@ -103,9 +104,15 @@ void Reader::run(Parser& parser) {
   }
 }
 
-Reader::Result Reader::wait() {
+Reader::Result Reader::wait(const Waiting& waiting) {
   std::unique_lock lock(mutex_);
-  ready_.wait(lock, [&] { return stopping_ || results_.contains(delivered_); });
+  const auto due = [&] { return stopping_ || results_.contains(delivered_); };
+  if (!waiting) ready_.wait(lock, due);
+  while (!ready_.wait_for(lock, std::chrono::milliseconds(100), due)) {
+    lock.unlock();
+    waiting();
+    lock.lock();
+  }
   if (stopping_) return {};
   auto found = results_.extract(delivered_);
   ++delivered_;

@@ -33,6 +33,7 @@ struct Reading {
 class Reader {
  public:
   using MakeParser = std::function<std::unique_ptr<Parser>()>;
+  using Waiting = std::function<void()>;
 
   Reader(std::unique_ptr<ByteSource> source, const MakeParser& make_parser, const Reading& reading,
          bool keep_going = true);
@@ -41,8 +42,10 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   // The next block, or none at the end, or behind a block with a bad line where the parser does not keep
-  // going. Throws what source and parser threw, in its turn. For one thread at a time.
-  std::unique_ptr<Block> next();
+  // going. Throws what source and parser threw, in its turn. For one thread at a time. While it waits for
+  // the workers it calls `waiting` ten times a second, and throws what that throws: nothing is lost then,
+  // and the block can be asked for again.
+  std::unique_ptr<Block> next(const Waiting& waiting = {});
 
   // Ends the workers. Nothing can be read afterwards.
   void stop();
@@ -56,7 +59,7 @@ class Reader {
   Result work(Chunk& chunk, Parser& parser, std::unique_lock<std::mutex>* turn,
               std::uint64_t* number);
   void run(Parser& parser);
-  Result wait();
+  Result wait(const Waiting& waiting);
 
   std::unique_ptr<ByteSource> source_;
   Cutter cutter_;

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from thresher.data.block import Block
+from thresher.data.source import Source
 from thresher.training.passes import Run, Watcher
 
 _OFTEN = 0.2  # seconds between two looks of a terminal
@@ -19,15 +20,18 @@ _SELDOM = 5.0  # seconds between two lines in a pipe, beside those at powers of 
 
 
 class Stop:
-    """Ctrl-C, or a polite request to end: noted, and obeyed between two blocks; twice, at once."""
+    """Ctrl-C, or a polite request to end: noted, and obeyed between two blocks; twice, at once.
+
+    At once too as long as no source is `heeded`, and so nobody asks.
+    """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = self.heeded = False
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._ask)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+        if self.asked or not self.heeded:
             raise KeyboardInterrupt
         self.asked = True
 
@@ -44,6 +48,11 @@ class Shown(Watcher):
     def stops(self) -> bool:
         """Tell whether the user wants to stop."""
         return self.stop.asked
+
+    def watched(self, source: Source) -> Source:
+        """Return the source, whose reading now ends when the user wants to stop."""
+        source.stops, self.stop.heeded = self.stops, True
+        return source
 
     def progress(self, run: Run, block: Block) -> None:
         """Show it where the time has come, or a record was made."""

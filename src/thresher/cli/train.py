@@ -85,13 +85,13 @@ def train(options: Options) -> int:
         params["passes"] = options.passes
     options.passes = options.passes or 1
     watcher = shown(options.quiet, options.json, options.passes)
-    source = scan(list(options.data), **options.reading)
+    source = watcher.watched(scan(list(options.data), **options.reading))
     aside = options.reading.get("on_bad_line", "").partition("=")[2]
     source.spare(options.model, options.cache, options.checkpoint, aside or None)
     if options.cache is not None:
         from thresher.cli.caching import cached
 
-        source = cached(source, options.cache, options.reading, watcher)
+        source = watcher.watched(cached(source, options.cache, options.reading, watcher))
     elif options.passes > 1 and not source.rereadable:
         raise ParameterError("more than one pass over standard input needs --cache FILE")
     if "store" in params:
@@ -107,7 +107,7 @@ def train(options: Options) -> int:
         return _all_at_once(options, source, labels, task, params, watcher)
     width, grows = _width(options, source, params)
     learning = Learning(options.rule, task, params, labels, width, grows)
-    valid = _valid(options)
+    valid = _valid(options, watcher)
     plan = _plan(options, params, labels, valid)
     run = Run(learning, source, plan, valid, watcher)
     if params.get("center"):
@@ -143,7 +143,7 @@ def _all_at_once(
 
     if isinstance(labels, LabelSets):
         raise ParameterError(f"--multilabel does not go with the rule {options.rule}")
-    valid = _valid(options)
+    valid = _valid(options, watcher)
     model, seconds = train_matrix(options, source, labels, task, params, valid, watcher)
     model = replace(model, parameters={**model.parameters, **_described(options, source)})
     model.save(options.model)
@@ -159,6 +159,7 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
         )
     try:
         run.go()
+        model = model_of(run, options.names, **_described(options, run.source))
     except Interrupted:
         watcher.close()
         print(
@@ -169,7 +170,6 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
         return 130
     finally:
         watcher.close()
-    model = model_of(run, options.names, **_described(options, run.source))
     model.save(options.model)
     if checkpointed and run.plan.checkpoint is not None and os.path.exists(run.plan.checkpoint):
         os.unlink(run.plan.checkpoint)
@@ -296,13 +296,13 @@ def _identity(
     return identity
 
 
-def _valid(options: Options) -> Source | None:
+def _valid(options: Options, watcher: Shown) -> Source | None:
     if not options.valid:
         return None
     reading = dict(options.reading)
     if reading.get("on_bad_line", "error") != "error":  # those put aside are the training rows'
         reading["on_bad_line"] = "skip"
-    return scan(list(options.valid), **reading)
+    return watcher.watched(scan(list(options.valid), **reading))
 
 
 def seconds_of(text: str) -> float:

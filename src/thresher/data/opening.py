@@ -5,9 +5,10 @@ from __future__ import annotations
 import glob
 import io
 import os
+import select
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from thresher.atomic import naming
@@ -28,6 +29,8 @@ __all__ = [
 
 STANDARD_INPUT = "-"
 _PIECE = 1 << 16  # packed bytes that are read and handed to a decoder at a time
+
+_PATIENCE = 100  # milliseconds that a pipe is waited for before `waiting` is asked again
 
 _UNPACKED = 1 << 17  # bytes that a decoder is asked for at a time; damage may cost so many
 
@@ -140,11 +143,20 @@ class BinaryStream(io.RawIOBase):
         Whether the path can be opened again.
     seekable_plain : bool
         A local file that is not packed: it can be mapped, or read by a native reader.
+    local : bool
+        A file or a pipe of this machine.
+    waiting : callable
+        Is called now and then while a pipe has nothing to read; what it raises ends the reading.
     """
 
     def __init__(self, raw: Any, path: str, size: int | None, local: bool, rereadable: bool):
         super().__init__()
         self._raw = raw
+        self.local = local
+        self.waiting: Callable[[], None] = _go_on
+        self._poll = None if rereadable or not local else select.poll()
+        if self._poll is not None:
+            self._poll.register(raw.fileno(), select.POLLIN)
         self.path = path
         self.size = size
         self.rereadable = rereadable
@@ -171,6 +183,15 @@ class BinaryStream(io.RawIOBase):
             self._raw.close()
         super().close()
 
+    def abandon(self) -> None:
+        """End, by an error, the reading of a pipe by other threads, so that they can be joined."""
+        self.waiting = _end
+
+    def _wait(self) -> None:
+        """Return when a read of the pipe will not block: no signal ends one that does."""
+        while self._poll is not None and not self._poll.poll(_PATIENCE):
+            self.waiting()
+
     def peek(self, size: int) -> bytes:
         """Return the next bytes, `size` or more if so many are left, and stay before them."""
         while len(self._ahead) - self._ahead_at < size:
@@ -190,6 +211,7 @@ class BinaryStream(io.RawIOBase):
         filled = self._from_ahead(room)
         if self._packing is None:
             if not filled and len(room):
+                self._wait()
                 with naming(self.path):
                     filled = self._raw.readinto(room) or 0
                 self.raw_position += filled
@@ -219,6 +241,7 @@ class BinaryStream(io.RawIOBase):
 
     def _look_at_stored(self, size: int) -> bytes:
         while len(self._stored) < size:
+            self._wait()
             with naming(self.path):
                 piece = self._raw.read(max(size, _PIECE))
             if not piece:
@@ -230,6 +253,7 @@ class BinaryStream(io.RawIOBase):
     def _next(self, limit: int) -> bytes:
         """Return some more bytes, about as many as `limit` at most; none at the end."""
         if self._packing is None:
+            self._wait()
             with naming(self.path):
                 piece: bytes = self._raw.read(min(limit, _PIECE)) or b""
             self.raw_position += len(piece)
@@ -290,6 +314,14 @@ class BinaryStream(io.RawIOBase):
             f" of the packed file; {good} bytes were unpacked before it"
         )
         return self._error
+
+
+def _go_on() -> None:
+    pass
+
+
+def _end() -> None:
+    raise DataError("nobody waits for these bytes any more")
 
 
 def open_bytes(path: str) -> BinaryStream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +54,8 @@ class Part(ABC):
         What the file calls the feature of number 0, where it numbers them.
     sketch : bytes
         Of all its features, where that is known beforehand.
+    waiting : callable or None
+        Is called now and then while rows are waited for; what it raises ends the reading.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Part(ABC):
     shuffles: bool = False
     first: int = 0
     sketch: bytes = b""
+    waiting: Callable[[], None] | None = None
 
     @property
     def size(self) -> int | None:
@@ -137,6 +140,9 @@ class TextPart(FilePart):
         begin = after or Position()
         known = wanted.names if isinstance(wanted.names, _core.WantedNames) else None
         stream = opening.open_bytes(self.name)
+        if self.waiting is not None:
+            stream.waiting = self.waiting
+        reader = None
         try:
             if not stream.seekable_plain:
                 _skip(stream, begin.offset, self.name)
@@ -157,6 +163,7 @@ class TextPart(FilePart):
                 threads=reading.workers,
                 offset=begin.offset,
                 first_line=begin.line + 1,
+                waiting=self.waiting,
             )
             while (native := reader.next()) is not None:
                 behind = native.offset + native.bytes
@@ -164,6 +171,11 @@ class TextPart(FilePart):
                 raw = behind if stream.seekable_plain else stream.raw_position
                 yield Block(native, self.name, end, raw=raw)
         finally:
+            # Threads end before what they read is closed. Those on a slow disk or network are not
+            # waited for: whoever was interrupted has a checkpoint to write first.
+            stream.abandon()
+            if reader is not None and stream.local and not stream.seekable_plain:
+                reader.close()
             stream.close()
 
 
@@ -171,6 +183,7 @@ def _skip(stream: opening.BinaryStream, count: int, name: str) -> None:
     """Discard so many bytes."""
     buffer = memoryview(bytearray(_SKIP))
     while count > 0:
+        stream.waiting()
         got = stream.readinto(buffer[: min(count, _SKIP)])
         if not got:
             raise DataError(f"{name}: the input has changed: it is shorter than it was")
@@ -210,6 +223,8 @@ class CachePart(FilePart):
             )
             end = Position(number, at + 1, native.first_line + native.line_count - 1)
             raw = (self.size or 0) * (at + 1) // count
+            if places is not None and at + 1 < count:  # as they lie, the reader does it by itself
+                self.reader.prefetch(int(places[at + 1]), wanted.dtype, named)
             yield Block(native, self.name, end, raw=raw)
 
     def _made_from(self) -> dict[str, Any]:

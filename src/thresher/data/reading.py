@@ -17,6 +17,10 @@ FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
 KINDS = ("number", "truth", "string")  # of columns of tables
 
 
+class Stopped(KeyboardInterrupt):
+    """A source was asked to stop, and did so between two blocks."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """The options of `scan`, which documents them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.block import Block, Position
 from thresher.data.parts import Part, Wanted
-from thresher.data.reading import BadLines, Reading
+from thresher.data.reading import BadLines, Reading, Stopped
 from thresher.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ class Source:
         What the files call the feature of number 0.
     size : int or None
         Bytes on disk, where they are known.
+    stops : callable
+        Is asked between blocks, and while one is waited for; where it returns True, the reading
+        ends with `KeyboardInterrupt`.
     """
 
     def __init__(self, parts: Sequence[Part], reading: Reading) -> None:
@@ -57,6 +60,7 @@ class Source:
         self.shuffles = len(parts) == 1 and parts[0].shuffles
         # Of the features seen, where names or folding make their number matter.
         self.sketch = parts[0].sketch if len(parts) == 1 else b""
+        self.stops: Callable[[], bool] = _never
         self._reads = 0
 
     @property
@@ -127,6 +131,8 @@ class Source:
             part.kinds()  # decided in the order of the files, wherever reading begins
         for number, part in enumerate(self.parts[first:], first):
             begin = after if number == first else None
+            part.waiting = self._look_up
+            self._look_up()
             for block in part.blocks(number, begin, self.reading, self.bad_lines, wanted):
                 error = self.bad_lines.see(block)
                 if error is not None:
@@ -136,7 +142,12 @@ class Source:
                 if block.native.sketch:
                     self.sketch = _core.sketch_merge(self.sketch, block.native.sketch)
                 yield replace(block, raw=raw + block.raw)
+                self._look_up()
             raw += part.size or 0
+
+    def _look_up(self) -> None:
+        if self.stops():
+            raise Stopped
 
     def names(self, keys: Iterable[int], kinds: Mapping[str, str] | None = None) -> dict[int, str]:
         """Read again until the names of all these features are found; return those found."""
@@ -218,6 +229,10 @@ class Source:
 
     def __repr__(self) -> str:
         return f"<Source: {self}>"
+
+
+def _never() -> bool:
+    return False
 
 
 def scan(

@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.block import Block, Position
+from thresher.data.reading import Stopped
 from thresher.errors import DataError, ModelFileError
 from thresher.training import checkpoint as checkpoints
 from thresher.training.checkpoint import Checkpoint
@@ -107,6 +108,7 @@ class Run:
         self.pass_tally = learning.tally  # at the start of the pass
         self.updates = -1.0  # of the margin perceptron, up to the end of the pass before
         self.stopped = False
+        self.ended = False  # nothing is left to learn
         self._begun: Iterator[Block] | None = None  # the blocks of a pass that is under way
         self._written = time.monotonic()
         self._warned = 0
@@ -115,23 +117,34 @@ class Run:
 
     def go(self) -> None:
         """Make all passes that are left."""
-        while self.number < self.plan.passes and not self.stopped:
-            for block in self._blocks():
-                self.learning.learn(block, self._order(block))
-                self.trail.see(block, compare=not self._reorders())
-                self.position, self.block = block.end, self.block + 1
-                if self.names is not None:
-                    self.names.see(block, self.learning)
-                self._warn()
-                self.watcher.progress(self, block)
-                self._pause()
-            self._end_pass()
+        if self.ended:
+            return
+        try:
+            while self.number < self.plan.passes and not self.stopped:
+                self._pass()
+        except Stopped:  # while it waited for rows: the state is that behind the last block
+            if self.learning.steps == 0:
+                raise
+            self.interrupt()
         if self.best and self.best_pass != self.number:
             for learner, state in zip(self.learning.learners, self.best, strict=True):
                 learner.restore(state)
         if self.learning.rule == "ftrl" and self.learning.target is not None:
             for learner in self.learning.learners:  # its l1 acts whenever a weight is read
                 learner.steer()
+        self.ended = True
+
+    def _pass(self) -> None:
+        for block in self._blocks():
+            self.learning.learn(block, self._order(block))
+            self.trail.see(block, compare=not self._reorders())
+            self.position, self.block = block.end, self.block + 1
+            if self.names is not None:
+                self.names.see(block, self.learning)
+            self._warn()
+            self.watcher.progress(self, block)
+            self._pause()
+        self._end_pass()
 
     def _blocks(self) -> Iterator[Block]:
         if self._begun is not None:
@@ -160,9 +173,7 @@ class Run:
     def _pause(self) -> None:
         """Between two blocks: stop, or write a checkpoint, where it is time."""
         if self.watcher.stops():
-            if self.plan.checkpoint is not None:
-                self.write_checkpoint()
-            raise Interrupted
+            self.interrupt()
         due = time.monotonic() - self._written >= self.plan.every
         if self.plan.checkpoint is not None and due:
             try:
@@ -171,11 +182,18 @@ class Run:
                 self._written = time.monotonic()
                 self.watcher.tell("warning", message=f"no checkpoint was written: {error}")
 
+    def interrupt(self) -> NoReturn:
+        """Stop here, between two blocks or behind the last one of all; go on later."""
+        if self.plan.checkpoint is not None:
+            self.write_checkpoint()
+        raise Interrupted
+
     def _end_pass(self) -> None:
         learning = self.learning
+        # First, as it may be interrupted: the state is still that behind the last block.
+        valid = None if self.valid is None else self.loss_on(self.valid)
         self.number, self.position, self.block = self.number + 1, None, 0
         self.trail.begin()
-        valid = None if self.valid is None else self.loss_on(self.valid)
         if learning.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")
         record = learning.record(valid, end=True)
@@ -249,6 +267,7 @@ class Run:
             "best": [self.best_loss, self.best_pass, self.stale],
             "pass_tally": list(self.pass_tally),
             "updates": self.updates,
+            "ended": self.plan.passes if self.ended else None,
             "sketch": self.source.sketch.hex(),
             "bad_lines": self.source.bad_lines.state,
             "seconds": self.learning.seconds,
@@ -276,6 +295,12 @@ class Run:
                     f"{self.plan.checkpoint}: {name} was {before!r} in the run that wrote it, and "
                     f"is {now!r} now; a resumed run needs the same options"
                 )
+        self.ended = about.get("ended") is not None
+        if self.ended and about["ended"] != self.plan.passes:
+            raise ModelFileError(
+                f"{self.plan.checkpoint}: the run that wrote it has made its {about['ended']} "
+                f"passes, and {self.plan.passes} are wanted now; a resumed run needs the same options"
+            )
         try:
             self.learning.restore(about["learning"], saved.states, float(about["seconds"]))
         except ValueError as error:
