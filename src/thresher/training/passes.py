@@ -298,8 +298,8 @@ class Run:
         self.ended = about.get("ended") is not None
         if self.ended and about["ended"] != self.plan.passes:
             raise ModelFileError(
-                f"{self.plan.checkpoint}: the run that wrote it has made its {about['ended']} "
-                f"passes, and {self.plan.passes} are wanted now; a resumed run needs the same options"
+                f"{self.plan.checkpoint}: the run that wrote it has made all of its "
+                f"{about['ended']} passes; name as many, or remove it to begin anew"
             )
         try:
             self.learning.restore(about["learning"], saved.states, float(about["seconds"]))
