@@ -40,7 +40,7 @@ BAD = [
     (GOOD + "1 1:1.5.5\n", "3:8: expected a blank after the value; found \".5\""),
     (GOOD + "1 7\n", "3:4: expected ':' after the index; found the end of the line"),
     (GOOD + "1 1:1 7 3:1\n", "3:8: expected ':' after the index; found a blank"),
-    (GOOD + "1 1:1\0 2:1\n", "3:6: expected index:value; found a NUL byte"),
+    (GOOD + "1 1:1\0 2:1\n", "3:6: expected a blank after the value; found a NUL byte"),
     (GOOD + "1 1:1e999\n", "3:5: expected a number below 1.8e308; found \"1e999\""),
     (GOOD + "1 1:1e39\n", "3:5: expected a number below 3.4e38; found \"1e39\""),
     (GOOD + f"1 {2**64}:1\n", "3:3: expected an index below 2^64; found \"1844674407370955161"),
@@ -492,7 +492,7 @@ def test_binary_files_are_no_tables(tmp_path):
     data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
     called("train", data, "-m", model, "--quiet")
     line = told(tmp_path, model)
-    assert line.startswith(f"{model}: its format is not clear from its first line")
+    assert line.startswith(f"{model}: a model or a checkpoint of Thresher, and no data")
 
 
 # ---- labels that are words -----------------------------------------------------------------------

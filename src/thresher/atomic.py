@@ -88,6 +88,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     ----------
     path : path
     """
+    given = os.fspath(path)
     path = os.path.realpath(path)  # a link stays, and what it leads to is replaced
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as device:  # or a pipe, or a folder, which is an error
@@ -107,7 +108,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     except OSError as error:
         _remove(temporary)
         if error.filename is None or error.filename == temporary:
-            raise type(error)(error.errno, error.strerror, path) from None
+            raise type(error)(error.errno, error.strerror, given) from None
         raise
     except BaseException:
         _remove(temporary)
@@ -122,7 +123,7 @@ def _opened(path: str, temporary: str) -> tuple[int, bool]:
             return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o666), True
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
-                raise type(error)(error.errno, error.strerror, path) from None
+                raise type(error)(error.errno, error.strerror, temporary) from None
     return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), False
 
 

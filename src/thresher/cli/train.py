@@ -69,7 +69,6 @@ def train(options: Options) -> int:
     check_place(options.model)
     if options.checkpoint is not None:
         check_place(options.checkpoint)
-        check_replaceable(options.checkpoint)
     labelled = options.multiclass or bool(options.reading.get("multilabel"))
     labelled = labelled or options.classes is not None
     task = task_of(options.rule, options.loss, labelled)
@@ -88,6 +87,8 @@ def train(options: Options) -> int:
     source = watcher.watched(scan(list(options.data), **options.reading))
     aside = options.reading.get("on_bad_line", "").partition("=")[2]
     source.spare(options.model, options.cache, options.checkpoint, aside or None)
+    if options.checkpoint is not None:
+        check_replaceable(options.checkpoint)
     if options.cache is not None:
         from thresher.cli.caching import cached
 
@@ -287,7 +288,8 @@ def _identity(
     values |= {"rule": options.rule, "data": list(options.data), "valid": list(options.valid)}
     values |= {"shuffle": options.shuffle, "seed": options.seed, "cache": options.cache}
     values |= {name: v for name, v in options.reading.items() if name != "threads"}
-    values |= {"validation rows": None if valid is None else valid.facts()}
+    if valid is not None and None not in valid.facts():
+        values["validation rows"] = valid.facts()
     if not isinstance(labels, TwoClasses) and labels.classes is not None:
         values["classes"] = labels.classes.tolist()
     if isinstance(values.get("class_weight"), dict):

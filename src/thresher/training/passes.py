@@ -289,7 +289,7 @@ class Run:
             return False
         about = saved.about
         for name, now in self.plan.described.items():
-            before = about["options"].get(name)
+            before = about["options"].get(name, now)
             if before != now:
                 raise ModelFileError(
                     f"{self.plan.checkpoint}: {name} was {before!r} in the run that wrote it, and "
@@ -298,8 +298,8 @@ class Run:
         self.ended = about.get("ended") is not None
         if self.ended and about["ended"] != self.plan.passes:
             raise ModelFileError(
-                f"{self.plan.checkpoint}: the run that wrote it has made all of its "
-                f"{about['ended']} passes; name as many, or remove it to begin anew"
+                f"{self.plan.checkpoint}: the run that wrote it has made all {about['ended']} "
+                f"passes, and {self.plan.passes} are wanted now; a resumed run needs as many"
             )
         try:
             self.learning.restore(about["learning"], saved.states, float(about["seconds"]))
