@@ -81,6 +81,13 @@ def test_a_cache_keeps_what_columns_are(files):
         assert json.loads(thresher.load(model).parameters["kinds"])["color"] == "string"
 
 
+def test_a_converted_cache_keeps_what_columns_are(files):
+    model, cache = files / "model", files / "rows.cache"
+    called("convert", files / "all.csv", cache)
+    called("train", cache, "-m", model, "--passes", "5", "--quiet")
+    assert predicted(model, files / "numbers.csv") == labels_in(files / "numbers.csv")
+
+
 @pytest.mark.parametrize("command", ["files", "pipe"])
 def test_several_files_are_read_as_one(files, command):
     header, *rows = (files / "all.csv").read_text().splitlines(keepends=True)

@@ -204,6 +204,12 @@ class CachePart(FilePart):
         made = self._made_from()
         self.named = self.reader.named or bool(made.get("named"))
         self.first = 1 if made.get("first") == 1 else 0
+        kinds = made.get("kinds")
+        self._kinds = kinds if isinstance(kinds, dict) else {}
+
+    def kinds(self) -> dict[str, str]:
+        """Return what columns were taken for, where it was made from tables."""
+        return self._kinds
 
     def blocks(
         self,

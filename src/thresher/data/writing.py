@@ -118,7 +118,7 @@ def why_not_current(path: str, source: Source) -> str | None:
 def _options(source: Source) -> dict[str, Any]:
     reading = asdict(source.reading)
     del reading["threads"]
-    return reading | {"named": source.named, "first": source.first}
+    return reading | {"named": source.named, "first": source.first, "kinds": source.kinds}
 
 
 def _local(source: Source) -> cache.Fingerprint:
