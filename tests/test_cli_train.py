@@ -545,7 +545,6 @@ def test_interrupt_while_the_loss_of_a_pass_is_computed(tmp_path):
         ("labels", ["--multiclass"]),
         ("width", ["--rule", "mirror-descent"]),
         ("mean", ["--rule", "averaged-sgd", "--center"]),
-        ("names", ["--format", "vw"]),
     ],
 )
 def test_interrupt_while_all_is_read_beside_the_run(
@@ -562,7 +561,40 @@ def test_interrupt_while_all_is_read_beside_the_run(
         raise AssertionError("it was read to its end")
 
     monkeypatch.setattr(Source, reading, interrupted)
-    data = folder / ("rows.vw" if reading == "names" else "rows.svm")
-    called("train", data, "-m", model, *options, code=130)
+    called("train", folder / "rows.svm", "-m", model, *options, code=130)
     assert not model.exists()
     assert kept.read_bytes() == b"of a run before"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--passes", 2, "--target-nnz", 5],
+        ["--passes", 9, "--valid", "other.vw", "--patience", 1, "--alpha", 2],
+        ["--rule", "truncated-gradient", "--passes", 3, "--target-nnz", 5],
+    ],
+)
+def test_interrupt_while_names_are_looked_for(tmp_path, folder, monkeypatch, options):
+    """All is learned by then: it is kept, and going on looks for the names alone."""
+    vw(folder / "other.vw", seed=1)
+    options = [folder / option if option == "other.vw" else option for option in options]
+    model, whole = tmp_path / "m.thresher", tmp_path / "whole.thresher"
+    arguments = ["train", folder / "rows.vw", *options, "--quiet", "-m"]
+    called(*arguments, whole)
+    names = Source.names
+
+    def interrupted(*given):
+        signal.raise_signal(signal.SIGINT)
+        return names(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Source, "names", interrupted)
+        done = called(*arguments, model, code=130)
+    assert "--resume" in done.stderr
+    assert not model.exists()
+    more = called(*arguments, model, "--resume", "--passes", 20, code=1)
+    assert "20 are wanted now" in more.stderr
+    called(*arguments, model, "--resume")
+    assert model.read_bytes() == whole.read_bytes()
+    assert not list(tmp_path.glob("*.checkpoint"))

@@ -148,6 +148,7 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
         )
     try:
         run.go()
+        model = model_of(run, options.names, **_described(options, run.source))
     except Interrupted:
         watcher.close()
         print(
@@ -158,7 +159,6 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
         return 130
     finally:
         watcher.close()
-    model = model_of(run, options.names, **_described(options, run.source))
     model.save(options.model)
     if checkpointed and run.plan.checkpoint is not None and os.path.exists(run.plan.checkpoint):
         os.unlink(run.plan.checkpoint)

@@ -107,6 +107,7 @@ class Run:
         self.pass_tally = learning.tally  # at the start of the pass
         self.updates = -1.0  # of the margin perceptron, up to the end of the pass before
         self.stopped = False
+        self.ended = False  # nothing is left to learn
         self._begun: Iterator[Block] | None = None  # the blocks of a pass that is under way
         self._written = time.monotonic()
         self._warned = 0
@@ -115,19 +116,22 @@ class Run:
 
     def go(self) -> None:
         """Make all passes that are left."""
+        if self.ended:
+            return
         try:
             while self.number < self.plan.passes and not self.stopped:
                 self._pass()
         except Stopped:  # while it waited for rows: the state is that behind the last block
             if self.learning.steps == 0:
                 raise
-            self._interrupt()
+            self.interrupt()
         if self.best and self.best_pass != self.number:
             for learner, state in zip(self.learning.learners, self.best, strict=True):
                 learner.restore(state)
         if self.learning.rule == "ftrl" and self.learning.target is not None:
             for learner in self.learning.learners:  # its l1 acts whenever a weight is read
                 learner.steer()
+        self.ended = True
 
     def _pass(self) -> None:
         for block in self._blocks():
@@ -166,12 +170,13 @@ class Run:
     def _pause(self) -> None:
         """Between two blocks: stop, or write a checkpoint, where it is time."""
         if self.watcher.stops():
-            self._interrupt()
+            self.interrupt()
         due = time.monotonic() - self._written >= self.plan.every
         if self.plan.checkpoint is not None and due:
             self.write_checkpoint()
 
-    def _interrupt(self) -> NoReturn:
+    def interrupt(self) -> NoReturn:
+        """Stop here, between two blocks or behind the last one of all; go on later."""
         if self.plan.checkpoint is not None:
             self.write_checkpoint()
         raise Interrupted
@@ -252,6 +257,7 @@ class Run:
             "best": [self.best_loss, self.best_pass, self.stale],
             "pass_tally": list(self.pass_tally),
             "updates": self.updates,
+            "ended": self.plan.passes if self.ended else None,
             "sketch": self.source.sketch.hex(),
             "bad_lines": self.source.bad_lines.state,
             "seconds": self.learning.seconds,
@@ -278,6 +284,12 @@ class Run:
                     f"{self.plan.checkpoint}: {name} was {before!r} in the run that wrote it, and "
                     f"is {now!r} now; a resumed run needs the same options"
                 )
+        self.ended = about.get("ended") is not None
+        if self.ended and about["ended"] != self.plan.passes:
+            raise ModelFileError(
+                f"{self.plan.checkpoint}: the run that wrote it has made its {about['ended']} "
+                f"passes, and {self.plan.passes} are wanted now; it needs the same options"
+            )
         try:
             self.learning.restore(about["learning"], saved.states, float(about["seconds"]))
         except ValueError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from thresher.data.reading import Stopped
 from thresher.model import Model, Output
 from thresher.training.learning import Learning
 from thresher.training.passes import Run
@@ -33,7 +34,10 @@ def names_of(run: Run, outputs: list[Output]) -> dict[int, str] | None:
         known = run.names.names()
         found = {key: known[key] for key in keys if key in known}
     else:
-        found = run.source.names(keys)
+        try:
+            found = run.source.names(keys)
+        except Stopped:
+            run.interrupt()
     return found or None
 
 
