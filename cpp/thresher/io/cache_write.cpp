@@ -217,6 +217,18 @@ struct CacheWriter::Open {
                       SYNC_FILE_RANGE_WRITE);
   }
 
+  // The block with names that were not written lately: one is enough for a file, and a frequent one would
+  // otherwise be in every block.
+  Block with_new_names(const Block& block) {
+    Block kept = block;
+    if (written.empty() && !block.names.empty()) written.assign(std::size_t{1} << 20, 0);
+    std::erase_if(kept.names, [this](const Name& name) {
+      std::uint64_t& last = written[name.key * 0x9E3779B97F4A7C15u >> 44];
+      return name.key != 0 && std::exchange(last, name.key) == name.key;
+    });
+    return kept;
+  }
+
   void move_into_place() {
     if (::fsync(file) != 0) fail("cannot write to the disk");
     if (nameless) {
@@ -244,6 +256,8 @@ struct CacheWriter::Open {
   std::uint64_t at = 0;
   std::vector<std::byte> buffer;  // a block, encoded
   std::vector<Entry> entries;
+  std::vector<std::uint64_t>
+      written;  // for some bits of a key, the last one whose name was written
   Trailer totals;
   bool bounded = true;  // all keys are below totals.width
 };
@@ -272,9 +286,10 @@ void CacheWriter::abandon() noexcept {
   open_.reset();
 }
 
-void CacheWriter::add(const Block& block) {
+void CacheWriter::add(const Block& given) {
   const std::lock_guard lock(mutex_);
   Open& file = open();
+  const Block block = file.with_new_names(given);
   BlockHeader header = header_of(block);
   const Layout layout(header, UINT64_MAX / 2);
   header.size = layout.size;

@@ -27,9 +27,10 @@ Reader::Reader(std::unique_ptr<ByteSource> source, const MakeParser& make_parser
       line_(reading.first_line),
       keep_going_(keep_going),
       ahead_(static_cast<std::uint64_t>(std::max(1, reading.threads)) + 2) {
-  const int threads = std::max(1, reading.threads);
-  for (int i = 0; i < threads; ++i) parsers_.push_back(make_parser());
-  if (threads > 1)
+  // Who takes the blocks is one of the threads: as many workers besides would only crowd it out.
+  const int workers = std::max(1, reading.threads - 1);
+  for (int i = 0; i < workers; ++i) parsers_.push_back(make_parser());
+  if (reading.threads > 1)
     for (const auto& parser : parsers_) workers_.emplace_back([this, &parser] { run(*parser); });
 }
 

@@ -121,8 +121,8 @@ Threads = Annotated[
     int | None,
     typer.Option(
         "--threads",
-        help="Threads that parse; 1 does all in one thread. Results do not depend on it. Default: "
-        "as many as there are processors.",
+        help="Threads in all: one learns, the others parse; 1 does all in one. Results do not "
+        "depend on it. Default: as many as there are processors.",
         rich_help_panel=READING,
         show_default=False,
     ),

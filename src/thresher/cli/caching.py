@@ -22,9 +22,14 @@ def _check_may_go(path: str) -> None:
             raise ParameterError(f"--cache {path}: the file is there and is no cache; it stays")
 
 
-def cached(source: Source, path: str, reading: dict[str, Any], watcher: Shown) -> Source:
-    """Return the cache of a source, made now where it is not there or not current."""
-    reason = why_not_current(path, source)
+def cached(
+    source: Source, path: str, reading: dict[str, Any], watcher: Shown, dtype: str
+) -> Source:
+    """Return the cache of a source, made now where it is not there or not current.
+
+    Its values are of the learner's number type, which halves what has to be read.
+    """
+    reason = why_not_current(path, source, dtype)
     if reason is not None:
         _check_may_go(path)
         watcher.tell("note", message=f"making the cache {path}: {reason}")
@@ -33,7 +38,7 @@ def cached(source: Source, path: str, reading: dict[str, Any], watcher: Shown) -
             if watcher.stops():
                 raise KeyboardInterrupt
 
-        write(source, path, "cache", see)
+        write(source, path, "cache", see, dtype)
     kept = {name: reading[name] for name in ("bits", "multilabel", "threads") if name in reading}
     made = scan(path, format="cache", kinds=source.kinds, **kept)
     made.bad_lines.count, made.bad_lines.first = source.bad_lines.count, source.bad_lines.first

@@ -92,7 +92,10 @@ def train(options: Options) -> int:
     if options.cache is not None:
         from thresher.cli.caching import cached
 
-        source = watcher.watched(cached(source, options.cache, options.reading, watcher))
+        exact = options.rule in MATRIX_RULES or params.get("center")
+        dtype = "float64" if exact else str(params.get("dtype", "float64"))
+        made = cached(source, options.cache, options.reading, watcher, dtype)
+        source = watcher.watched(made)
     elif options.passes > 1 and not source.rereadable:
         raise ParameterError("more than one pass over standard input needs --cache FILE")
     if "store" in params:

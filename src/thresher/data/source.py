@@ -288,7 +288,7 @@ def scan(
         values apart. Of other columns of CSV files the first rows decide. A model takes columns for
         what they were taken for when it learned.
     threads : int, optional
-        Threads that parse; by default as many as there are processors.
+        Threads in all, of which all but one parse; by default as many as there are processors.
     on_bad_line : str
         What to do with a line that is no example: ``"error"``, ``"skip"``, or
         ``"quarantine=FILE"``, which copies it there.

@@ -58,6 +58,7 @@ def write(
     path: str,
     format: str,
     see: Callable[[Block], None] | None = None,
+    dtype: str = "float64",
 ) -> int:
     """Write all rows of a source to a file, whole or not at all; return their number.
 
@@ -69,26 +70,30 @@ def write(
         One of `FORMATS`.
     see : function, optional
         Called with each block that was written.
+    dtype : {"float32", "float64"}
+        Number type of the values in a cache; float64 keeps what the text says, to the last bit.
     """
-    writer = {"cache": _write_cache, "parquet": _write_parquet, "csv": _write_csv}.get(format)
+    writer = {"parquet": _write_parquet, "csv": _write_csv}.get(format)
     if format in ("cache", "parquet") and path.endswith(_PACKED):
         raise ParameterError(f"{path}: a {format} file is not packed")
-    blocks = _seen(source, format == "cache", see)
-    if writer is None:
-        return _write_text(source, blocks, path, format)
-    return writer(source, blocks, path)
+    blocks = _seen(source, format == "cache", see, dtype)
+    if format == "cache":
+        return _write_cache(source, blocks, path, dtype)
+    return writer(source, blocks, path) if writer else _write_text(source, blocks, path, format)
 
 
-def _seen(source: Source, names: bool, see: Callable[[Block], None] | None) -> Iterator[Block]:
-    for block in source.blocks(dtype="float64", names=names and source.named):
+def _seen(
+    source: Source, names: bool, see: Callable[[Block], None] | None, dtype: str
+) -> Iterator[Block]:
+    for block in source.blocks(dtype=dtype, names=names and source.named):
         yield block
         if see is not None:
             see(block)
 
 
-def _write_cache(source: Source, blocks: Iterator[Block], path: str) -> int:
+def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str) -> int:
     rows = 0
-    writer = _core.CacheWriter(path, cache_about(source))
+    writer = _core.CacheWriter(path, cache_about(source, dtype))
     try:
         for block in blocks:
             if block.words is not None:
@@ -102,23 +107,26 @@ def _write_cache(source: Source, blocks: Iterator[Block], path: str) -> int:
     return rows
 
 
-def cache_about(source: Source) -> str:
+def cache_about(source: Source, dtype: str) -> str:
     """Return what a cache of a source says of itself: how it was read, and from what."""
-    return cache.about(_local(source), _options(source))
+    return cache.about(_local(source), _options(source, dtype))
 
 
-def why_not_current(path: str, source: Source) -> str | None:
-    """Return why a cache cannot stand for a source; None if it can."""
+def why_not_current(path: str, source: Source, dtype: str = "float64") -> str | None:
+    """Return why a cache cannot stand for a source, with values of this type; None if it can."""
     if not source.rereadable:
         return "standard input may be another one"
-    current = cache.is_current(path, _local(source), _options(source))
+    files = _local(source)
+    if cache.is_current(path, files, _options(source, "float64")) is True:
+        return None
+    current = cache.is_current(path, files, _options(source, dtype))
     return None if current is True else str(current)
 
 
-def _options(source: Source) -> dict[str, Any]:
-    reading = asdict(source.reading)
+def _options(source: Source, dtype: str) -> dict[str, Any]:
+    reading = asdict(source.reading) | {"named": source.named, "first": source.first}
     del reading["threads"]
-    return reading | {"named": source.named, "first": source.first, "kinds": source.kinds}
+    return reading | {"kinds": source.kinds, "dtype": dtype}
 
 
 def _local(source: Source) -> cache.Fingerprint:
