@@ -16,11 +16,10 @@ namespace thresher::io {
 // do what takes two or three elsewhere. What such loops call is inlined, or it would be compiled once.
 #define THRESHER_INLINE [[gnu::always_inline]] inline
 #if defined(__x86_64__) && defined(__GNUC__)
-#define THRESHER_MODERN [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]]
+#define THRESHER_MODERN [[gnu::target("avx2,bmi,bmi2,popcnt")]]
 inline bool is_modern() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
-         __builtin_cpu_supports("popcnt");
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 #else
 #define THRESHER_MODERN
