@@ -263,3 +263,13 @@ def test_a_pipe_is_resumed_by_piping_it_again(tmp_path):
         done = thresher("train", "-", "-m", model, "--resume", stdin=pipe)
     assert "going on after" in done.stderr
     assert model.read_bytes() == whole.read_bytes()
+
+
+def test_what_a_killed_run_left_is_cleared(tmp_path):
+    """A checkpoint that was whole, but not yet in its place, goes with the run that ends."""
+    data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
+    left, other = (tmp_path / f"m.thresher.checkpoint.{name}.part" for name in ("0a" * 8, "mine"))
+    left.write_bytes(b"")
+    other.write_bytes(b"")
+    thresher("train", data, "-m", model, "--resume", "--quiet")
+    assert {path.name for path in tmp_path.iterdir()} == {data.name, model.name, other.name}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import secrets
 from collections.abc import Iterator
@@ -113,6 +114,18 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         _remove(temporary)
         raise
+
+
+def clear_leftovers(path: str | PathLike[str]) -> None:
+    """Remove what a process left that was killed in the instant before `written_whole` renames.
+
+    Parameters
+    ----------
+    path : path
+        Of a file that no other process is writing.
+    """
+    for left in glob.glob(f"{glob.escape(os.path.realpath(path))}.{'[0-9a-f]' * 16}.part"):
+        _remove(left)
 
 
 def _opened(path: str, temporary: str) -> tuple[int, bool]:

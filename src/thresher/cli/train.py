@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from thresher import settings
-from thresher.atomic import check_place
+from thresher.atomic import check_place, clear_leftovers
 from thresher.cli.inspect import best_loss
 from thresher.cli.options import parameters, task_of
 from thresher.cli.show import Shown, as_json, shown
@@ -175,8 +175,10 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
     finally:
         watcher.close()
     model.save(options.model)
-    if checkpointed and run.plan.checkpoint is not None and os.path.exists(run.plan.checkpoint):
-        os.unlink(run.plan.checkpoint)
+    if checkpointed and run.plan.checkpoint is not None:
+        clear_leftovers(run.plan.checkpoint)
+        if os.path.exists(run.plan.checkpoint):
+            os.unlink(run.plan.checkpoint)
     report(options, model, run.source, run.learning.seconds, run.learning.mean_since())
     return 0
 
