@@ -27,6 +27,7 @@ from thresher.cli.arguments import (
     Threads,
     Weight,
     ZeroBased,
+    reading_of,
 )
 from thresher.cli.options import takes_parameters
 
@@ -278,23 +279,10 @@ def train(
     The loss shown is progressive: that of each row before it was learned, since the line before.
     Exit codes: 0; 1 bad data or model; 2 bad usage; 130 interrupted.
     """
+    reading = reading_of(locals())
     from thresher.cli.train import Options
     from thresher.cli.train import train as run
 
-    reading = {
-        "format": format,
-        "bits": bits,
-        "zero_based": zero_based,
-        "interactions": tuple(interactions),
-        "multilabel": multilabel,
-        "label": label,
-        "weight": weight,
-        "text": tuple(text),
-        "ngrams": ngrams,
-        "ignore": tuple(ignore),
-        "threads": threads,
-        "on_bad_line": on_bad_line,
-    }
     options = Options(
         data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,
         classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume, names, json,
@@ -336,15 +324,9 @@ def predict(
     Rows are read as in training: the model remembers bits, interactions and columns. Labels in the
     data are not looked at. Tags of VW text follow their predictions.
     """
+    reading = reading_of(locals())
     from thresher.cli.predict import predict as run
 
-    reading = {
-        "format": format,
-        "zero_based": zero_based,
-        "label": label,
-        "threads": threads,
-        "on_bad_line": on_bad_line,
-    }
     raise typer.Exit(run(model, data, output, kind, reading, quiet))
 
 
@@ -416,22 +398,9 @@ def convert(
     Values stay what they are, to the last bit. A cache keeps the names of features; other formats
     have their 64-bit hashes, or with --bits those bits of them. Models are the same from all.
     """
+    reading = reading_of(locals())
     from thresher.cli.convert import convert as run
 
-    reading = {
-        "format": format,
-        "bits": bits,
-        "zero_based": zero_based,
-        "interactions": tuple(interactions),
-        "multilabel": multilabel,
-        "label": label,
-        "weight": weight,
-        "text": tuple(text),
-        "ngrams": ngrams,
-        "ignore": tuple(ignore),
-        "threads": threads,
-        "on_bad_line": on_bad_line,
-    }
     raise typer.Exit(run(files, to, reading, quiet))
 
 

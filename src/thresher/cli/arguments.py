@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -144,3 +145,16 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Write a JSON object for each event.", rich_help_panel=RESULT),
 ]
+
+
+def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of a command's arguments that say how files are read, as `scan` takes them."""
+    names = (
+        *("format", "bits", "zero_based", "interactions", "multilabel", "label", "weight"),
+        *("text", "ngrams", "ignore", "threads", "on_bad_line"),
+    )
+    return {
+        name: tuple(given[name]) if isinstance(given[name], list) else given[name]
+        for name in names
+        if name in given
+    }
