@@ -1,0 +1,105 @@
+"""Bad lines that are left out, counted, or put aside."""
+
+import json
+import random
+import subprocess
+
+import pytest
+
+import thresher
+from files import THRESHER, called, svmlight, vw
+
+
+def strewn(path, rows=400, seed=0):
+    """Write rows with bad lines among them; return those, and the good ones."""
+    rng = random.Random(seed)
+    lines, bad = [], []
+    for number, line in enumerate(svmlight(path, rows=rows).read_text().splitlines()):
+        lines.append(line)
+        if rng.random() < 0.1:
+            kind = rng.choice(["1 x:1", "what", "1 1:nan", "1 3:1:1", "", "é 1:1"])
+            bad.append(f"{kind} {number}:")
+            lines.append(bad[-1])
+    path.write_text("\n".join(lines) + "\n")
+    return [line.encode() for line in bad]
+
+
+def test_skipped_lines_are_as_if_not_there(tmp_path):
+    data, clean = tmp_path / "rows.svm", svmlight(tmp_path / "clean.svm")
+    bad = strewn(data)
+    skipped, plain = tmp_path / "skipped.thresher", tmp_path / "plain.thresher"
+    done = called("train", data, "-m", skipped, "--on-bad-line", "skip", "--passes", "3", "--quiet")
+    assert done.stderr.startswith(f"warning: {len(bad)} bad lines left out; the first: {data}:")
+    called("train", clean, "-m", plain, "--passes", "3", "--quiet")
+    assert thresher.load(skipped).weights.tobytes() == thresher.load(plain).weights.tobytes()
+    events = called("train", data, "-m", skipped, "--on-bad-line", "skip", "--json").stdout
+    assert json.loads(events.splitlines()[-1])["bad_lines"] == len(bad)
+
+
+@pytest.mark.parametrize("options", [[], ["--multiclass"], ["--cache", "rows.cache"]])
+def test_quarantined_once(tmp_path, options, monkeypatch):
+    """However often the rows are read: for classes, in passes, for names."""
+    monkeypatch.chdir(tmp_path)
+    data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
+    bad = strewn(data)
+    policy = ["--on-bad-line", f"quarantine={aside}"]
+    called("train", data, "-m", "m", *policy, "--passes", "3", *options, "--quiet")
+    assert aside.read_bytes().splitlines() == bad
+    if not options:  # the lines of two files, each once
+        aside.unlink()
+        called("train", data, data, "-m", "m", *policy, "--passes", "2", "--quiet")
+        assert aside.read_bytes().splitlines() == bad * 2
+
+
+def test_quarantined_by_other_commands(tmp_path):
+    data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
+    bad = strewn(data)
+    policy = ["--on-bad-line", f"quarantine={aside}", "--quiet"]
+    called("convert", data, tmp_path / "clean.vw", *policy)
+    assert aside.read_bytes().splitlines() == bad
+    called("train", tmp_path / "clean.vw", "-m", tmp_path / "m", "--quiet", "--bits", "10")
+    aside.unlink()
+    called("predict", tmp_path / "m", data, "-o", tmp_path / "out", *policy)
+    assert aside.read_bytes().splitlines() == bad
+    assert len((tmp_path / "out").read_text().splitlines()) == 400
+
+
+def test_quarantined_once_after_a_resume(tmp_path):
+    data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
+    bad = strewn(data, rows=40_000)
+    arguments = [
+        data,
+        "-m",
+        tmp_path / "m",
+        "--on-bad-line",
+        f"quarantine={aside}",
+        "--passes",
+        "5",
+    ]
+    process = subprocess.Popen(
+        [*THRESHER, "train", *arguments, "--every", "0s", "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stdout:
+        if json.loads(line)["event"] == "checkpoint":
+            break
+    process.kill()
+    process.communicate()
+    assert (tmp_path / "m.checkpoint").exists()
+    done = called("train", *arguments, "--resume", "--json")
+    assert aside.read_bytes().splitlines() == bad
+    assert json.loads(done.stdout.splitlines()[-1])["bad_lines"] == len(bad)
+    resumed = (tmp_path / "m").read_bytes()
+    called("train", *arguments, "--quiet")
+    assert (tmp_path / "m").read_bytes() == resumed
+
+
+def test_bad_lines_of_vw(tmp_path):
+    data, aside = vw(tmp_path / "rows.vw", rows=50), tmp_path / "aside.txt"
+    with open(data, "a") as file:
+        file.write("1 |a b:x\n1 no bar\n1 |a b\n")
+    done = called("train", data, "-m", tmp_path / "m", "--on-bad-line", f"quarantine={aside}")
+    assert aside.read_text() == "1 |a b:x\n1 no bar\n"
+    assert "2 bad lines left out; the first: " in done.stderr
+    assert f"{data}:51:8:" in done.stderr
