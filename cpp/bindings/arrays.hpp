@@ -22,6 +22,7 @@ namespace nb = nanobind;
 
 void bind_blocks(nb::module_& m);
 void bind_cache(nb::module_& m);
+void bind_lanes(nb::module_& m);
 void bind_readers(nb::module_& m);
 void bind_solvers(nb::module_& m);
 void bind_stabilized(nb::module_& m);
@@ -48,6 +49,21 @@ struct BorrowedBatch {
     batch.weights = weights ? weights->data() : nullptr;
   }
 };
+
+// The rows order[first:last], checked.
+inline thresher::Visit visit_of(const BorrowedBatch& borrowed, const std::optional<Longs>& order,
+                                std::int64_t first, std::optional<std::int64_t> last) {
+  const std::int64_t rows = borrowed.batch.rows;
+  const std::int64_t count = order ? static_cast<std::int64_t>(order->shape(0)) : rows;
+  const thresher::Visit visit{order ? order->data() : nullptr, first, last.value_or(count)};
+  if (visit.first < 0 || visit.first > visit.last || visit.last > count)
+    throw std::invalid_argument("first and last: positions in the order of rows");
+  if (order)
+    for (std::int64_t i = visit.first; i < visit.last; ++i)
+      if (visit.order[i] < 0 || visit.order[i] >= rows)
+        throw std::invalid_argument("order: row numbers of the batch");
+  return visit;
+}
 
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vector<T>&& values) {

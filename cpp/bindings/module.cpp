@@ -94,20 +94,6 @@ std::unique_ptr<BorrowedBatch> dense_batch(AnyMatrix rows, std::optional<Doubles
   return borrowed;
 }
 
-Visit visit_of(const BorrowedBatch& borrowed, const std::optional<Longs>& order, std::int64_t first,
-               std::optional<std::int64_t> last) {
-  const std::int64_t rows = borrowed.batch.rows;
-  const std::int64_t count = order ? static_cast<std::int64_t>(order->shape(0)) : rows;
-  const Visit visit{order ? order->data() : nullptr, first, last.value_or(count)};
-  if (visit.first < 0 || visit.first > visit.last || visit.last > count)
-    throw std::invalid_argument("first and last: positions in the order of rows");
-  if (order)
-    for (std::int64_t i = visit.first; i < visit.last; ++i)
-      if (visit.order[i] < 0 || visit.order[i] >= rows)
-        throw std::invalid_argument("order: row numbers of the batch");
-  return visit;
-}
-
 template <class F>
 auto reading(const Learner& learner, F&& f) {
   return locked<Shared>(learner, f);
@@ -182,7 +168,9 @@ NB_MODULE(_core, m) {
           [](const Learner& self, const BorrowedBatch& batch, bool average) {
             const BorrowedBatch held = batch;
             std::vector<double> out(static_cast<std::size_t>(held.batch.rows));
-            reading(self, [&] { self.predict(held.batch, average, out.data()); });
+            reading(self, [&] {
+              self.predict(held.batch, Visit{nullptr, 0, held.batch.rows}, average, out.data());
+            });
             return owned_array(std::move(out));
           },
           "batch"_a, "average"_a = false, "Raw predictions.")
@@ -301,6 +289,7 @@ NB_MODULE(_core, m) {
 
   bindings::bind_blocks(m);
   bindings::bind_cache(m);
+  bindings::bind_lanes(m);
   bindings::bind_readers(m);
   bindings::bind_solvers(m);
   bindings::bind_stabilized(m);

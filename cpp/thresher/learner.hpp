@@ -51,9 +51,9 @@ class Learner {
   // Takes feature numbers up to a larger width from now on.
   virtual void widen(std::uint64_t width) = 0;
 
-  // All that follows reads, and changes nothing. `average` asks for the mean of the iterates where the
+  // All that follows reads, and changes nothing. `out` has a place for each row of the visit. `average` asks for the mean of the iterates where the
   // rule keeps it; other rules answer with their last weights.
-  virtual void predict(const Batch& batch, bool average, double* out) const = 0;
+  virtual void predict(const Batch& batch, const Visit& visit, bool average, double* out) const = 0;
   virtual SparseWeights weights(bool average) const = 0;
   virtual std::int64_t nonzeros(bool average) const = 0;
   virtual double intercept(bool average) const = 0;
@@ -138,8 +138,8 @@ class RuleLearner final : public Learner {
   void next_pass() override { rule_.next_pass(); }
   void widen(std::uint64_t width) override { store_.widen(width); }
 
-  void predict(const Batch& batch, bool average, double* out) const override {
-    Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, store_.width());
+  void predict(const Batch& batch, const Visit& visit, bool average, double* out) const override {
+    Rows<Real> rows(batch, visit, store_.width());
     Places places;
     const double b = intercept(average);
     while (rows.next()) {
@@ -159,7 +159,7 @@ class RuleLearner final : public Learner {
         rows.check_values();
         throw DataError(rows.row(), "the prediction overflows");
       }
-      out[rows.row()] = p;
+      *out++ = p;
     }
   }
 

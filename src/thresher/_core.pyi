@@ -385,6 +385,133 @@ def make_block(
     distinct, keys that are twice in a row are added up, in a copy.
     """
 
+class Lanes:
+    """Many models being learned from the same rows, each in a lane."""
+
+    def __len__(self) -> int: ...
+    def learn(
+        self,
+        batch: Batch,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        first: int = 0,
+        last: int | None = None,
+        seen: Annotated[
+            NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        classes: tuple[
+            Annotated[
+                NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+            ],
+            Annotated[
+                NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+            ],
+        ]
+        | None = None,
+        low: float = -1.0,
+        before: bool = False,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))] | None:
+        """
+        One step of each lane for each of the rows order[first:last] that its clock sees.
+
+        seen: uint8 array of rows x clocks, 1 where a clock sees a row; None: all see all.
+        classes: (starts, numbers), the classes of each row, for lanes whose target is a class;
+        those are told 1 or `low`. before: return the predictions before the steps, rows of the
+        visit x lanes, NaN where the clock does not see the row.
+        """
+
+    def next_pass(self) -> None:
+        """Let the rates decay as after a pass over the data."""
+
+    def widen(self, width: int) -> None:
+        """Take feature numbers below a larger width from now on."""
+
+    def predict(
+        self,
+        batch: Batch,
+        lanes: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        average: bool = False,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        Raw predictions of these lanes (None: all) for these rows (None: all): rows x lanes.
+        """
+
+    def weights(
+        self, lane: int, average: bool = False
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """
+        Keys in increasing order and weights of a lane, those that are not zero.
+        """
+
+    def nonzeros(
+        self, average: bool = False
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    def intercepts(
+        self, average: bool = False
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def steps(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    @property
+    def loss_sums(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        Sums of the progressive losses of each lane, each times its sample weight.
+        """
+
+    @property
+    def weight_sums(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def rates(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def divergences(self) -> list[str]:
+        """What made a lane stop; empty for those that did not."""
+
+    @property
+    def layouts(self) -> list[str]:
+        """How each lane is computed."""
+
+    @property
+    def store_bytes(self) -> int:
+        """Memory of the store."""
+
+    def state(self) -> bytes: ...
+    def restore(self, state: bytes) -> None: ...
+    def plant_intercepts(
+        self,
+        intercepts: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Start from these intercepts."""
+
+def make_lanes(
+    rule: str,
+    store: str,
+    dtype: str,
+    width: int,
+    numbers: Sequence[Mapping[str, float]],
+    words: Sequence[Mapping[str, str]],
+    clocks: Sequence[int],
+    targets: Sequence[int],
+    level: str = "auto",
+) -> Lanes:
+    """
+    Lanes of one rule. Each has parameters, a clock (a column of `seen`) and a target: a class
+    number, or -1 for the label itself. level: the widest vectors to use.
+    """
+
 class WantedNames:
     """Features whose names are looked for."""
 

@@ -90,15 +90,15 @@ class MirrorDescent final : public Learner {
   void next_pass() override { rate_.next_pass(); }
   void widen(std::uint64_t) override { cannot("take more features than it was made for"); }
 
-  void predict(const Batch& batch, bool, double* out) const override {
-    Rows<double> rows(batch, Visit{nullptr, 0, batch.rows}, theta_.size());
+  void predict(const Batch& batch, const Visit& visit, bool, double* out) const override {
+    Rows<double> rows(batch, visit, theta_.size());
     while (rows.next()) {
       const double q = row_scale(loss_, rows) * inner_with(rows).dot + bias_;
       if (!std::isfinite(q)) {
         rows.check_values();
         throw DataError(rows.row(), "the prediction overflows");
       }
-      out[rows.row()] = q;
+      *out++ = q;
     }
   }
 

@@ -1,0 +1,252 @@
+// Lanes: many models from one reading of the rows.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../thresher/lanes/lanes.hpp"
+#include "arrays.hpp"
+
+namespace bindings {
+
+using namespace nb::literals;
+using thresher::Lanes;
+using thresher::Told;
+
+namespace {
+
+using Seen = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Ints = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+nb::ndarray<nb::numpy, double, nb::ndim<2>> owned_matrix(std::vector<double>&& values,
+                                                         std::size_t columns) {
+  auto* heap = new std::vector<double>(std::move(values));
+  nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  return nb::ndarray<nb::numpy, double, nb::ndim<2>>(
+      heap->data(), {columns ? heap->size() / columns : 0, columns}, owner);
+}
+
+Told told_of(const BorrowedBatch& batch, const std::optional<Seen>& seen,
+             const std::optional<std::pair<Longs, Ints>>& classes, double low) {
+  Told told;
+  told.low = low;
+  const auto rows = static_cast<std::size_t>(batch.batch.rows);
+  if (seen) {
+    if (seen->shape(0) != rows) throw std::invalid_argument("seen: a row for each row");
+    told.seen = seen->data(), told.clocks = static_cast<std::int64_t>(seen->shape(1));
+  }
+  if (classes) {
+    const auto& [starts, numbers] = *classes;
+    if (starts.shape(0) != rows + 1 || starts(0) < 0 ||
+        static_cast<std::size_t>(starts(rows)) > numbers.shape(0))
+      throw std::invalid_argument("classes: starts of each row, and numbers");
+    for (std::size_t row = 0; row < rows; ++row)
+      if (starts(row) > starts(row + 1)) throw std::invalid_argument("classes: starts decrease");
+    told.starts = starts.data(), told.classes = numbers.data();
+  }
+  return told;
+}
+
+template <class F>
+auto reading(const Lanes& lanes, F&& f) {
+  return locked<Shared>(lanes, f);
+}
+template <class F>
+auto changing(Lanes& lanes, F&& f) {
+  return locked<Unique>(lanes, f);
+}
+
+// f(lane) of all lanes, as an array.
+template <class F>
+auto each_lane(const Lanes& self, F&& f) {
+  using T = decltype(f(std::size_t{0}));
+  std::vector<T> found(self.count());
+  reading(self, [&] {
+    for (std::size_t lane = 0; lane < found.size(); ++lane) found[lane] = f(lane);
+  });
+  return owned_array(std::move(found));
+}
+
+std::size_t checked(const Lanes& self, std::int64_t lane) {
+  if (lane < 0 || lane >= static_cast<std::int64_t>(self.count()))
+    throw std::invalid_argument("lane: a number below the number of lanes");
+  return static_cast<std::size_t>(lane);
+}
+
+}  // namespace
+
+void bind_lanes(nb::module_& m) {
+  nb::class_<Lanes>(m, "Lanes", "Many models being learned from the same rows, each in a lane.")
+      .def("__len__", &Lanes::count)
+      .def(
+          "learn",
+          [](Lanes& self, const BorrowedBatch& batch, std::optional<Longs> order,
+             std::int64_t first, std::optional<std::int64_t> last, std::optional<Seen> seen,
+             std::optional<std::pair<Longs, Ints>> classes, double low,
+             bool before) -> std::optional<nb::ndarray<nb::numpy, double, nb::ndim<2>>> {
+            if (!batch.batch.labels && !classes)
+              throw std::invalid_argument("learning needs labels");
+            const thresher::Visit visit = visit_of(batch, order, first, last);
+            const Told told = told_of(batch, seen, classes, low);
+            const BorrowedBatch held = batch;  // another thread may set other targets
+            std::vector<double> out;
+            if (before)
+              out.resize(static_cast<std::size_t>(visit.last - visit.first) * self.count());
+            changing(self,
+                     [&] { self.learn(held.batch, visit, told, before ? out.data() : nullptr); });
+            if (!before) return std::nullopt;
+            return owned_matrix(std::move(out), self.count());
+          },
+          "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
+          "seen"_a.none() = nb::none(), "classes"_a.none() = nb::none(), "low"_a = -1.0,
+          "before"_a = false,
+          "One step of each lane for each of the rows order[first:last] that its clock sees.\n\n"
+          "seen: uint8 array of rows x clocks, 1 where a clock sees a row; None: all see all.\n"
+          "classes: (starts, numbers), the classes of each row, for lanes whose target is a "
+          "class;\n"
+          "those are told 1 or `low`. before: return the predictions before the steps, rows of "
+          "the\n"
+          "visit x lanes, NaN where the clock does not see the row.")
+      .def(
+          "next_pass", [](Lanes& self) { changing(self, [&] { self.next_pass(); }); },
+          "Let the rates decay as after a pass over the data.")
+      .def(
+          "widen",
+          [](Lanes& self, std::uint64_t width) { changing(self, [&] { self.widen(width); }); },
+          "width"_a, "Take feature numbers below a larger width from now on.")
+      .def(
+          "predict",
+          [](const Lanes& self, const BorrowedBatch& batch, std::optional<Longs> lanes,
+             std::optional<Longs> order, bool average) {
+            const thresher::Visit visit = visit_of(batch, order, 0, std::nullopt);
+            std::vector<std::int64_t> wanted;
+            if (lanes) wanted.assign(lanes->data(), lanes->data() + lanes->shape(0));
+            else
+              for (std::size_t i = 0; i < self.count(); ++i)
+                wanted.push_back(static_cast<std::int64_t>(i));
+            for (const std::int64_t lane : wanted) checked(self, lane);
+            const BorrowedBatch held = batch;
+            std::vector<double> out(static_cast<std::size_t>(visit.last - visit.first) *
+                                    wanted.size());
+            reading(self, [&] { self.predict(held.batch, visit, wanted, average, out.data()); });
+            return owned_matrix(std::move(out), wanted.size());
+          },
+          "batch"_a, "lanes"_a.none() = nb::none(), "order"_a.none() = nb::none(),
+          "average"_a = false,
+          "Raw predictions of these lanes (None: all) for these rows (None: all): rows x lanes.")
+      .def(
+          "weights",
+          [](const Lanes& self, std::int64_t lane, bool average) {
+            const std::size_t i = checked(self, lane);
+            auto found = reading(self, [&] { return self.weights(i, average); });
+            return std::pair(owned_array(std::move(found.keys)),
+                             owned_array(std::move(found.values)));
+          },
+          "lane"_a, "average"_a = false,
+          "Keys in increasing order and weights of a lane, those that are not zero.")
+      .def(
+          "nonzeros",
+          [](const Lanes& self, bool average) {
+            return each_lane(self, [&](std::size_t i) { return self.nonzeros(i, average); });
+          },
+          "average"_a = false)
+      .def(
+          "intercepts",
+          [](const Lanes& self, bool average) {
+            return each_lane(self, [&](std::size_t i) { return self.intercept(i, average); });
+          },
+          "average"_a = false)
+      .def_prop_ro("steps",
+                   [](const Lanes& self) {
+                     return each_lane(self, [&](std::size_t i) { return self.tally(i).rows(); });
+                   })
+      .def_prop_ro(
+          "loss_sums",
+          [](const Lanes& self) {
+            return each_lane(self, [&](std::size_t i) { return self.tally(i).loss(); });
+          },
+          "Sums of the progressive losses of each lane, each times its sample weight.")
+      .def_prop_ro("weight_sums",
+                   [](const Lanes& self) {
+                     return each_lane(self, [&](std::size_t i) { return self.tally(i).weight(); });
+                   })
+      .def_prop_ro("rates",
+                   [](const Lanes& self) {
+                     return each_lane(self, [&](std::size_t i) { return self.rate(i); });
+                   })
+      .def_prop_ro(
+          "divergences",
+          [](const Lanes& self) {
+            std::vector<std::string> found(self.count());
+            reading(self, [&] {
+              for (std::size_t i = 0; i < found.size(); ++i) found[i] = self.divergence(i);
+            });
+            return found;
+          },
+          "What made a lane stop; empty for those that did not.")
+      .def_prop_ro(
+          "layouts",
+          [](const Lanes& self) {
+            std::vector<std::string> found(self.count());
+            for (std::size_t i = 0; i < found.size(); ++i) found[i] = self.layout(i);
+            return found;
+          },
+          "How each lane is computed.")
+      .def_prop_ro(
+          "store_bytes",
+          [](const Lanes& self) { return reading(self, [&] { return self.bytes(); }); },
+          "Memory of the store.")
+      .def("state",
+           [](const Lanes& self) {
+             const auto bytes = reading(self, [&] { return self.state(); });
+             return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+           })
+      .def(
+          "restore",
+          [](Lanes& self, const nb::bytes& state) {
+            const std::span bytes(reinterpret_cast<const std::byte*>(state.c_str()), state.size());
+            changing(self, [&] { self.restore(bytes); });
+          },
+          "state"_a)
+      .def(
+          "plant_intercepts",
+          [](Lanes& self, Doubles intercepts) {
+            if (intercepts.shape(0) != self.count())
+              throw std::invalid_argument("an intercept for each lane");
+            changing(self,
+                     [&] { self.plant_intercepts({intercepts.data(), intercepts.shape(0)}); });
+          },
+          "intercepts"_a, "Start from these intercepts.");
+
+  m.def(
+      "make_lanes",
+      [](const std::string& rule, const std::string& store, const std::string& dtype,
+         std::uint64_t width, const std::vector<std::map<std::string, double>>& numbers,
+         const std::vector<std::map<std::string, std::string>>& words,
+         const std::vector<std::int64_t>& clocks, const std::vector<std::int64_t>& targets,
+         const std::string& level) {
+        if (words.size() != numbers.size() || clocks.size() != numbers.size() ||
+            targets.size() != numbers.size())
+          throw std::invalid_argument("numbers, words, clocks and targets: one for each lane");
+        std::vector<thresher::LaneSpec> specs;
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+          specs.push_back({{numbers[i], words[i]}, clocks[i], targets[i]});
+        return thresher::make_lanes(rule, store, dtype, width, std::move(specs), level);
+      },
+      "rule"_a, "store"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a, "clocks"_a, "targets"_a,
+      "level"_a = "auto",
+      "Lanes of one rule. Each has parameters, a clock (a column of `seen`) and a target: a class\n"
+      "number, or -1 for the label itself. level: the widest vectors to use.");
+}
+
+}  // namespace bindings

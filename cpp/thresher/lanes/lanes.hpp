@@ -1,0 +1,95 @@
+// Many models from one reading of the rows: grids, folds, classes, subsamples.
+//
+// A lane is one model. Lanes have the rule, the store and the number type in common; each has parameters
+// of its own, a clock (which of the rows it learns from) and a target (what it is told of a row). A lane
+// equals the same model trained alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../batch.hpp"
+#include "../learner.hpp"
+#include "../rules/rule.hpp"
+#include "../tally.hpp"
+
+namespace thresher {
+
+struct LaneSpec {
+  Params params;
+  std::int64_t clock = 0;  // its column in Told::seen
+  std::int64_t target =
+      -1;  // a class: 1 for rows that have it, else `low`; -1: the label of the row
+};
+
+// What lanes are told of the rows of a batch, beside labels and weights.
+struct Told {
+  const std::uint8_t* seen = nullptr;  // rows x clocks: does a clock see the row? none: all see all
+  std::int64_t clocks = 1;
+  const std::int64_t* starts =
+      nullptr;  // the classes of row r are classes[starts[r] .. starts[r + 1]);
+  const std::int32_t* classes = nullptr;  // none: no lane has a class as target
+  double low = -1.0;
+
+  bool sees(std::int64_t row, std::int64_t clock) const {
+    return !seen || seen[row * clocks + clock];
+  }
+  double label(const Batch& batch, std::int64_t row, std::int64_t target) const {
+    if (target < 0) return batch.labels[row];
+    for (std::int64_t i = starts[row]; i < starts[row + 1]; ++i)
+      if (classes[i] == target) return 1.0;
+    return low;
+  }
+};
+
+class Lanes {
+ public:
+  virtual ~Lanes() = default;
+
+  mutable std::mutex gate;  // as in Learner
+  mutable std::shared_mutex mutex;
+
+  virtual std::size_t count() const = 0;
+
+  // One step of every lane for every row of the visit that its clock sees. An error names the row; the
+  // rows before it have been learned, that row has not. `before`, if given, takes the predictions before
+  // the steps, a row of `count()` for each row of the visit; NaN where a clock does not see the row.
+  // A lane that diverges stops learning; the others go on.
+  virtual void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) = 0;
+  virtual void next_pass() = 0;
+  virtual void widen(std::uint64_t width) = 0;
+
+  // Raw predictions of some lanes: a row of lanes.size() for each row of the visit.
+  virtual void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
+                       bool average, double* out) const = 0;
+  virtual SparseWeights weights(std::size_t lane, bool average) const = 0;
+  virtual std::int64_t nonzeros(std::size_t lane, bool average) const = 0;
+  virtual double intercept(std::size_t lane, bool average) const = 0;
+  virtual const Tally& tally(std::size_t lane) const = 0;
+  virtual double rate(std::size_t lane) const = 0;
+  virtual std::string divergence(std::size_t lane) const = 0;  // what happened; empty: nothing
+  virtual std::size_t bytes() const = 0;
+
+  // For tests and reports: how the lane is computed.
+  virtual std::string layout(std::size_t lane) const = 0;
+
+  virtual std::vector<std::byte> state() const = 0;
+  virtual void restore(std::span<const std::byte> state) = 0;
+
+  // Before the first step: what the intercepts start from.
+  virtual void plant_intercepts(std::span<const double> intercepts) = 0;
+};
+
+// rule, store, dtype, width: as in make_learner. `level` is the widest vectors to use: "avx512" | "avx2" |
+// "portable", or "auto" for the widest there are.
+std::unique_ptr<Lanes> make_lanes(const std::string& rule, const std::string& store,
+                                  const std::string& dtype, std::uint64_t width,
+                                  std::vector<LaneSpec> specs, const std::string& level);
+
+}  // namespace thresher

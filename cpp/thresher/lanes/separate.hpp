@@ -1,0 +1,142 @@
+// Lanes that have nothing in common but the rows: each is a learner of its own.
+//
+// For what cannot share a line: averages of truncated gradients, l2 with a ceiling, rules that steer or
+// count by themselves.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../archive.hpp"
+#include "../error.hpp"
+#include "../learner.hpp"
+#include "lanes.hpp"
+
+namespace thresher {
+
+class SeparateLanes final : public Lanes {
+ public:
+  SeparateLanes(std::vector<std::unique_ptr<Learner>> learners, std::vector<LaneSpec> specs)
+      : learners_(std::move(learners)), specs_(std::move(specs)), diverged_(specs_.size()) {}
+
+  std::size_t count() const override { return learners_.size(); }
+
+  void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
+    std::int64_t last = visit.last;
+    std::exception_ptr error;
+    for (std::size_t lane = 0; lane < count(); ++lane) {
+      order_.clear();
+      for (std::int64_t p = visit.first; p < last; ++p)
+        if (told.sees(visit.row(p), specs_[lane].clock)) order_.push_back(visit.row(p));
+      Batch own = batch;
+      if (specs_[lane].target >= 0) {
+        labels_.resize(static_cast<std::size_t>(batch.rows));
+        for (const std::int64_t row : order_)
+          labels_[static_cast<std::size_t>(row)] = told.label(batch, row, specs_[lane].target);
+        own.labels = labels_.data();
+      }
+      const auto seen = static_cast<std::int64_t>(order_.size());
+      if (before)
+        for (std::int64_t p = visit.first; p < visit.last; ++p)
+          before[static_cast<std::size_t>(p - visit.first) * count() + lane] =
+              std::numeric_limits<double>::quiet_NaN();
+      if (!diverged_[lane].empty()) continue;
+      try {
+        if (!before) {
+          learners_[lane]->learn(own, Visit{order_.data(), 0, seen});
+        } else {
+          std::int64_t p = visit.first;
+          for (std::int64_t i = 0; i < seen; ++i, ++p) {
+            const auto row = order_[static_cast<std::size_t>(i)];
+            while (visit.row(p) != row || !told.sees(row, specs_[lane].clock)) ++p;
+            learners_[lane]->predict(
+                own, Visit{order_.data(), i, i + 1}, false,
+                before + static_cast<std::size_t>(p - visit.first) * count() + lane);
+            learners_[lane]->learn(own, Visit{order_.data(), i, i + 1});
+          }
+        }
+      } catch (const DataError& bad) {
+        for (std::int64_t p = visit.first; p < last; ++p)
+          if (visit.row(p) == bad.row) last = p;
+        error = std::current_exception();
+      } catch (const Divergence& what) {
+        diverged_[lane] = what.what();
+      }
+    }
+    if (error) std::rethrow_exception(error);
+  }
+
+  void next_pass() override {
+    for (auto& learner : learners_) learner->next_pass();
+  }
+  void widen(std::uint64_t width) override {
+    for (auto& learner : learners_) learner->widen(width);
+  }
+
+  void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
+               bool average, double* out) const override {
+    const auto rows = static_cast<std::size_t>(visit.last - visit.first);
+    std::vector<double> column(rows);
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      learners_[static_cast<std::size_t>(lanes[i])]->predict(batch, visit, average, column.data());
+      for (std::size_t r = 0; r < rows; ++r) out[r * lanes.size() + i] = column[r];
+    }
+  }
+  SparseWeights weights(std::size_t lane, bool average) const override {
+    return learners_[lane]->weights(average);
+  }
+  std::int64_t nonzeros(std::size_t lane, bool average) const override {
+    return learners_[lane]->nonzeros(average);
+  }
+  double intercept(std::size_t lane, bool average) const override {
+    return learners_[lane]->intercept(average);
+  }
+  const Tally& tally(std::size_t lane) const override { return learners_[lane]->tally(); }
+  double rate(std::size_t lane) const override { return learners_[lane]->rate(); }
+  std::string divergence(std::size_t lane) const override { return diverged_[lane]; }
+  std::size_t bytes() const override {
+    std::size_t sum = 0;
+    for (const auto& learner : learners_) sum += learner->bytes();
+    return sum;
+  }
+  std::string layout(std::size_t) const override { return "alone"; }
+
+  std::vector<std::byte> state() const override {
+    Saver save;
+    for (std::size_t lane = 0; lane < count(); ++lane) {
+      save(learners_[lane]->state());
+      save(std::vector<char>(diverged_[lane].begin(), diverged_[lane].end()));
+    }
+    return save.take();
+  }
+  void restore(std::span<const std::byte> state) override {
+    Restorer restore(state);
+    for (std::size_t lane = 0; lane < count(); ++lane) {
+      std::vector<std::byte> own;
+      std::vector<char> message;
+      restore(own), restore(message);
+      learners_[lane]->restore(own);
+      diverged_[lane].assign(message.begin(), message.end());
+    }
+    if (!restore.finished()) throw std::invalid_argument("the lanes' state has bytes left over");
+  }
+
+  void plant_intercepts(std::span<const double> intercepts) override {
+    for (std::size_t lane = 0; lane < count(); ++lane)
+      learners_[lane]->plant({}, {}, intercepts[lane]);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Learner>> learners_;
+  std::vector<LaneSpec> specs_;
+  std::vector<std::string> diverged_;
+  std::vector<std::int64_t> order_;  // of the lane at work
+  std::vector<double> labels_;
+};
+
+}  // namespace thresher
