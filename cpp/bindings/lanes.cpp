@@ -166,24 +166,24 @@ void bind_lanes(nb::module_& m) {
             return each_lane(self, [&](std::size_t i) { return self.intercept(i, average); });
           },
           "average"_a = false)
-      .def_prop_ro("steps",
-                   [](const Lanes& self) {
-                     return each_lane(self, [&](std::size_t i) { return self.tally(i).rows(); });
-                   })
-      .def_prop_ro(
+      .def("steps",
+           [](const Lanes& self) {
+             return each_lane(self, [&](std::size_t i) { return self.tally(i).rows(); });
+           })
+      .def(
           "loss_sums",
           [](const Lanes& self) {
             return each_lane(self, [&](std::size_t i) { return self.tally(i).loss(); });
           },
           "Sums of the progressive losses of each lane, each times its sample weight.")
-      .def_prop_ro("weight_sums",
-                   [](const Lanes& self) {
-                     return each_lane(self, [&](std::size_t i) { return self.tally(i).weight(); });
-                   })
-      .def_prop_ro("rates",
-                   [](const Lanes& self) {
-                     return each_lane(self, [&](std::size_t i) { return self.rate(i); });
-                   })
+      .def("weight_sums",
+           [](const Lanes& self) {
+             return each_lane(self, [&](std::size_t i) { return self.tally(i).weight(); });
+           })
+      .def("rates",
+           [](const Lanes& self) {
+             return each_lane(self, [&](std::size_t i) { return self.rate(i); });
+           })
       .def_prop_ro(
           "divergences",
           [](const Lanes& self) {

@@ -462,17 +462,13 @@ class Lanes:
     def intercepts(
         self, average: bool = False
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    @property
     def steps(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-    @property
     def loss_sums(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """
         Sums of the progressive losses of each lane, each times its sample weight.
         """
 
-    @property
     def weight_sums(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    @property
     def rates(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
     def divergences(self) -> list[str]:
