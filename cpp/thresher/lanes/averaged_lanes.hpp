@@ -46,7 +46,7 @@ class AveragedLanes {
     const double h = rules_[0].h();
     for (std::size_t k = 0; k < row.n; ++k)
       for (std::size_t s = 0; s < slots_.count(); ++s) {
-        const Real* v = row.cells[k] + slots_.line(s / slots_.size()) + s % slots_.size();
+        const Real* v = row.cell(k) + slots_.line(s / slots_.size()) + s % slots_.size();
         dot[s] += (h * static_cast<double>(v[0]) - static_cast<double>(v[slots_.size()])) *
                   static_cast<double>(row.x[k]);
       }
@@ -78,8 +78,7 @@ class AveragedLanes {
   void next_pass() {}
 
   void read(Real* cell, bool average, double* w) const {
-    const Real one = 1;
-    look({&cell, &one, 1}, average, w);
+    look(alone(cell), average, w);
     for (std::size_t lane = 0; lane < rules_.size(); ++lane)
       w[slots_.slot(lane)] = rules_[lane].scaled(w[slots_.slot(lane)]);
   }

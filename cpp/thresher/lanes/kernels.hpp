@@ -13,13 +13,27 @@ namespace thresher::lanes {
 
 constexpr std::size_t widest = 16;  // numbers of a line
 
-// The cells of a row's features, and their values.
+// The cells of a row's features, by number, and their values; and as many cells of later rows, to prefetch
+// meanwhile.
 template <class Real>
 struct RowOfCells {
-  Real* const* cells;
+  Real* first;         // cell 0
+  std::size_t stride;  // from one cell to the next
+  const std::uint32_t* numbers;
   const Real* x;
   std::size_t n;
+  const std::uint32_t* later;
+
+  Real* cell(std::size_t k) const { return first + numbers[k] * stride; }
 };
+
+// One cell, as a row with x = 1.
+template <class Real>
+RowOfCells<Real> alone(Real* cell) {
+  static constexpr std::uint32_t zero = 0;
+  static constexpr Real one = 1;
+  return {cell, 0, &zero, &one, 1, &zero};
+}
 
 // What truncated gradient needs to pay a line of a row: its events (ledger.hpp), counted in units that a
 // lane multiplies with its own pull.

@@ -51,8 +51,7 @@ class LineLanes final : public Lanes {
     const auto dead = [this](Real* cell) { return is_dead(cell); };
     for (std::int64_t position = 0; rows.next(); ++position) {
       store_.reserve(rows.count(), dead);
-      find(rows, store_);
-      const RowOfCells<Real> row{cells_.data(), rows.values(), rows.count()};
+      const RowOfCells<Real> row = found(rows, store_, work_);
       const double squares = squared_norm(row);
       if (!std::isfinite(squares)) rows.check_values();
       check_target(rows.row(), batch.labels ? rows.label() : 0.0, rows.weight());
@@ -82,17 +81,10 @@ class LineLanes final : public Lanes {
       wanted[at.member].emplace_back(at.slot, i);
     }
     Rows<Real> rows(batch, visit, store_.width());
-    typename LineStore<Real>::Places places;
-    std::vector<Real*> cells;
+    typename LineStore<Real>::Work work;
     std::vector<double> dot(most_slots()), p(most_slots());
     for (; rows.next(); out += lanes.size()) {
-      cells.resize(rows.count());
-      rows.with_keys([&](const auto* keys) {
-        using Key = std::remove_cvref_t<decltype(*keys)>;
-        const auto [later, fetched] = rows.template ahead<Key>(rows.count());
-        store_.find(keys, rows.count(), later, fetched, places, cells.data());
-      });
-      const RowOfCells<Real> row{cells.data(), rows.values(), rows.count()};
+      const RowOfCells<Real> row = found(rows, store_, work);
       for (std::size_t m = 0; m < members_.size(); ++m) {
         if (wanted[m].empty()) continue;
         const Group& group = members_[m].group;
@@ -254,14 +246,17 @@ class LineLanes final : public Lanes {
     return at;
   }
 
-  void find(Rows<Real>& rows, LineStore<Real>& store) {
-    const std::size_t n = rows.count();
-    if (cells_.size() < n) cells_.resize(n);
+  template <class Store>  // const or not: only one that is not takes in new features
+  static RowOfCells<Real> found(Rows<Real>& rows, Store& store,
+                                typename LineStore<Real>::Work& work) {
+    RowOfCells<Real> row;
     rows.with_keys([&](const auto* keys) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
+      const std::size_t n = rows.count();
       const auto [later, fetched] = rows.template ahead<Key>(n);
-      store.find(keys, n, later, fetched, places_, cells_.data());
+      row = store.find(keys, rows.values(), n, later, fetched, work);
     });
+    return row;
   }
 
   // As learner.hpp sums it, so that rates relative to it are the same to the last bit.
@@ -340,9 +335,8 @@ class LineLanes final : public Lanes {
   std::vector<Member> members_;
   LineStore<Real> store_;
   std::vector<Where> where_;  // each lane is
-  std::vector<Real*> cells_;  // of the row
   bool swept_ = false;        // by a group, in this row
-  typename LineStore<Real>::Places places_;
+  typename LineStore<Real>::Work work_;
 };
 
 }  // namespace thresher::lanes

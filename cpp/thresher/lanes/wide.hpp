@@ -36,7 +36,7 @@ struct Wide {
     return make(f, std::make_index_sequence<parts>{});
   }
   THRESHER_INLINE static Wide all(T value) {
-    return make([=](std::size_t) { return Vector{} + value; });
+    return make([=](std::size_t) { return value - Vector{}; });
   }
   THRESHER_INLINE static Wide load(const T* from) {
     return make([=](std::size_t i) {
