@@ -26,7 +26,7 @@ class AveragedLanes {
   AveragedLanes(const std::vector<const Params*>& lanes, const Table<Real>& table)
       : slots_(lanes.size(), false, 2), table_(table) {
     for (const Params* lane : lanes) rules_.emplace_back(*lane);
-    gv_.assign(slots_.padded(), 0), gu_ = gv_;
+    gv_.assign(slots_.padded(), 0), gu_ = gv_, ones_.assign(slots_.padded(), 1.0);
     lane_of_ = slots_.spread<std::size_t>(none, [](std::size_t l) { return l; });
   }
 
@@ -59,7 +59,8 @@ class AveragedLanes {
     }
   }
   void see(double, double) {}
-  double rate_of_step(std::size_t) const { return std::max(1.0, rules_[0].h()); }
+  double pace() const { return std::max(1.0, rules_[0].h()); }
+  const double* rates() const { return ones_.data(); }
   static constexpr double largest = 1e30;  // a float overflows at 3e38
 
   void close(const RowOfCells<Real>& row, const double* g, double scale) {
@@ -113,6 +114,7 @@ class AveragedLanes {
   const Table<Real>& table_;
   std::vector<AveragedSGD<Real, false>> rules_;
   std::vector<std::size_t> lane_of_;
+  std::vector<double> ones_;
   std::vector<Real> gv_, gu_;  // of the row
 };
 

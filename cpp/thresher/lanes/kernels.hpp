@@ -73,6 +73,27 @@ struct FTRLKernels {
                 const Real* w);
 };
 
+// What lanes predict, are told and suffer in a row; n is a multiple of 16.
+struct LossesOfRow {
+  std::size_t n;
+  const double *p, *y, *alive;           // alive: 1, or 0 for slots without a lane that learns
+  double *value, *slope, *factor, *g;    // as in loss.hpp; g: the slope times the weight of the row
+};
+
+struct Weighed {
+  bool fits;  // all steps are within bounds
+  bool any;   // is not 0
+};
+
+struct LossKernels {
+  // Values, slopes and factors of the logistic loss.
+  void (*logistic)(const LossesOfRow&);
+  // g, and whether |g| rate < bound in all lanes. Lanes that do not learn suffer nothing.
+  Weighed (*weigh)(const LossesOfRow&, double weight, const double* rates, double bound);
+  // sum += value, product *= factor; the largest product.
+  double (*add)(const LossesOfRow&, double* sum, double* product);
+};
+
 // All kernels of one level, for lines of 4, 8 and 16 lanes.
 template <class Real>
 struct Table {
@@ -86,8 +107,7 @@ struct Table {
   // w = S(w + step x, lambda) where x is not 0
   void (*perceptron_close[3])(const RowOfCells<Real>&, std::size_t line, const Real* step,
                               const Real* lambda);
-  // Values, slopes and factors of the logistic loss as in loss.hpp, of 16 lanes.
-  void (*logistic)(const double* p, const double* y, double* value, double* slope, double* factor);
+  LossKernels losses;
 };
 
 // The number of a line of so many lanes in a table.

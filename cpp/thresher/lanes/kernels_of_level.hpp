@@ -200,18 +200,57 @@ THRESHER_INLINE P exp_of_negative(const P& given) {
   });
 }
 
-inline void logistic(const double* ps, const double* ys, double* values, double* slopes,
-                     double* factors) {
-  constexpr std::size_t N = THRESHER_BYTES / sizeof(double);
-  using P = Wide<double, N>;
-  for (std::size_t l = 0; l < widest; l += N) {
-    const P y = P::load(ys + l), margin = P::load(ps + l) * y, zero = P::all(0), one = P::all(1);
-    const P e = exp_of_negative(zero - absolute(margin));
-    where_greater(margin, zero, zero, zero - margin).store(values + l);
+using Doubles = Wide<double, THRESHER_BYTES / sizeof(double)>;
+
+inline void logistic(const LossesOfRow& row) {
+  using P = Doubles;
+  for (std::size_t s = 0; s < row.n; s += P::size) {
+    const P y = P::load(row.y + s), margin = P::load(row.p + s) * y;
+    const P zero = P::all(0), one = P::all(1), e = exp_of_negative(zero - absolute(margin));
+    where_greater(margin, zero, zero, zero - margin).store(row.value + s);
     const P share = where_greater(margin, zero, e, one) / (one + e);
-    (zero - y * share).store(slopes + l);
-    (one + e).store(factors + l);
+    (zero - y * share).store(row.slope + s);
+    (one + e).store(row.factor + s);
   }
+}
+
+inline Weighed weigh(const LossesOfRow& row, double weight, const double* rates, double bound) {
+  using P = Doubles;
+  const P weights = P::all(weight), zero = P::all(0), one = P::all(1), most = P::all(bound);
+  const P finite = P::all(1.7976931348623157e308);
+  P outside = zero, any = zero;
+  for (std::size_t s = 0; s < row.n; s += P::size) {
+    const P alive = P::load(row.alive + s), p = P::load(row.p + s);
+    // A prediction that is not finite has no slope: what is not finite stays.
+    P g = where_not_greater(absolute(p), finite, weights * P::load(row.slope + s), p);
+    g = where_greater(alive, zero, g, zero);
+    g.store(row.g + s);
+    where_greater(alive, zero, P::load(row.value + s), zero).store(row.value + s);
+    where_greater(alive, zero, P::load(row.factor + s), one).store(row.factor + s);
+    outside = outside | where_greater(most, absolute(g) * P::load(rates + s), zero, one);
+    any = any | absolute(g);
+  }
+  double outsides[P::size], anys[P::size];
+  outside.store(outsides), any.store(anys);
+  Weighed found{true, false};
+  for (std::size_t i = 0; i < P::size; ++i)
+    found.fits &= outsides[i] == 0.0, found.any |= !(anys[i] == 0.0);
+  return found;
+}
+
+inline double add(const LossesOfRow& row, double* sum, double* product) {
+  using P = Doubles;
+  P most = P::all(0);
+  for (std::size_t s = 0; s < row.n; s += P::size) {
+    (P::load(sum + s) + P::load(row.value + s)).store(sum + s);
+    const P p = P::load(product + s) * P::load(row.factor + s);
+    p.store(product + s);
+    most = where_greater(p, most, p, most);
+  }
+  double found[P::size], largest = 0.0;
+  most.store(found);
+  for (std::size_t i = 0; i < P::size; ++i) largest = found[i] > largest ? found[i] : largest;
+  return largest;
 }
 
 // ---- the table -------------------------------------------------------------------------------
@@ -241,7 +280,7 @@ void set_others(Table<Real>& table, std::size_t size) {
 template <class Real>
 void fill(Table<Real>& table) {
   set_others<Real, 4>(table, 0), set_others<Real, 8>(table, 1), set_others<Real, 16>(table, 2);
-  table.logistic = logistic;
+  table.losses = {logistic, weigh, add};
 }
 
 }  // namespace thresher::lanes::THRESHER_LEVEL

@@ -55,6 +55,7 @@ class LineLanes final : public Lanes {
       const double squares = squared_norm(row);
       if (!std::isfinite(squares)) rows.check_values();
       check_target(rows.row(), batch.labels ? rows.label() : 0.0, rows.weight());
+      rows.foresee();
       double* out = before ? before + static_cast<std::size_t>(position) * count() : nullptr;
       for (Member& member : members_) {
         const bool sees = told.sees(rows.row(), member.clock);
@@ -227,7 +228,7 @@ class LineLanes final : public Lanes {
       std::vector<const Params*> params;
       for (const std::size_t lane : lanes) params.push_back(&specs[lane].params);
       Group group(params, table);
-      LaneLosses losses(group.slots(), specs, lanes, table.logistic);
+      LaneLosses losses(group.slots(), specs, lanes, table.losses);
       found.push_back({std::move(group), lanes, specs[lanes[0]].clock, std::move(losses), {}});
     }
     return found;
@@ -283,16 +284,12 @@ class LineLanes final : public Lanes {
     group.open(row, losses.dot.data());
     group.predict(losses.dot.data(), scale, false, losses.p.data());
     losses.tell(batch, rows.row(), told);
-    losses.take(weight);
-    group.see(scale * scale * squares, weight * losses.steepness);
+    group.see(scale * scale * squares, weight);
     // The intercept's x is 1, so the gradient is at least g.
-    const double norm = std::max(1.0, scale * std::sqrt(squares));
-    bool fits = true;
-    for (std::size_t s = 0; s < group.slots().count(); ++s)
-      fits &= std::fabs(losses.g[s]) * group.rate_of_step(s) * norm < Group::largest;
-    if (!fits) [[unlikely]]
-      stop(member, norm, batch, rows.row());
-    if (losses.any()) group.close(row, losses.g.data(), scale);
+    const double bound = Group::largest / (group.pace() * std::max(1.0, scale * std::sqrt(squares)));
+    const Weighed weighed = losses.take(weight, group.rates(), bound);
+    if (!weighed.fits) [[unlikely]] stop(member, bound, batch, rows.row());
+    if (weighed.any) group.close(row, losses.g.data(), scale);
     group.finish(losses.g.data());
     losses.add(weight);
     if (group.sweep_due()) [[unlikely]] {
@@ -303,10 +300,9 @@ class LineLanes final : public Lanes {
   }
 
   // Lanes whose step would not be finite stop here.
-  void stop(Member& member, double norm, const Batch& batch, std::int64_t row) {
+  void stop(Member& member, double bound, const Batch& batch, std::int64_t row) {
     for (std::size_t s = 0; s < member.group.slots().count(); ++s) {
-      if (std::fabs(member.losses.g[s]) * member.group.rate_of_step(s) * norm < Group::largest)
-        continue;
+      if (std::fabs(member.losses.g[s]) * member.group.rates()[s] < bound) continue;
       const std::int64_t step = member.losses.tally(s).rows() + 1;
       member.losses.stop(s);
       member.diverged[s] = "the weights diverged at step " + std::to_string(step) + ", row " +

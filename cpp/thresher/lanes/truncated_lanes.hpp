@@ -105,9 +105,9 @@ class TruncatedLanes {
   }
 
   void see(double squared_norm, double weight) { clock_.see(squared_norm, weight); }
-  double rate_of_step(std::size_t s) const {
-    return std::max(clock_.eta(), clock_.eta_bias()) * eta0_[s];
-  }
+  // A step moves the intercept by g times pace() rates()[slot] at most, and the weights by that times ||x||.
+  double pace() const { return std::max(clock_.eta(), clock_.eta_bias()); }
+  const double* rates() const { return eta0_.data(); }
   static constexpr double largest = 1e30;  // a float overflows at 3e38
 
   void close(const RowOfCells<Real>& row, const double* g, double scale) {
