@@ -6,7 +6,8 @@ makes a dense matrix, and index input is never turned into masks.
 
 from thresher.stability.bounds import Bound, false_selections_bound
 from thresher.stability.density import DensityBins, selected_by_density
-from thresher.stability.selection import FeatureProbability, PairsDone, StabilitySelection
+from thresher.stability.selected import FeatureProbability
+from thresher.stability.selection import PairsDone, StabilitySelection
 from thresher.stability.supports import kappa, stability_score
 
 __all__ = [
