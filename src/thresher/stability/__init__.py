@@ -8,6 +8,7 @@ from thresher.stability.bounds import Bound, false_selections_bound
 from thresher.stability.density import DensityBins, selected_by_density
 from thresher.stability.selected import FeatureProbability
 from thresher.stability.selection import PairsDone, StabilitySelection
+from thresher.stability.streaming import StreamingStabilitySelection
 from thresher.stability.supports import kappa, stability_score
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "FeatureProbability",
     "PairsDone",
     "StabilitySelection",
+    "StreamingStabilitySelection",
     "false_selections_bound",
     "kappa",
     "selected_by_density",

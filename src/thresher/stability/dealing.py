@@ -29,7 +29,8 @@ class Dealer:
     --------
     >>> import numpy as np
     >>> from thresher.stability.dealing import Dealer
-    >>> Dealer(pairs=3, seed=0).deal(np.zeros(4, np.int64))
+    >>> dealer, strata = Dealer(pairs=3, seed=0), np.zeros(4, np.int64)
+    >>> dealer.halves(strata, dealer.numbered(strata))
     array([[1, 0, 1, 0, 1, 0],
            [0, 1, 0, 1, 0, 1],
            [1, 0, 0, 1, 1, 0],
@@ -40,21 +41,33 @@ class Dealer:
         self.pairs = pairs
         words = np.arange(-(-pairs // _WORD), dtype=np.uint64)
         self._keys = _mixed(words + _mixed(np.array([seed], np.uint64)))
-        self._dealt: dict[int, int] = {}  # rows of each stratum so far
+        self.dealt: dict[int, int] = {}  # rows of each stratum so far
 
-    def deal(self, strata: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return 1 where a half has a row: rows x halves, those of a pair side by side.
+    def numbered(self, strata: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return the numbers of the next rows, each in its stratum.
 
         Parameters
         ----------
         strata : array of int of shape (rows,)
-            The stratum of each of the next rows.
+            The stratum of each row.
         """
-        numbers = np.zeros(len(strata), np.uint64)  # of the rows in their strata
+        numbers = np.zeros(len(strata), np.uint64)
         for stratum, count in zip(*np.unique(strata, return_counts=True), strict=True):
-            first = self._dealt.get(int(stratum), 0)
+            first = self.dealt.get(int(stratum), 0)
             numbers[strata == stratum] = np.arange(first, first + count, dtype=np.uint64)
-            self._dealt[int(stratum)] = first + int(count)
+            self.dealt[int(stratum)] = first + int(count)
+        return numbers
+
+    def halves(
+        self, strata: NDArray[np.int64], numbers: NDArray[np.uint64]
+    ) -> NDArray[np.uint8]:
+        """Return 1 where a half has a row: rows x halves, those of a pair side by side.
+
+        Parameters
+        ----------
+        strata, numbers : array of int of shape (rows,)
+            The stratum of each row, and its number in it.
+        """
         places = _mixed(_mixed(strata.astype(np.uint64)) + numbers // 2)
         hashes = _mixed(places[:, None] ^ self._keys).astype("<u8")
         coins = np.unpackbits(hashes.view(np.uint8), axis=1, count=self.pairs, bitorder="little")

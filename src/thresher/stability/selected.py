@@ -142,11 +142,12 @@ class Selected(SelectorMixin):
         best = self.selection_probabilities_.tocoo()
         order = np.lexsort((best.col, -best.data))
         _, first = np.unique(best.col[order], return_index=True)
-        names = getattr(self, "feature_names_in_", None)
         return [
-            FeatureProbability(
-                int(best.col[i]) if names is None else str(names[best.col[i]]),
-                float(best.data[i]),
-            )
+            FeatureProbability(self._named(int(best.col[i])), float(best.data[i]))
             for i in order[np.sort(first)[:n]]
         ]
+
+    def _named(self, feature: int) -> str | int:
+        """Return a feature's name, or its number where it has none."""
+        names = getattr(self, "feature_names_in_", None)
+        return feature if names is None else str(names[feature])

@@ -197,7 +197,9 @@ class StabilitySelection(Refitted, Selected, MetaEstimatorMixin, BaseEstimator):
         )
         strata = np.zeros(len(y), np.int64)
         if is_classifier(self.estimator):
-            self.classes_, strata = classes_and_strata(y, stratify=self.stratify)
+            self.classes_, strata = classes_and_strata(
+                y, stratify=self.stratify, owner="StabilitySelection"
+            )
         seeds = self._seeds()
         tallies = [Tally() for _ in settings]
         sizes: list[int] = []  # features selected in each half, by any value
