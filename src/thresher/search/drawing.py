@@ -166,7 +166,9 @@ def svg(frontier: Frontier) -> str:
         point, kind = points[i], "on" if i in frontier.efficient else "off"
         kind = "best" if i == frontier.best else kind
         place = f'cx="{x(point.nonzeros)}" cy="{y(point.error)}"'
-        about = f"{point.name}: {frontier.measure} {point.error:.5g}, nonzeros {point.nonzeros:,.6g}"
+        about = (
+            f"{point.name}: {frontier.measure} {point.error:.5g}, nonzeros {point.nonzeros:,.6g}"
+        )
         parts.append(
             f'<circle class="{kind}" {place} r="5"><title>{escape(about)}</title></circle>'
         )

@@ -58,9 +58,7 @@ class Dealer:
             self.dealt[int(stratum)] = first + int(count)
         return numbers
 
-    def halves(
-        self, strata: NDArray[np.int64], numbers: NDArray[np.uint64]
-    ) -> NDArray[np.uint8]:
+    def halves(self, strata: NDArray[np.int64], numbers: NDArray[np.uint64]) -> NDArray[np.uint8]:
         """Return 1 where a half has a row: rows x halves, those of a pair side by side.
 
         Parameters

@@ -14,6 +14,7 @@ from thresher.estimators.streaming import StreamingEstimator
 from thresher.model import Output
 from thresher.rules import RULES
 from thresher.stability.dealing import Dealer
+from thresher.training.lanes import Lane, LaneTeam
 
 # What all lanes have in common.
 _SHARED = frozenset(
@@ -44,14 +45,14 @@ def checked_lanes(
     if not isinstance(estimator, StreamingEstimator):
         raise ParameterError(
             f"{owner}: estimator must be one of thresher that learns row by row, such as "
-            f"TruncatedGradientClassifier; got {type(estimator).__name__}, which StabilitySelection "
-            f"takes"
+            f"TruncatedGradientClassifier; got {type(estimator).__name__}, which "
+            f"StabilitySelection takes"
         )
     name, rule = type(estimator).__name__, estimator._rule
     if varied in _SHARED:
         raise ParameterError(
-            f"{owner}: param_name must be a parameter that models of one reading may differ in, one "
-            f"of {', '.join(sorted(set(RULES[rule].parameters) - _SHARED))}; got {varied!r}"
+            f"{owner}: param_name must be a parameter that models of one reading may differ in, "
+            f"one of {', '.join(sorted(set(RULES[rule].parameters) - _SHARED))}; got {varied!r}"
         )
     lanes = [{**estimator.get_params(deep=False), **value} for value in values]
     for params in lanes:
@@ -59,8 +60,8 @@ def checked_lanes(
         for word, without in _WITHOUT.items():
             if word in params and params[word] not in without:
                 raise ParameterError(
-                    f"{owner}: {name} must have {word}={without[0]!r}, as all halves learn from the "
-                    f"same reading; got {params[word]!r}"
+                    f"{owner}: {name} must have {word}={without[0]!r}, as all halves learn from "
+                    f"the same reading; got {params[word]!r}"
                 )
         if params.get("class_weight") == "balanced":
             raise ParameterError(
@@ -91,6 +92,8 @@ class LanedHalves:
         Number of features; 0 for any 64-bit key.
     rows : int or None
         Rows of a half, where that is known beforehand.
+    n_jobs : int or None
+        Threads.
     """
 
     def __init__(
@@ -101,6 +104,7 @@ class LanedHalves:
         outputs: int,
         width: int,
         rows: int | None,
+        n_jobs: int | None,
     ) -> None:
         self.dealer, self.outputs, self.values = dealer, outputs, len(lanes)
         self.low = 0.0 if estimator._loss() == "clipped_square" else -1.0
@@ -112,22 +116,18 @@ class LanedHalves:
             settings.core_parameters(estimator._rule, params, rows, max(width, 1))
             for params in lanes
         ]
-        halves, count = 2 * dealer.pairs, 2 * dealer.pairs * len(lanes) * outputs
-        spread = [told[v] for v in range(len(lanes)) for _ in range(halves * outputs)]
+        models = [
+            Lane(numbers, words, half, -1 if outputs == 1 else output)
+            for numbers, words in told
+            for half in range(2 * dealer.pairs)
+            for output in range(outputs)
+        ]
+        core, dtype = RULES[estimator._rule].core, str(lanes[0].get("dtype", "float64"))
         try:
-            self._lanes = _core.make_lanes(
-                RULES[estimator._rule].core,
-                self.store,
-                str(lanes[0].get("dtype", "float64")),
-                self.room,
-                [numbers for numbers, _ in spread],
-                [words for _, words in spread],
-                [half for _ in lanes for half in range(halves) for _ in range(outputs)],
-                [-1] * count if outputs == 1 else list(range(outputs)) * (count // outputs),
-            )
+            self._team = LaneTeam(core, self.store, dtype, self.room, models, n_jobs)
         except MemoryError:
             raise MemoryError(
-                f"no memory for {count} models of {self.room} features in a dense store; fewer "
+                f"no memory for {len(models)} models of {self.room} features in a dense store; fewer "
                 f"pairs or values, or store='hashed', need less"
             ) from None
 
@@ -143,28 +143,32 @@ class LanedHalves:
         """Let each half learn those rows that it has."""
         if self.room and width > self.room:
             self.room = 1 << (width - 1).bit_length()
-            self._lanes.widen(self.room)
+            self._team.widen(self.room)
         batch.set_targets(targets[0], weights)
         classes = None
         if self.outputs > 1:
             starts = np.arange(len(halves) + 1, dtype=np.int64)
             classes = starts, np.argmax(targets, axis=0).astype(np.int32)
-        self._lanes.learn(batch, order, seen=halves, classes=classes, low=self.low)
-        for lane, what in enumerate(self._lanes.divergences):
+        self._team.learn(batch, order, seen=halves, classes=classes, low=self.low)
+        for lane, what in enumerate(self._team.divergences):
             if what:
                 half = lane // self.outputs % (2 * self.dealer.pairs)
                 raise DivergenceError(f"half {half % 2 + 1} of pair {half // 2 + 1}: {what}")
 
+    def close(self) -> None:
+        """End the threads."""
+        self._team.close()
+
     def next_pass(self) -> None:
         """Let the rates decay as after a pass."""
-        self._lanes.next_pass()
+        self._team.next_pass()
 
     def support(self, half: int, value: int) -> NDArray[np.int64]:
         """Return the features that a half selects with a value of the parameter."""
         first = (value * 2 * self.dealer.pairs + half) * self.outputs
         average, target = self.averages[value], self.targets[value]
         found = [
-            Output(*self._lanes.weights(lane, average), 0.0).largest(target).keys
+            Output(*self._team.weights(lane, average), 0.0).largest(target).keys
             for lane in range(first, first + self.outputs)
         ]
         return np.unique(np.concatenate(found)).astype(np.int64)

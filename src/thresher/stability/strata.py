@@ -21,15 +21,13 @@ def classes_and_strata(
     classes, numbers_of, counts = np.unique(y, return_inverse=True, return_counts=True)
     if len(counts) < 2:
         raise ValueError(
-            f"{owner} needs rows of at least 2 classes; y has one class, "
-            f"{classes.tolist()[0]!r}"
+            f"{owner} needs rows of at least 2 classes; y has one class, {classes.tolist()[0]!r}"
         )
     if not stratify:
         return classes, np.zeros(len(y), np.int64)
     if counts.min() < 2:
         label = classes[counts.argmin()].item()
         raise ValueError(
-            f"{owner} needs at least 2 rows of each class, one for each half; class "
-            f"{label!r} has 1"
+            f"{owner} needs at least 2 rows of each class, one for each half; class {label!r} has 1"
         )
     return classes, np.asarray(numbers_of)

@@ -57,6 +57,8 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         Share of models that must select a feature, in (0, 1]. There are bounds above 1/2.
     stratify : bool, default=True
         Deal the rows of each class of a classifier apart; False deals all rows together.
+    n_jobs : int, optional
+        Threads that learn; -1 is one a processor. Results do not depend on it.
     random_state : int, RandomState or None, default=None
         Decides who gets which rows.
 
@@ -127,6 +129,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         pairs: int = 50,
         threshold: float = 0.6,
         stratify: bool = True,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -135,6 +138,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         self.pairs = pairs
         self.threshold = threshold
         self.stratify = stratify
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     # ---- fitting -------------------------------------------------------------------------------
@@ -176,6 +180,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
                 halves, seen = self._learn_rows(X, y, estimator, lanes, dealer)
             self.n_rows_ = sum(dealer.dealt.values())
             self._count(halves, seen)
+            halves.close()
             if is_source(X) and X.named and X.rereadable:
                 self._names = X.names(np.unique(self.selection_probabilities_.indices).tolist())
         return self
@@ -205,7 +210,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         targets, weights = estimator._targets(y), estimator._row_weights(y, None)
         numbers = dealer.numbered(strata)
         halves = LanedHalves(
-            estimator, lanes, dealer, len(targets), X.shape[1], max(1, len(y) // 2)
+            estimator, lanes, dealer, len(targets), X.shape[1], max(1, len(y) // 2), self.n_jobs
         )
         for number, order in enumerate(estimator._orders(len(y), estimator._generator())):
             if number:
@@ -244,7 +249,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         if needs_width:
             width = source.width()
         labels = _labels(estimator, source, classes)
-        halves = LanedHalves(estimator, lanes, dealer, labels.outputs, width, None)
+        halves = LanedHalves(estimator, lanes, dealer, labels.outputs, width, None, self.n_jobs)
         seen, widest = _Seen(), width
         seed = int(estimator._generator().integers(2**31))
         for number in range(estimator.passes):
@@ -256,7 +261,9 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
                 strata = np.zeros(block.rows, np.int64)
                 if labels.classes is not None and self.stratify:
                     several = labels.outputs > 1
-                    strata = np.argmax(targets, axis=0) if several else (targets[0] == 1).astype(int)
+                    strata = (
+                        np.argmax(targets, axis=0) if several else (targets[0] == 1).astype(int)
+                    )
                 mine = dealer.halves(strata, dealer.numbered(strata))
                 widest = max(widest, block.width)
                 order = None
