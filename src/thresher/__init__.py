@@ -38,7 +38,11 @@ if TYPE_CHECKING:
         TruncatedGradientRegressor,
     )
     from thresher.preprocessing import UnitVarianceScaler
-    from thresher.stability import StabilitySelection, stability_score
+    from thresher.stability import (
+        StabilitySelection,
+        StreamingStabilitySelection,
+        stability_score,
+    )
 
 __all__ = [
     "AveragedSGDClassifier",
@@ -65,6 +69,7 @@ __all__ = [
     "Source",
     "StabilitySelection",
     "StabilizedClassifier",
+    "StreamingStabilitySelection",
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",
     "UnitVarianceScaler",
@@ -83,6 +88,7 @@ _MODULES = ("certificates", "health", "preprocessing", "stability")
 _HOMES = {
     "Source": "data.source",
     "StabilitySelection": "stability",
+    "StreamingStabilitySelection": "stability",
     "UnitVarianceScaler": "preprocessing",
     "scan": "data.source",
     "stability_score": "stability",

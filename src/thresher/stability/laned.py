@@ -127,8 +127,8 @@ class LanedHalves:
             self._team = LaneTeam(core, self.store, dtype, self.room, models, n_jobs)
         except MemoryError:
             raise MemoryError(
-                f"no memory for {len(models)} models of {self.room} features in a dense store; fewer "
-                f"pairs or values, or store='hashed', need less"
+                f"no memory for {len(models)} models of {self.room} features in a dense store; "
+                f"fewer pairs or values, or store='hashed', need less"
             ) from None
 
     def learn(
