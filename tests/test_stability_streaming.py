@@ -203,6 +203,21 @@ def test_source_equals_matrix(tmp_path, store, classes):
         assert other.n_rows_ == 500
 
 
+def test_rules_without_dtype_or_zeros(tmp_path):
+    path = svmlight(tmp_path / "rows.svm")
+    rows, y = load_svmlight_file(str(path))
+    for estimator in (
+        thresher.MirrorDescentClassifier(l1=1e-2, passes=1, shuffle=False),
+        thresher.AveragedSGDClassifier(average=False, **ONE_PASS),
+    ):
+        options = {"pairs": 2, "random_state": 0}
+        found = StreamingStabilitySelection(estimator, **options).fit(thresher.scan(path))
+        of_matrix = StreamingStabilitySelection(estimator, **options).fit(rows, y)
+        expected = recounted(of_matrix, rows, y, y == 1)
+        np.testing.assert_array_equal(of_matrix.selection_probabilities_.toarray(), expected)
+        assert (found.selection_probabilities_ != of_matrix.selection_probabilities_).nnz == 0
+
+
 def test_names_of_a_source(tmp_path):
     path = vw(tmp_path / "rows.vw", rows=600)
     selector = StreamingStabilitySelection(clone(FTRL).set_params(l1=3.0), pairs=5, random_state=0)

@@ -48,9 +48,9 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
     Examples
     --------
     >>> from thresher.search.drawing import text_chart
-    >>> from thresher.search.frontier import Frontier, Point
-    >>> points = [Point("a", 999, 0.1, 0.1), Point("b", 99, 0.15), Point("c", 9, 0.3)]
-    >>> print(text_chart(Frontier([*points, Point("d", 400, 0.3)]), wide=30, high=5))
+    >>> from thresher.search.frontier import Frontier, Dot
+    >>> points = [Dot("a", 999, 0.1, 0.1), Dot("b", 99, 0.15), Dot("c", 9, 0.3)]
+    >>> print(text_chart(Frontier([*points, Dot("d", 400, 0.3)]), wide=30, high=5))
     error
            0.3 |o                      .
           0.25 |
@@ -61,10 +61,10 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
                  10^1          10^2          10^3  nonzeros
     * best   + sparsest within one standard error   o frontier   . others
     """
-    sound = [i for i, point in enumerate(frontier.points) if not point.failed]
+    sound = [i for i, point in enumerate(frontier.dots) if not point.failed]
     if not sound:
         return "no point has an error to draw"
-    points = frontier.points
+    points = frontier.dots
     across, up = [drawn_nonzeros(points[i]) for i in sound], [points[i].error for i in sound]
     (left, right), (low, top) = (min(across), max(across)), (min(up), max(up))
     cells = [[" "] * (wide + 1) for _ in range(high)]
@@ -109,11 +109,11 @@ def svg(frontier: Frontier) -> str:
     Examples
     --------
     >>> from thresher.search.drawing import svg
-    >>> from thresher.search.frontier import Frontier, Point
-    >>> svg(Frontier([Point("l1=1", 10, 0.25)])).count("<circle")
+    >>> from thresher.search.frontier import Frontier, Dot
+    >>> svg(Frontier([Dot("l1=1", 10, 0.25)])).count("<circle")
     1
     """
-    points = frontier.points
+    points = frontier.dots
     sound = [i for i, point in enumerate(points) if not point.failed]
     if not sound:
         return "<p>No point has an error to draw.</p>"

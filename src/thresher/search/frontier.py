@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Point:
+class Dot:
     """One model of a search: what it costs in nonzeros, and how often it errs.
 
     Attributes
@@ -24,8 +24,8 @@ class Point:
 
     Examples
     --------
-    >>> from thresher.search.frontier import Point
-    >>> Point("gravity=0.01", 120, 0.08, 0.01).failed
+    >>> from thresher.search.frontier import Dot
+    >>> Dot("gravity=0.01", 120, 0.08, 0.01).failed
     False
     """
 
@@ -45,7 +45,7 @@ class Frontier:
 
     Parameters
     ----------
-    points : sequence of Point
+    dots : sequence of Dot
         In any order.
     measure : str
         What the errors are.
@@ -62,32 +62,32 @@ class Frontier:
 
     Examples
     --------
-    >>> from thresher.search.frontier import Frontier, Point
-    >>> points = [Point("a", 900, 0.07, 0.01), Point("b", 90, 0.075, 0.01), Point("c", 80, 0.3)]
-    >>> frontier = Frontier([*points, Point("d", 1000, 0.08, 0.01)])
+    >>> from thresher.search.frontier import Dot, Frontier
+    >>> points = [Dot("a", 900, 0.07, 0.01), Dot("b", 90, 0.075, 0.01), Dot("c", 80, 0.3)]
+    >>> frontier = Frontier([*points, Dot("d", 1000, 0.08, 0.01)])
     >>> frontier.best, frontier.chosen, frontier.efficient
     (0, 1, (2, 1, 0))
     """
 
-    def __init__(self, points: Sequence[Point], measure: str = "error") -> None:
-        self.points, self.measure = tuple(points), measure
-        sound = [i for i, point in enumerate(self.points) if not point.failed]
-        order = sorted(sound, key=lambda i: (self.points[i].nonzeros, self.points[i].error, i))
+    def __init__(self, dots: Sequence[Dot], measure: str = "error") -> None:
+        self.dots, self.measure = tuple(dots), measure
+        sound = [i for i, point in enumerate(self.dots) if not point.failed]
+        order = sorted(sound, key=lambda i: (self.dots[i].nonzeros, self.dots[i].error, i))
         self.best = min(
-            order, key=lambda i: (self.points[i].error, self.points[i].nonzeros), default=None
+            order, key=lambda i: (self.dots[i].error, self.dots[i].nonzeros), default=None
         )
         self.chosen = self.best
         if self.best is not None:
-            limit = self.points[self.best].error + (self.points[self.best].spread or 0.0)
-            self.chosen = next(i for i in order if self.points[i].error <= limit)
+            limit = self.dots[self.best].error + (self.dots[self.best].spread or 0.0)
+            self.chosen = next(i for i in order if self.dots[i].error <= limit)
         efficient: list[int] = []
         for i in order:
-            if not efficient or self.points[i].error < self.points[efficient[-1]].error:
+            if not efficient or self.dots[i].error < self.dots[efficient[-1]].error:
                 efficient.append(i)
         self.efficient = tuple(efficient)
 
     def __len__(self) -> int:
-        return len(self.points)
+        return len(self.dots)
 
     def mark(self, point: int) -> str:
         """Say in a word what a point is.
@@ -96,16 +96,16 @@ class Frontier:
         ----------
         point : int
         """
-        if self.points[point].failed:
+        if self.dots[point].failed:
             return "failed"
         words = [("best", point == self.best), ("chosen", point == self.chosen)]
         found = [word for word, true in words if true]
         return " and ".join(found) or ("frontier" if point in self.efficient else "")
 
 
-def drawn_nonzeros(point: Point) -> float:
+def drawn_nonzeros(dot: Dot) -> float:
     """Return where a point stands on a logarithmic scale that has a place for zero."""
-    return math.log10(point.nonzeros + 1.0)
+    return math.log10(dot.nonzeros + 1.0)
 
 
 def ticks_of(low: float, high: float) -> list[float]:

@@ -22,10 +22,10 @@ def cells_of(
         The parameters of each point.
     """
     names = list(dict.fromkeys(name for setting in settings for name in setting))
-    spread = any(point.spread is not None for point in frontier.points)
+    spread = any(point.spread is not None for point in frontier.dots)
     head = [*names, frontier.measure, *(["+-"] if spread else []), "nonzeros", ""]
     lines = []
-    for i, (point, setting) in enumerate(zip(frontier.points, settings, strict=True)):
+    for i, (point, setting) in enumerate(zip(frontier.dots, settings, strict=True)):
         line = [shown(setting[name]) if name in setting else "" for name in names]
         line.append("-" if point.failed else f"{point.error:.5f}")
         if spread:
@@ -106,9 +106,9 @@ def html_page(
 
     Examples
     --------
-    >>> from thresher.search.frontier import Frontier, Point
+    >>> from thresher.search.frontier import Frontier, Dot
     >>> from thresher.search.tables import html_page
-    >>> frontier = Frontier([Point("l1=1", 10, 0.25)])
+    >>> frontier = Frontier([Dot("l1=1", 10, 0.25)])
     >>> html_page("Search", frontier, [{"l1": 1.0}], {"rows": "100"}).splitlines()[0]
     '<!DOCTYPE html>'
     """

@@ -122,9 +122,9 @@ class LanedHalves:
             for half in range(2 * dealer.pairs)
             for output in range(outputs)
         ]
-        core, dtype = RULES[estimator._rule].core, str(lanes[0].get("dtype", "float64"))
+        core, self.dtype = RULES[estimator._rule].core, str(lanes[0].get("dtype", "float64"))
         try:
-            self._team = LaneTeam(core, self.store, dtype, self.room, models, n_jobs)
+            self._team = LaneTeam(core, self.store, self.dtype, self.room, models, n_jobs)
         except MemoryError:
             raise MemoryError(
                 f"no memory for {len(models)} models of {self.room} features in a dense store; "

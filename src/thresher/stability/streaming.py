@@ -256,7 +256,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
             if number:
                 halves.next_pass()
                 dealer.dealt.clear()
-            for at, block in enumerate(source.blocks(dtype=estimator.dtype)):
+            for at, block in enumerate(source.blocks(dtype=halves.dtype)):
                 targets = labels.targets(block)
                 strata = np.zeros(block.rows, np.int64)
                 if labels.classes is not None and self.stratify:
