@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         TruncatedGradientRegressor,
     )
     from thresher.preprocessing import UnitVarianceScaler
+    from thresher.search import OnePassSearchCV
     from thresher.stability import StabilitySelection, stability_score
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "MirrorDescentRegressor",
     "Model",
     "ModelFileError",
+    "OnePassSearchCV",
     "ParameterError",
     "Progress",
     "Source",
@@ -81,6 +83,7 @@ __all__ = [
 
 _MODULES = ("certificates", "health", "preprocessing", "stability")
 _HOMES = {
+    "OnePassSearchCV": "search",
     "Source": "data.source",
     "StabilitySelection": "stability",
     "UnitVarianceScaler": "preprocessing",
