@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         TruncatedGradientRegressor,
     )
     from thresher.preprocessing import UnitVarianceScaler
+    from thresher.search import OnePassSearchCV
     from thresher.stability import (
         StabilitySelection,
         StreamingStabilitySelection,
@@ -64,6 +65,7 @@ __all__ = [
     "MirrorDescentRegressor",
     "Model",
     "ModelFileError",
+    "OnePassSearchCV",
     "ParameterError",
     "Progress",
     "Source",
@@ -86,6 +88,7 @@ __all__ = [
 
 _MODULES = ("certificates", "health", "preprocessing", "stability")
 _HOMES = {
+    "OnePassSearchCV": "search",
     "Source": "data.source",
     "StabilitySelection": "stability",
     "StreamingStabilitySelection": "stability",
