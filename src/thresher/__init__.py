@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         TruncatedGradientRegressor,
     )
     from thresher.preprocessing import UnitVarianceScaler
-    from thresher.search import OnePassSearchCV
+    from thresher.search import OnePassSearchCV, SparsityPath
     from thresher.stability import (
         StabilitySelection,
         StreamingStabilitySelection,
@@ -69,6 +69,7 @@ __all__ = [
     "ParameterError",
     "Progress",
     "Source",
+    "SparsityPath",
     "StabilitySelection",
     "StabilizedClassifier",
     "StreamingStabilitySelection",
@@ -90,6 +91,7 @@ _MODULES = ("certificates", "health", "preprocessing", "stability")
 _HOMES = {
     "OnePassSearchCV": "search",
     "Source": "data.source",
+    "SparsityPath": "search",
     "StabilitySelection": "stability",
     "StreamingStabilitySelection": "stability",
     "UnitVarianceScaler": "preprocessing",

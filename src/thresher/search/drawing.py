@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-from thresher.search.frontier import Frontier, drawn_nonzeros, powers_of, range_of, ticks_of
+from thresher.search.frontier import Frontier, counts_of, drawn_nonzeros, range_of, ticks_of
 
 _WIDE, _HIGH = 640, 360  # of the picture
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 52  # margins, for labels
@@ -58,7 +58,7 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
           0.15 |              +
            0.1 |                             *
                +------------------------------
-                 10^1          10^2          10^3  nonzeros
+                 10            100           1,000  nonzeros
     * best   + sparsest within one standard error   o frontier   . others
     """
     sound = [i for i, point in enumerate(frontier.dots) if not point.failed]
@@ -88,8 +88,8 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
         lines.append(f"{labels.get(number, ''):>10} |{''.join(row)}".rstrip())
     lines.append(" " * 11 + "+" + "-" * wide)
     foot = [" "] * (wide + 6)
-    for count in powers_of(left - 0.05, right + 0.05) or [round(10**left - 1)]:
-        word = f"10^{len(str(count)) - 1}" if count >= 10 else str(count)
+    for count in counts_of(left - 0.05, right + 0.05) or [round(10**left - 1)]:
+        word = f"{count:,}"
         start = max(0, min(column(math.log10(count + 1.0)), wide + 5 - len(word)))
         if not "".join(foot[max(0, start - 1) : start + len(word)]).strip():
             foot[start : start + len(word)] = word
@@ -136,7 +136,7 @@ def svg(frontier: Frontier) -> str:
             f'y2="{y(tick)}"/><text x="{_LEFT - 8}" y="{y(tick)}" dy="4" '
             f'text-anchor="end">{tick:.6g}</text>'
         )
-    counts = powers_of(left, right)
+    counts = counts_of(left, right)
     if len(counts) < 2:
         counts = sorted({round(min(points[i].nonzeros for i in sound)),
                          round(max(points[i].nonzeros for i in sound))})  # fmt: skip

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,33 @@ class Frontier:
         return " and ".join(found) or ("frontier" if point in self.efficient else "")
 
 
+def errors_of(
+    scores: NDArray[np.float64], scoring: Any, classifies: bool
+) -> tuple[str, NDArray[np.float64]]:
+    """Return what errors are called, and the errors of scores.
+
+    Parameters
+    ----------
+    scores : array
+    scoring : str, callable or None
+    classifies : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> errors_of(np.array([0.9]), None, True)[0]
+    'error rate'
+    >>> errors_of(np.array([-0.25]), "neg_log_loss", True)
+    ('log loss', array([0.25]))
+    """
+    name = scoring or ("accuracy" if classifies else "r2")
+    if not isinstance(name, str):
+        return "minus score", -scores
+    if name.startswith("neg_"):
+        return name.removeprefix("neg_").replace("_", " "), -scores
+    return "error rate" if name == "accuracy" else f"1 - {name}", 1.0 - scores
+
+
 def drawn_nonzeros(dot: Dot) -> float:
     """Return where a point stands on a logarithmic scale that has a place for zero."""
     return math.log10(dot.nonzeros + 1.0)
@@ -119,10 +150,17 @@ def ticks_of(low: float, high: float) -> list[float]:
     return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def powers_of(low: float, high: float) -> list[int]:
-    """Return 0 and powers of ten from low to high, both on the scale of `drawn_nonzeros`."""
-    counts = [0, *(10**i for i in range(16))]
-    return [n for n in counts if low - 1e-9 <= math.log10(n + 1.0) <= high + 1e-9]
+def counts_of(low: float, high: float) -> list[int]:
+    """Return round counts from low to high, both on the scale of `drawn_nonzeros`.
+
+    Powers of ten, and 0; where these are few, also twice and five times them.
+    """
+    powers = [10**i for i in range(16)]
+    for counts in (powers, [k * n for n in powers for k in (1, 2, 5)]):
+        found = [n for n in (0, *counts) if low - 1e-9 <= math.log10(n + 1.0) <= high + 1e-9]
+        if len(found) >= 3:
+            break
+    return found
 
 
 def range_of(values: Sequence[float], margin: float = 0.06) -> tuple[float, float]:

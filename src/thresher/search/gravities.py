@@ -47,8 +47,8 @@ def gravity_name(estimator: Any) -> str:
 class Scale:
     """The gravity that leaves nothing: the largest mean gradient of any feature at zero weights.
 
-    The optimum of mean loss + l1 ||w||_1 has no weights if and only if l1 is at least that. Rows may
-    come in pieces.
+    The optimum of mean loss + l1 ||w||_1 has no weights if and only if l1 is at least that. Rows
+    may come in pieces.
 
     Parameters
     ----------
@@ -200,6 +200,11 @@ def scale_of_source(estimator: Any, source: Source, labels: Labels) -> Scale:
     scale = scale_of(estimator)
     for block in source.blocks():
         native = block.native
-        parts = (np.asarray(part) for part in (native.values, native.keys, native.starts))
-        scale.add_sparse(*parts, labels.targets(block), block.weights)
+        scale.add_sparse(
+            np.asarray(native.values),
+            np.asarray(native.keys),
+            np.asarray(native.starts),
+            labels.targets(block),
+            block.weights,
+        )
     return scale

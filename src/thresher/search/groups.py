@@ -67,6 +67,7 @@ class Group:
         self.estimator, self.source, self.splits, self.limit = estimator, source, splits, limit
         self.store, self.jobs, self.team, self.report = store, jobs, team, report
         self.labels, self.low, self.lanes = labels, low, places(jobs)
+        self.clocks = max(splits, *(job.split + 1 for job in jobs))  # one more has all rows
         self.params = jobs[0].point.params
         self.room = self.width = store.width
         once = self.source.named and not self.source.rereadable
@@ -128,7 +129,7 @@ class Group:
         batch.set_targets(labels, self._weights(block, numbers))
         if self.splits:
             fold = fold_numbers(first, block.rows, self.splits)
-            seen = (fold[:, None] != np.arange(self.splits)).astype(np.uint8)
+            seen = (fold[:, None] != np.arange(self.clocks)).astype(np.uint8)
         if self.labels.outputs > 1:
             classes = np.arange(block.rows + 1), numbers.astype(np.int32)
         try:
@@ -222,9 +223,10 @@ class Group:
         """All lanes, as the keeper of names asks for them."""
         return [OneLane(self.team, lane) for lane in range(len(self.team))]
 
-    def view(self, point: int) -> Any:
-        """Return the model of a point as an estimator."""
-        at = next(i for i, job in enumerate(self.jobs) if job.point.number == point)
+    def view(self, point: int, split: int = 0) -> Any:
+        """Return the model of a point, of a split, as an estimator."""
+        own = point, split
+        at = next(i for i, job in enumerate(self.jobs) if (job.point.number, job.split) == own)
         job = self.jobs[at]
         average = bool(job.point.params.get("average"))
         intercepts = self.team.intercepts(average)

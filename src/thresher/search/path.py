@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,21 +15,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
 from thresher.model import Model
 from thresher.search.drawing import text_chart
-from thresher.search.folds import Split, split_of
-from thresher.search.frontier import Dot, Frontier
-from thresher.search.gravities import default_gravities, gravity_name, scale_of
+from thresher.search.folds import split_of
+from thresher.search.frontier import Dot, Frontier, errors_of
+from thresher.search.gravities import (
+    default_gravities,
+    gravity_name,
+    scale_of,
+    scale_of_source,
+)
 from thresher.search.grid import check_searchable, points_of
-from thresher.search.matrix import MatrixSearch, Rows
+from thresher.search.matrix import Rows
 from thresher.search.progress import SearchProgress
-from thresher.search.readings import Job, checked_limit, places
+from thresher.search.readings import checked_limit
 from thresher.search.scoring import try_scorers
+from thresher.search.streams import StreamSearch, source_splits
+from thresher.search.sums import check_probabilities, scores_named
 from thresher.search.tables import cells_of, html_fragment, shown, text_table
+from thresher.search.whole import fit_rows, scores_of
+from thresher.training.labels import Labels, ManyClasses, Values
 
 
-class SparsityPath(MetaEstimatorMixin, BaseEstimator):
+class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Error against nonzeros over a range of gravities, from one reading of the rows a pass.
 
     For each gravity a model learns from all rows, and one from the rows outside each fold, all at
@@ -47,7 +57,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):
         gradient, else `l1`. By default 15 of equal ratios up to the one that leaves no weight at
         the optimum, from a ten-thousandth of it on; to find it in a source is a reading more.
     cv : int, splitter or iterable of splits, default=5
-        As of `GridSearchCV`; a source has so many folds, by a hash of the row's number.
+        As of `GridSearchCV`; a source has so many folds, by a hash of the row's number. Rows of a
+        source that can be read only once, or with "progressive", are scored before they are
+        learned; there are no standard errors then.
     scoring : str or callable, optional
         As of `GridSearchCV`; by default the estimator's own score. Errors are 1 less the score; of
         scores named "neg_..." what follows, and of a callable minus the score.
@@ -68,7 +80,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):
     errors_ : array of shape (gravities,)
         Mean error over the folds; NaN where a model of a fold diverged.
     standard_errors_ : array of shape (gravities,)
-        Standard errors of these means.
+        Standard errors of these means; NaN where rows were read once, and each was scored before
+        it was learned.
     split_errors_ : array of shape (gravities, folds)
         Errors by fold.
     nonzeros_ : array of int of shape (gravities,)
@@ -135,7 +148,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):
 
     # ---- fitting -------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None) -> Self:
         """Learn and score the models of all gravities.
 
         If it fails or is interrupted, all is as it was before.
@@ -147,6 +160,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):
             Labels; a source has its own.
         sample_weight : array of shape (rows,), optional
             Weights of the rows, in learning.
+        classes : array, optional
+            All labels of a source that can be read only once, where they are not -1 and 1, or 0
+            and 1.
 
         Returns
         -------
@@ -157,8 +173,15 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):
             self.param_name_ = gravity_name(self.estimator)
             given = self._checked_gravities()
             if is_source(X):
-                raise ParameterError("SparsityPath: sources come later")
-            scores, views = self._fit_rows(X, y, sample_weight, given)
+                if y is not None or sample_weight is not None:
+                    raise ParameterError(
+                        "SparsityPath: a source has its own labels and weights; give it alone"
+                    )
+                scores, views = self._fit_source(X, given, classes)
+            elif classes is not None:
+                raise ParameterError("SparsityPath: classes= is for sources; y has those of X")
+            else:
+                scores, views = self._fit_rows(X, y, sample_weight, given)
             self._conclude(scores, views)
         return self
 
@@ -187,32 +210,52 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):
         limit = checked_limit(self.memory_limit)
         rows = Rows(self.estimator, X, y, sample_weight)
         cv = check_cv(self.cv, rows.y, classifier=classifies)
-        splits = [split_of(*parts, rows.count) for parts in cv.split(X, rows.y)]
+        splits = [split_of(train, test, rows.count) for train, test in cv.split(X, rows.y)]
         if len(splits) < 2:
             raise ParameterError("SparsityPath: cv must make at least 2 folds, for standard errors")
         rows.check_splits(splits)
         self.gravities_ = self._default(rows) if given is None else given
         points = points_of(self.estimator, {self.param_name_: self.gravities_.tolist()})
         try_scorers(scorer, self.estimator, points, X, y, rows.facts)
-        everything = np.arange(rows.count)
-        whole = Split(everything, everything[:0], sorted=True, repeats=False)
-        search = _PathSearch(
-            self.estimator,
-            rows,
-            [*splits, whole],
-            scorer,
-            {},
-            limit,
-            self.n_jobs,
-            np.nan,
-            self.callback or _silent,
+        return fit_rows(
+            self.estimator, rows, splits, points, scorer, limit, self.n_jobs, self._tell
         )
-        found = search.go(points)
-        scores = np.full((len(points), len(splits)), np.nan)
-        for (point, split), one in found.items():
-            if split < len(splits) and not one.failure:
-                scores[point, split] = one.scores
-        return scores, [search.views[number] for number in range(len(points))]
+
+    def _fit_source(
+        self, source: Source, given: NDArray[np.float64] | None, classes: Any
+    ) -> tuple[NDArray[np.float64], list[Any]]:
+        """Return the scores of gravities x folds, and the estimators of all rows."""
+        splits = source_splits(self.cv, source)
+        named = scores_named(self.scoring, self.estimator._task)
+        if list(named) != ["score"]:
+            raise ParameterError("SparsityPath: scoring must be a single score")
+        if given is None:
+            given = self._default_of(source, classes)
+        self.gravities_ = given
+        points = points_of(self.estimator, {self.param_name_: given.tolist()})
+        check_probabilities(named, points)
+        limit = checked_limit(self.memory_limit)
+        search = StreamSearch(
+            self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True
+        )
+        scores = scores_of(search.go(points), len(points), max(splits, 1))
+        return scores, [search.models[point.number] for point in points]
+
+    def _tell(self, progress: SearchProgress) -> None:
+        if self.callback is not None:
+            self.callback(progress)
+
+    def _default_of(self, source: Source, classes: Any) -> NDArray[np.float64]:
+        if not source.rereadable:
+            raise ParameterError(
+                f"SparsityPath: {source} can be read only once, and nothing is known of its rows: "
+                f"give gravities"
+            )
+        labels: Labels = Values(self.estimator._loss())
+        if is_classifier(self.estimator):
+            low = 0.0 if self.estimator._loss() == "clipped_square" else -1.0
+            labels = ManyClasses(source.labels() if classes is None else classes, low)
+        return default_gravities(self.estimator, scale_of_source(self.estimator, source, labels))
 
     def _default(self, rows: Rows) -> NDArray[np.float64]:
         scale = scale_of(self.estimator)
@@ -228,12 +271,20 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):
         measure, errors = errors_of(scores, self.scoring, is_classifier(self.estimator))
         self.split_errors_ = errors
         self.errors_ = errors.mean(axis=1)
-        self.standard_errors_ = errors.std(axis=1, ddof=1) / np.sqrt(errors.shape[1])
+        folds = errors.shape[1]
+        self.standard_errors_ = np.full(len(errors), np.nan)
+        if folds > 1:
+            self.standard_errors_ = errors.std(axis=1, ddof=1) / np.sqrt(folds)
         self.models_ = [view.model_ for view in views]
         self.nonzeros_ = np.array([model.nnz for model in self.models_], np.int64)
         self.frontier_ = Frontier(
             [
-                Dot(f"{self.param_name_}={shown(float(gravity))}", nonzeros, error, spread)
+                Dot(
+                    f"{self.param_name_}={shown(float(gravity))}",
+                    nonzeros,
+                    error,
+                    spread if folds > 1 else None,
+                )
                 for gravity, nonzeros, error, spread in zip(
                     self.gravities_,
                     self.nonzeros_.tolist(),
@@ -242,7 +293,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):
                     strict=True,
                 )
             ],
-            measure,
+            measure if folds > 1 else f"progressive {measure}",
         )
         best, chosen = self.frontier_.best, self.frontier_.chosen
         if best is None or chosen is None:
@@ -303,53 +354,3 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
-
-
-class _PathSearch(MatrixSearch):
-    """A search whose last split has all rows to learn from: its models are kept, and not scored."""
-
-    def _score(self, team: Any, batch: Any, jobs: Sequence[Job]) -> Iterator[Any]:
-        whole, lanes = len(self.splits) - 1, places(jobs)
-        scored = [job for job in jobs if job.split != whole]  # the first: jobs lie by split
-        yield from super()._score(team, batch, scored)
-        for job, own in zip(jobs[len(scored) :], lanes[len(scored) :], strict=True):
-            view = self._view(team, job, own)
-            view.model_  # noqa: B018  asked for before the lanes go
-            self.views[job.point.number] = view
-
-    @property
-    def views(self) -> dict[int, Any]:
-        """The estimators of all rows, by the number of their point."""
-        found: dict[int, Any] = self.__dict__.setdefault("_views", {})
-        return found
-
-
-def errors_of(
-    scores: NDArray[np.float64], scoring: Any, classifies: bool
-) -> tuple[str, NDArray[np.float64]]:
-    """Return what errors are called, and the errors of scores.
-
-    Parameters
-    ----------
-    scores : array
-    scoring : str, callable or None
-    classifies : bool
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> errors_of(np.array([0.9]), None, True)[0]
-    'error rate'
-    >>> errors_of(np.array([-0.25]), "neg_log_loss", True)
-    ('log loss', array([0.25]))
-    """
-    name = scoring or ("accuracy" if classifies else "r2")
-    if not isinstance(name, str):
-        return "minus score", -scores
-    if name.startswith("neg_"):
-        return name.removeprefix("neg_").replace("_", " "), -scores
-    return "error rate" if name == "accuracy" else f"1 - {name}", 1.0 - scores
-
-
-def _silent(progress: SearchProgress) -> None:
-    pass

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.search.frontier import Frontier
+from thresher.search.frontier import Frontier, counts_of
 
 _EDGE, _BEST, _OTHER = "#1668b8", "#c2410c", "#9aa5b1"
 
@@ -53,7 +53,7 @@ def plot_frontier(frontier: Frontier, ax: Any = None) -> Any:
             color=_BEST,
             markersize=8,
             zorder=4,
-            label=f"best: {dots[best].name}, {dots[best].nonzeros:,} nonzeros",
+            label=f"best: {dots[best].nonzeros:,} ({dots[best].name})",
         )
         if chosen != best:
             ax.plot(
@@ -65,15 +65,24 @@ def plot_frontier(frontier: Frontier, ax: Any = None) -> Any:
                 markeredgecolor=_BEST,
                 markeredgewidth=1.5,
                 zorder=4,
-                label="sparsest within one standard error: "
-                f"{dots[chosen].name}, {dots[chosen].nonzeros:,}",
+                label=f"within one s.e.: {dots[chosen].nonzeros:,} ({dots[chosen].name})",
             )
-    ax.set_xscale("symlog" if (across < 1).any() else "log", **_linear(across))
+    _scale(ax, across)
     ax.set_xlabel("nonzero weights")
     ax.set_ylabel(frontier.measure)
     ax.legend(frameon=False, fontsize="small")
     return ax
 
 
-def _linear(across: Any) -> dict[str, float]:
-    return {"linthresh": 1.0} if (across < 1).any() else {}
+def _scale(ax: Any, across: Any) -> None:
+    """Make the scale of nonzeros logarithmic, with a place for zero where there is one."""
+    from matplotlib.ticker import NullFormatter
+
+    if (across < 1).any():
+        ax.set_xscale("symlog", linthresh=1.0)
+    else:
+        ax.set_xscale("log")
+    ticks = counts_of(np.log10(across.min() + 1.0), np.log10(across.max() + 1.0))
+    if len(ticks) >= 2:
+        ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        ax.xaxis.set_minor_formatter(NullFormatter())

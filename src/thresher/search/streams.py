@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.block import Block
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.search.folds import check_classes, fold_numbers
@@ -74,6 +75,17 @@ class StreamSearch:
         Is told of progress.
     classes : array, optional
         All labels, where they are known.
+    whole : bool
+        Whether each point also has a model that learns from all rows, kept in `models`.
+
+    Attributes
+    ----------
+    models : dict of int to estimator
+        The models of all rows, by the number of their point, where `whole` is true.
+    rows : int
+        Rows of the source.
+    group : Group
+        The models that learn now, or learned last.
     """
 
     def __init__(
@@ -86,10 +98,12 @@ class StreamSearch:
         n_jobs: int | None,
         tell: Callable[[SearchProgress], Any],
         classes: Any = None,
+        whole: bool = False,
     ) -> None:
         self.estimator, self.source, self.splits, self.named = estimator, source, splits, named
         self.limit, self.n_jobs, self.tell, self.given = limit, n_jobs, tell, classes
-        self.readings = 0
+        self.readings = self.rows = 0
+        self.whole, self.models = whole, dict[int, Any]()
         self._told = 0.0
 
     # ---- before learning -----------------------------------------------------------------------
@@ -161,6 +175,7 @@ class StreamSearch:
         first = widest = 0
         folds = max(self.splits, 1)
         for block in self.source.blocks():
+            self.see(block)
             widest = max(widest, block.width or 2**64)
             if classifies and block.rows:
                 starts, labels = block.label_sets()
@@ -180,6 +195,9 @@ class StreamSearch:
         if self.splits:
             check_classes((table.sum(axis=1, keepdims=True) - table).T, classes)
         return classes, widest
+
+    def see(self, block: Block) -> None:
+        """Look at a block before anything is learned, where all are read; may raise DataError."""
 
     def _plan(self, points: Sequence[Point], survey: Survey) -> list[tuple[Store, list[Job]]]:
         plan: list[tuple[Store, list[Job]]] = []
@@ -208,7 +226,7 @@ class StreamSearch:
                         classes,
                     ),
                 )
-                for split in range(max(self.splits, 1))
+                for split in range(max(self.splits, 1) + (self.whole and self.splits > 0))
                 for point in run
             ]
             groups = readings_of(jobs, store.bytes_of, self.limit)
@@ -233,7 +251,7 @@ class StreamSearch:
             self._number = number
             low = 0.0 if jobs[0].point.params.get("loss") == "clipped_square" else -1.0
             with store.team(jobs, self.n_jobs) as team:
-                group = Group(
+                self.group = Group(
                     self.estimator,
                     self.source,
                     self.splits,
@@ -246,14 +264,20 @@ class StreamSearch:
                     low,
                     self._report,
                 )
-                for job, one in zip(jobs, group.go(), strict=True):
+                for job, one in zip(jobs, self.group.go(), strict=True):
                     found[job.point.number, job.split] = one
-            if not self.source.rereadable:
-                self._group = group
+                self._keep(jobs)
         return found
+
+    def _keep(self, jobs: Sequence[Job]) -> None:
+        """Keep the models of all rows, where they are wanted."""
+        for job in jobs:
+            if self.whole and job.split == self.splits:
+                self.models[job.point.number] = self.group.view(job.point.number, job.split)
 
     def _report(self, number: int, passes: int, rows: int, lanes: int) -> None:
         """Tell of progress, but not too often."""
+        self.rows = max(self.rows, rows)
         seconds = time.perf_counter() - self._began
         if seconds - self._told >= _TELL:
             self._told = seconds
@@ -263,4 +287,4 @@ class StreamSearch:
 
     def model(self, number: int) -> Any:
         """Return the model of a point as an estimator, after the only reading of the source."""
-        return self._group.view(number)
+        return self.group.view(number)
