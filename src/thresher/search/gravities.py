@@ -161,8 +161,8 @@ def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
         top *= scale.rows * estimator.passes
     elif rule == "margin-perceptron":  # on each update
         top = scale.top * estimator.eta0
-    elif rule == "mirror-descent" and estimator.threshold == "paper":  # on each step, any rate
-        top = 100.0 * RULES[rule].own["l1"].default_for(estimator._task)
+    elif rule in ("truncated-gradient", "forward-backward"):  # the last steps leave weights alive
+        top *= 3
     if not 0 < top < np.inf:
         raise DataError(
             "gravities: no feature has anything to do with the labels, so there is no range to "
@@ -174,10 +174,17 @@ def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
 def scale_of(estimator: Any) -> Scale:
     """Return an empty scale for an estimator.
 
+    Raises ParameterError where its l1 has units that rows say nothing of.
+
     Parameters
     ----------
     estimator : estimator
     """
+    if getattr(estimator, "threshold", "scaled") == "paper":
+        raise ParameterError(
+            f"{type(estimator).__name__}: with threshold='paper' l1 is taken from each step, whatever "
+            f"its rate: give gravities, or set threshold='scaled'"
+        )
     loss = estimator._loss()
     told = "hinge" if loss == "margin" else loss
     return Scale(

@@ -54,8 +54,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         fitted itself.
     gravities : sequence of float, optional
         Values of the parameter of the rule that makes weights zero: `gravity` of the truncated
-        gradient, else `l1`. By default 15 of equal ratios up to the one that leaves no weight at
-        the optimum, from a ten-thousandth of it on; to find it in a source is a reading more.
+        gradient, else `l1`. By default 15 of equal ratios, from nearly all weights to nearly none:
+        up to the one that leaves none at the optimum (three times that for rules whose last steps
+        leave some alive). To find it in a source takes a reading more.
     cv : int, splitter or iterable of splits, default=5
         As of `GridSearchCV`; a source has so many folds, by a hash of the row's number. Rows of a
         source that can be read only once, or with "progressive", are scored before they are
