@@ -208,10 +208,9 @@ def _labels(
     multilabel = bool(options.reading.get("multilabel"))
     if not options.multiclass and not multilabel and options.classes is None:
         return TwoClasses(low)
-    if options.classes is not None:
-        words = options.classes.split(",")
-        numbers = [_number(word) for word in words]
-        classes: Sequence[Any] = words if any(isinstance(n, str) for n in numbers) else numbers
+    known = classes_of(options)
+    if known is not None:
+        classes = known
     elif source.rereadable:
         classes = source.labels().tolist()
     else:
@@ -219,6 +218,15 @@ def _labels(
             "several classes from standard input need --classes, or --cache FILE to find them"
         )
     return (LabelSets if multilabel else ManyClasses)(classes, low)
+
+
+def classes_of(options: Options) -> Sequence[Any] | None:
+    """Return the classes that were given: numbers, or words where one of them is one."""
+    if options.classes is None:
+        return None
+    words = options.classes.split(",")
+    numbers = [_number(word) for word in words]
+    return words if any(isinstance(number, str) for number in numbers) else numbers
 
 
 def _number(word: str) -> Any:

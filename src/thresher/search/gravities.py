@@ -182,8 +182,8 @@ def scale_of(estimator: Any) -> Scale:
     """
     if getattr(estimator, "threshold", "scaled") == "paper":
         raise ParameterError(
-            f"{type(estimator).__name__}: with threshold='paper' l1 is taken from each step, whatever "
-            f"its rate: give gravities, or set threshold='scaled'"
+            f"{type(estimator).__name__}: with threshold='paper' l1 is taken from each step, "
+            f"whatever its rate: give gravities, or set threshold='scaled'"
         )
     loss = estimator._loss()
     told = "hinge" if loss == "margin" else loss

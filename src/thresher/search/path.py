@@ -35,7 +35,7 @@ from thresher.search.scoring import try_scorers
 from thresher.search.streams import StreamSearch, source_splits
 from thresher.search.sums import check_probabilities, scores_named
 from thresher.search.tables import cells_of, html_fragment, shown, text_table
-from thresher.search.whole import fit_rows, scores_of
+from thresher.search.whole import fit_rows, name_features, scores_of
 from thresher.training.labels import Labels, ManyClasses, Values
 
 
@@ -240,7 +240,10 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True
         )
         scores = scores_of(search.go(points), len(points), max(splits, 1))
-        return scores, [search.models[point.number] for point in points]
+        views = [search.models[point.number] for point in points]
+        if source.named and source.rereadable:
+            name_features(views, source)
+        return scores, views
 
     def _tell(self, progress: SearchProgress) -> None:
         if self.callback is not None:

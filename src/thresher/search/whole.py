@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.source import Source
 from thresher.search.folds import Split
 from thresher.search.grid import Point
 from thresher.search.matrix import MatrixSearch, Rows
@@ -72,3 +74,19 @@ def scores_of(
         if split < splits and not one.failure:
             scores[point, split] = one.scores
     return scores
+
+
+def name_features(views: Sequence[Any], source: Source) -> None:
+    """Read a source once more, and give the models of estimators the names of their features.
+
+    Parameters
+    ----------
+    views : sequence of estimator
+        As `view_of` makes them.
+    source : Source
+    """
+    keys = [view.model_.indices for view in views]
+    found = source.names(np.unique(np.concatenate(keys)).tolist())
+    for view, own in zip(views, keys, strict=True):
+        names = {key: found[key] for key in own.tolist() if key in found}
+        view._model = replace(view.model_, names=names or None)
