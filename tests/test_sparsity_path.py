@@ -197,6 +197,9 @@ def test_named_features(tmp_path):
     estimator = thresher.FTRLClassifier(store="hashed", passes=1, shuffle=False)
     path = SparsityPath(estimator, [0.1, 5.0]).fit(thresher.scan(file))
     assert path.nonzeros_[0] > path.nonzeros_[1] > 0
+    for model in (*path.models_, path.chosen_estimator_.model_):
+        assert set(model.names) == set(model.indices.tolist())
+        assert all(name.startswith(("word^w", "age^")) for name in model.names.values())
 
 
 # ---- shown ---------------------------------------------------------------------------------------
@@ -278,7 +281,7 @@ def test_sources_that_are_refused(tmp_path):
         path.fit(source, Y)
     with pytest.raises(ParameterError, match="classes= is for sources"):
         path.fit(X, Y, classes=["no", "yes"])
-    with pytest.raises(ParameterError, match="can be read only once, .* give gravities"):
+    with pytest.raises(ParameterError, match=r"can be read only once, .* give gravities"):
         SparsityPath(TRUNCATED).fit(thresher.scan(iter([(X, Y)])))
     with pytest.raises(ParameterError, match="cv must be a number of folds"):
         SparsityPath(TRUNCATED, cv=KFold(3)).fit(source)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -55,21 +56,31 @@ class Options(TrainOptions):
 
 def tune(options: Options) -> int:
     """Search as the options say; return the exit code."""
+    try:
+        _tune(options)
+    except KeyboardInterrupt:  # files are written whole or not at all
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _tune(options: Options) -> None:
     began = time.perf_counter()
     task, grid, scoring, limit = _checked(options)
     watcher = watched_by(True, False, options.passes or 1)  # it minds Ctrl-C, and shows warnings
     source, params = _opened(options, task, watcher)
     auto = options.rule == "ftrl" and options.chosen.get("alpha", "auto") == "auto"
-    points = points_of(estimator_of(options.rule, task)(**params), grid)
+    estimator = estimator_of(options.rule, task, params)
+    points = points_of(estimator, grid)
     named = scores_named(scoring, task)
     check_probabilities(named, points)
     if auto and "alpha" not in grid:
-        source, params["alpha"] = _with_rate(source, str(params["dtype"]))
-        points = points_of(estimator_of(options.rule, task)(**params), grid)
+        source, alpha = _with_rate(source, str(params["dtype"]))
+        points = points_of(estimator.set_params(alpha=alpha), grid)
     folds = (options.folds or 5) if source.rereadable else 0
     table = Table(points, options.quiet, options.json)
     table.search = search = _Search(
-        estimator_of(options.rule, task)(**params),
+        estimator,
         source,
         folds,
         named,
@@ -87,7 +98,6 @@ def tune(options: Options) -> int:
     result = Result(points, found, scoring, search, source, time.perf_counter() - began)
     result.write(options)
     result.report(options)
-    return 0
 
 
 class _Search(StreamSearch):
@@ -177,12 +187,13 @@ def points_of(estimator: Any, grid: dict[str, list[Any]]) -> list[Point]:
     ]
 
 
-def estimator_of(rule: str, task: Task) -> Any:
-    """Return the estimator of a rule."""
+def estimator_of(rule: str, task: Task, params: Mapping[str, Any]) -> Any:
+    """Return the estimator of a rule, with those of the parameters that it has."""
     for name in estimators.__all__:
         cls = getattr(estimators, name)
         if cls._rule == rule and cls._task == task:
-            return cls
+            known = cls().get_params()
+            return cls(**{name: value for name, value in params.items() if name in known})
     raise ParameterError(f"the rule {rule} is not one for a {task}")
 
 
