@@ -23,6 +23,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import thresher
 from thresher import OnePassSearchCV
@@ -228,6 +229,17 @@ def test_it_is_an_estimator() -> None:
     piped = make_pipeline(MaxAbsScaler(), copy).fit(X, TWO)
     again = pickle.loads(pickle.dumps(piped))
     np.testing.assert_array_equal(piped.predict(X), again.predict(X))
+
+
+@parametrize_with_checks(
+    [
+        OnePassSearchCV(cls(passes=2, random_state=0), {"l1": [0.1, 0.3]}, cv=2)
+        for cls in (thresher.FTRLClassifier, thresher.FTRLRegressor)
+    ]
+)
+def test_contract(estimator: Any, check: Any) -> None:
+    """What scikit-learn asks of every estimator."""
+    check(estimator)
 
 
 def test_without_refit() -> None:
