@@ -113,6 +113,24 @@ def test_a_state_of_another_team_is_refused() -> None:
             two.restore(b"")
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_lanes_that_come_later(rows: Any, n_jobs: int) -> None:
+    """They learn from the rows that come after them, and their numbers come last."""
+    X, y, seen = rows
+    lanes, batch = some_lanes(8), as_batch(X, y)
+    alone = make_lanes("truncated_gradient", "dense", "float64", WIDTH, lanes[5:])
+    alone.learn(batch, None, 30, ROWS, seen)
+    with LaneTeam("truncated_gradient", "dense", "float64", WIDTH, lanes[:5], n_jobs) as team:
+        team.learn(batch, None, 0, 30, seen)
+        team.add(lanes[5:6])
+        team.add(lanes[6:])
+        team.learn(batch, None, 30, ROWS, seen)
+        assert len(team) == 8
+        assert team.steps()[5:].tolist() == alone.steps().tolist()
+        late = np.arange(5, 8)
+        np.testing.assert_allclose(team.predict(batch, late), alone.predict(batch), rtol=1e-10)
+
+
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(1, 8))
 def test_every_lane_has_one_part(clocks: list[int], parts: int) -> None:
     """Parts are about even, and hold each lane once."""

@@ -96,7 +96,7 @@ def fold_numbers(first: int, rows: int, folds: int) -> NDArray[np.int64]:
     Examples
     --------
     >>> fold_numbers(0, 10, 5).tolist()
-    [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    [0, 0, 4, 4, 2, 0, 3, 0, 4, 0]
     """
     z = np.arange(first + 1, first + rows + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):

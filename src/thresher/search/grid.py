@@ -36,17 +36,24 @@ class Point:
         What the grid says of it.
     params : dict
         All parameters of the estimator at this point.
+    low : float
+        What an output is told of rows of other classes.
     """
 
     number: int
     chosen: dict[str, Any]
     params: dict[str, Any]
+    low: float = -1.0
 
     @property
     def run(self) -> tuple[str, ...]:
         """What points that train together have in common."""
-        low = self.params.get("loss") == "clipped_square"  # told 0 for no, and not -1
-        return (*(repr(self.params.get(name)) for name in OF_THE_RUN), str(low))
+        return (*(repr(self.params.get(name)) for name in OF_THE_RUN), str(self.low))
+
+    @property
+    def average(self) -> bool:
+        """Whether its answers are those of the mean of its weights."""
+        return bool(self.params.get("average", False))
 
 
 def points_of(estimator: Any, param_grid: Any) -> list[Point]:
@@ -88,7 +95,8 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
     settings.check(estimator._rule, estimator._task, params, owner)
     _check_lane(estimator._rule, params, owner)
-    return Point(number, dict(chosen), params)
+    shares = estimator._task == "classifier" and params.get("loss") == "clipped_square"
+    return Point(number, dict(chosen), params, 0.0 if shares else -1.0)
 
 
 def check_searchable(estimator: Any) -> None:

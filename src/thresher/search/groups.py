@@ -21,7 +21,7 @@ from thresher.search.folds import fold_numbers
 from thresher.search.readings import Found, Job, Store, places
 from thresher.search.sums import Score, Tally
 from thresher.search.views import view_of
-from thresher.training.labels import Labels
+from thresher.training.labels import Labels, Values
 from thresher.training.lanes import LaneTeam
 from thresher.training.names import NameKeeper
 
@@ -72,6 +72,7 @@ class Group:
         self.room = self.width = store.width
         once = self.source.named and not self.source.rereadable
         self.names = NameKeeper() if once else None
+        self.losses = list(dict.fromkeys(str(job.lanes[0].words["loss"]) for job in jobs))
         classes = labels.outputs if labels.outputs > 1 else 2
         if labels.classes is None:
             classes = 0
@@ -152,6 +153,8 @@ class Group:
         """Return labels as a single output sees them; and numbers of classes, or values."""
         targets = self.labels.targets(block)
         if self.labels.classes is None:
+            for loss in self.losses:
+                Values(loss).targets(block)  # refuses labels that the loss does not take
             return targets[0], targets[0]
         if len(targets) == 1:
             return targets[0], (targets[0] == 1.0).astype(np.intp)
@@ -202,7 +205,7 @@ class Group:
                 asked = [
                     i
                     for i, job in enumerate(self.jobs)
-                    if job.split == split and bool(job.point.params.get("average")) == average
+                    if job.split == split and job.point.average == average
                 ]
                 if asked:
                     wanted = np.concatenate([self.lanes[i] for i in asked])
@@ -228,7 +231,7 @@ class Group:
         own = point, split
         at = next(i for i, job in enumerate(self.jobs) if (job.point.number, job.split) == own)
         job = self.jobs[at]
-        average = bool(job.point.params.get("average"))
+        average = job.point.average
         intercepts = self.team.intercepts(average)
         outputs = [
             Output(*self.team.weights(lane, average), float(intercepts[lane]))

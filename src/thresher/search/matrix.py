@@ -207,7 +207,7 @@ class MatrixSearch:
     def _learn(self, team: LaneTeam, jobs: Sequence[Job], seen: NDArray[np.uint8]) -> Any:
         params = jobs[0].point.params
         split = self.splits[jobs[0].split]
-        low = 0.0 if params.get("loss") == "clipped_square" else -1.0
+        low = jobs[0].point.low
         labels, classes = self.rows.told(low)
         batch = as_batch(
             self.rows.X, labels, self.rows.weights_for(params.get("class_weight"), split.train)
@@ -280,7 +280,7 @@ class MatrixSearch:
         """Yield the raw predictions of some jobs, a few at a time, and the time they took."""
         few = max(1, _ANSWERS // (len(test) * self.rows.outputs))
         for average in (False, True):
-            asked = [i for i in own if bool(jobs[i].point.params.get("average")) == average]
+            asked = [i for i in own if jobs[i].point.average == average]
             for first in range(0, len(asked), few):
                 some, began = asked[first : first + few], time.perf_counter()
                 wanted = np.concatenate([lanes[i] for i in some])
@@ -293,7 +293,7 @@ class MatrixSearch:
                     yield i, None if cut else own_raw, seconds
 
     def _view(self, team: LaneTeam, job: Job, lanes: NDArray[np.int64]) -> Any:
-        average = bool(job.point.params.get("average"))
+        average = job.point.average
 
         def ask() -> list[Output]:
             intercepts = team.intercepts(average)

@@ -27,7 +27,7 @@ from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
 from thresher.search.scoring import try_scorers
 from thresher.search.streams import StreamSearch, source_splits
-from thresher.search.sums import check_probabilities, scores_named
+from thresher.search.sums import check_probabilities, score_source, scores_named
 from thresher.training.lanes import threads_of
 
 
@@ -294,6 +294,23 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         """The model of the best point."""
         model: Model = self.best_estimator_.model_
         return model
+
+    def score(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Return the score of the best estimator on other rows.
+
+        Parameters
+        ----------
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
+        y : array of shape (rows,)
+            Labels; a source has its own.
+        **params
+            What the scorer takes beside.
+        """
+        if not is_source(X):
+            return super().score(X, y, **params)
+        named = scores_named(self.scoring, self.estimator._task)
+        found = score_source(self.best_model_, X, named)
+        return found[self.refit if self.multimetric_ else "score"]
 
     # ---- sources -------------------------------------------------------------------------------
 

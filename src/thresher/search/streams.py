@@ -46,7 +46,8 @@ class Survey:
 
     Attributes
     ----------
-    labels : Labels
+    labels : callable
+        Takes what outputs are told of rows of other classes; returns Labels.
     width : int
         Number of features; 0: any, or not known yet.
     features : int
@@ -113,8 +114,8 @@ class StreamSearch:
         if self.source.reading.multilabel and self.estimator._task == "classifier":
             raise ParameterError("rows with any number of labels are for the command line's train")
         for point in points:
-            for param, allowed in (("certify", False), ("levels", ())):
-                if tuple(np.atleast_1d(point.params.get(param, allowed))) not in ((), (False,)):
+            for param in ("certify", "levels"):
+                if point.params.get(param):
                     raise ParameterError(f"{name}: {param} needs rows in memory, and not a source")
             if point.params.get("class_weight") == "balanced":
                 raise ParameterError(
@@ -189,8 +190,12 @@ class StreamSearch:
             raise DataError(f"{self.source}: no rows to learn from")
         if not classifies:
             return None, widest
-        found_classes = sorted(counts) if self.given is None else self.given
-        classes = ManyClasses(found_classes).classes
+        try:
+            classes = ManyClasses(sorted(counts) if self.given is None else self.given).classes
+        except TypeError:
+            raise ParameterError(
+                f"{self.source}: labels are partly numbers and partly words"
+            ) from None
         table = np.array([counts.get(label, np.zeros(folds, int)) for label in classes.tolist()])
         if self.splits:
             check_classes((table.sum(axis=1, keepdims=True) - table).T, classes)
@@ -249,7 +254,7 @@ class StreamSearch:
         found: dict[tuple[int, int], Found] = {}
         for number, (store, jobs) in enumerate(plan, 1):
             self._number = number
-            low = 0.0 if jobs[0].point.params.get("loss") == "clipped_square" else -1.0
+            low = jobs[0].point.low
             with store.team(jobs, self.n_jobs) as team:
                 self.group = Group(
                     self.estimator,

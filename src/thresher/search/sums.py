@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.answers import PROBABILITY_LOSSES, probabilities, scores, values
+from thresher.data.source import Source
 from thresher.errors import ParameterError
+from thresher.model import Model
 from thresher.parameters import Task
 from thresher.search.grid import Point
+from thresher.training.labels import ManyClasses, Values
 
 Sums = NDArray[np.longdouble]
 
@@ -190,3 +193,20 @@ class Tally:
             name: float(score.finish(self.sums[name])) if name in self.sums else float("nan")
             for name, score in self.named.items()
         }
+
+
+def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> dict[str, float]:
+    """Return the scores of a model on all rows of a source, by their weights."""
+    classes = model.classes
+    tally = Tally(named, model.loss, 0 if classes is None else len(classes))
+    labels = Values(model.loss) if classes is None else ManyClasses(classes)
+    for block, raw in model.raw_blocks(source):
+        targets = labels.targets(block)
+        if classes is None:
+            true: NDArray[Any] = targets[0]
+        elif len(targets) == 1:
+            true = (targets[0] == 1.0).astype(np.intp)
+        else:
+            true = np.argmax(targets, axis=0)
+        tally.add(raw, true, block.weights)
+    return tally.result()

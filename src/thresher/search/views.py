@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from thresher import settings
 from thresher.errors import ParameterError
@@ -57,11 +58,13 @@ class FromLane:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"{type(self).__name__} has no {name!r} in a search in one pass")
 
+    def __sklearn_clone__(self) -> Any:
+        return type(self).__mro__[2](**clone(self.get_params(deep=False), safe=False))
+
     def __reduce__(self) -> Any:
         self.model_  # noqa: B018  asked for before the lanes go
-        bases = type(self).__mro__[2]
         state = {k: v for k, v in vars(self).items() if k not in ("_rows", "_known", "_ask")}
-        return _remake, (bases, state)
+        return _remake, (type(self).__mro__[2], state)
 
 
 @cache

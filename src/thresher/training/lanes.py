@@ -146,6 +146,21 @@ class LaneTeam:
         for part, share in zip(self._parts, self._members, strict=True):
             part.plant_intercepts(np.ascontiguousarray(intercepts[share]))
 
+    def add(self, lanes: Sequence[Lane]) -> None:
+        """Let more lanes start now, on the thread that has fewest; their numbers come last."""
+        part = min(range(len(self._parts)), key=lambda part: len(self._members[part]))
+        self._parts[part].add(
+            [lane.numbers for lane in lanes],
+            [lane.words for lane in lanes],
+            [lane.clock for lane in lanes],
+            [lane.target for lane in lanes],
+        )
+        before = len(self._members[part])
+        new = np.arange(len(self), len(self) + len(lanes))
+        here = np.full(len(lanes), part), np.arange(before, before + len(lanes))
+        self._members[part] = np.concatenate([self._members[part], new])
+        self._home = np.concatenate([self._home, np.column_stack(here)])
+
     # ---- answers -------------------------------------------------------------------------------
 
     def predict(
