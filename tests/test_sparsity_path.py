@@ -39,6 +39,7 @@ TRUNCATED = thresher.TruncatedGradientClassifier(**NATURAL)
     ids=lambda value: type(value).__name__ if hasattr(value, "fit") else None,
 )
 @pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.filterwarnings("ignore:.*all weights are zero")
 def test_equals_fits_alone(estimator, gravities, classes):
     y = Y if classes == 2 else np.digitize(X[:, 2] - X[:, 5], [-0.5, 0.5])
     path = SparsityPath(estimator, gravities[::-1], cv=4, n_jobs=2).fit(sp.csr_matrix(X), y)

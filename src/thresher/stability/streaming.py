@@ -17,6 +17,8 @@ from thresher.data import as_batch, is_source
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.estimators.sources import _labels
+from thresher.search.grid import Point
+from thresher.search.readings import checked_limit
 from thresher.stability.dealing import Dealer
 from thresher.stability.density import column_counts
 from thresher.stability.halves import Tally, counted, seeded
@@ -44,9 +46,9 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        One that learns row by row, without `tol`, `callback`, `certify`, `center` and the like,
-        which look beyond a row. It is cloned, never fitted itself. With any `shuffle` but False the
-        rows of all halves are shuffled by one permutation; those of a source within its blocks.
+        One that learns row by row, without `tol`, `center` and the like, which look beyond a row;
+        its `callback` is not called. It is cloned, never fitted itself. With any `shuffle` but
+        False, rows of all halves are shuffled by one permutation; of a source, within its blocks.
     param_name : str, optional
         Name of the parameter of the estimator to vary, such as "gravity" or "l1".
     param_values : sequence, optional
@@ -59,6 +61,9 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         Deal the rows of each class of a classifier apart; False deals all rows together.
     n_jobs : int, optional
         Threads that learn; -1 is one a processor. Results do not depend on it.
+    memory_limit : int, optional
+        Bytes that models may take together; half of what is free by default. More is a MemoryError,
+        before anything is learned where the number of features is known.
     random_state : int, RandomState or None, default=None
         Decides who gets which rows.
 
@@ -130,6 +135,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         threshold: float = 0.6,
         stratify: bool = True,
         n_jobs: int | None = None,
+        memory_limit: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -139,6 +145,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         self.threshold = threshold
         self.stratify = stratify
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
         self.random_state = random_state
 
     # ---- fitting -------------------------------------------------------------------------------
@@ -162,7 +169,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         self
         """
         with all_or_nothing(self):
-            lanes = checked_lanes(
+            points = checked_lanes(
                 type(self).__name__, self.estimator, self.param_name, self._settings()
             )
             seeds = self._seeds()
@@ -173,11 +180,11 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
                     raise ParameterError(
                         f"{type(self).__name__}: a source has its own labels; give it alone"
                     )
-                halves, seen = self._learn_source(X, classes, estimator, lanes, dealer)
+                halves, seen = self._learn_source(X, classes, estimator, points, dealer)
             elif classes is not None:
                 raise ParameterError(f"{type(self).__name__}: classes is for sources; y has them")
             else:
-                halves, seen = self._learn_rows(X, y, estimator, lanes, dealer)
+                halves, seen = self._learn_rows(X, y, estimator, points, dealer)
             self.n_rows_ = sum(dealer.dealt.values())
             self._count(halves, seen)
             halves.close()
@@ -186,7 +193,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _learn_rows(
-        self, X: Any, y: Any, estimator: Any, lanes: list[dict[str, Any]], dealer: Dealer
+        self, X: Any, y: Any, estimator: Any, points: list[Point], dealer: Dealer
     ) -> tuple[LanedHalves, NDArray[np.int64]]:
         """Learn from rows in memory; return the halves, and the features that occur."""
         X, y = validate_data(
@@ -209,9 +216,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
             estimator.classes_ = self.classes_
         targets, weights = estimator._targets(y), estimator._row_weights(y, None)
         numbers = dealer.numbered(strata)
-        halves = LanedHalves(
-            estimator, lanes, dealer, len(targets), X.shape[1], max(1, len(y) // 2), self.n_jobs
-        )
+        halves = self._halves(estimator, points, dealer, X.shape[1], max(1, len(y) // 2))
         for number, order in enumerate(estimator._orders(len(y), estimator._generator())):
             if number:
                 halves.next_pass()
@@ -228,7 +233,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         return halves, column_counts(X)[0]
 
     def _learn_source(
-        self, source: Source, classes: Any, estimator: Any, lanes: list[dict[str, Any]],
+        self, source: Source, classes: Any, estimator: Any, points: list[Point],
         dealer: Dealer,
     ) -> tuple[LanedHalves, NDArray[np.int64]]:  # fmt: skip
         """Learn from a source; return the halves, and the features that occur."""
@@ -249,7 +254,9 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         if needs_width:
             width = source.width()
         labels = _labels(estimator, source, classes)
-        halves = LanedHalves(estimator, lanes, dealer, labels.outputs, width, None, self.n_jobs)
+        if labels.classes is not None:
+            self.classes_ = labels.classes
+        halves = self._halves(estimator, points, dealer, width, None)
         seen, widest = _Seen(), width
         seed = int(estimator._generator().integers(2**31))
         for number in range(estimator.passes):
@@ -281,15 +288,20 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         if not dealer.dealt:
             raise DataError(f"{source}: no rows to learn from")
         self.n_features_in_ = widest
-        if labels.classes is not None:
-            self.classes_ = labels.classes
         return halves, seen.features()
+
+    def _halves(
+        self, estimator: Any, points: list[Point], dealer: Dealer, width: int, rows: int | None
+    ) -> LanedHalves:
+        classes = len(self.classes_) if is_classifier(estimator) else 1
+        limit = checked_limit(self.memory_limit)
+        return LanedHalves(estimator, points, dealer, classes, width, rows, limit, self.n_jobs)
 
     def _count(self, halves: LanedHalves, seen: NDArray[np.int64]) -> None:
         """Turn what was learned into a selection."""
-        tallies = [Tally() for _ in range(halves.values)]
+        tallies = [Tally() for _ in halves.points]
         sizes = [
-            counted(tallies, [halves.support(half, value) for value in range(halves.values)])
+            counted(tallies, [halves.support(half, value) for value in range(len(halves.points))])
             for half in range(2 * self.pairs)
         ]
         self.n_pairs_, self.n_selected_mean_ = self.pairs, float(np.mean(sizes))
