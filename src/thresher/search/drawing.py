@@ -110,7 +110,7 @@ def svg(frontier: Frontier) -> str:
     --------
     >>> from thresher.search.drawing import svg
     >>> from thresher.search.frontier import Frontier, Dot
-    >>> svg(Frontier([Dot("l1=1", 10, 0.25)])).count("<circle")
+    >>> svg(Frontier([Dot("l1=1", 10, 0.25)])).count("<title>")
     1
     """
     points = frontier.dots
@@ -162,16 +162,31 @@ def svg(frontier: Frontier) -> str:
             parts.append(
                 f'<line class="spread" x1="{across}" x2="{across}" y1="{ends[0]}" y2="{ends[1]}"/>'
             )
-    for i in sound:
+    others = [i for i in sound if i not in frontier.efficient]
+    for i in [*others, *reversed(frontier.efficient)]:  # what matters lies on top
         point, kind = points[i], "on" if i in frontier.efficient else "off"
         kind = "best" if i == frontier.best else kind
         place = f'cx="{x(point.nonzeros)}" cy="{y(point.error)}"'
-        about = (
-            f"{point.name}: {frontier.measure} {point.error:.5g}, nonzeros {point.nonzeros:,.6g}"
-        )
+        about = f"{point.name}: {frontier.measure} {point.error:.5g}, nonzeros {point.nonzeros:,}"
+        radius = 4 if kind == "off" else 5
         parts.append(
-            f'<circle class="{kind}" {place} r="5"><title>{escape(about)}</title></circle>'
+            f'<circle class="{kind}" {place} r="{radius}"><title>{escape(about)}</title></circle>'
         )
         if i == frontier.chosen and i != frontier.best:
             parts.append(f'<circle class="ring" {place} r="9"/>')
-    return "\n".join([*parts, "</svg>"])
+    return "\n".join([*parts, *_key(frontier), "</svg>"])
+
+
+def _key(frontier: Frontier) -> list[str]:
+    """Return what the signs mean, in the corner of dense models that err, where there are few."""
+    entries = [("best", 5, "best"), ("on", 5, "frontier")]
+    if frontier.chosen != frontier.best:
+        entries.insert(1, ("ring", 7, "sparsest within one standard error of the best"))
+    lines = []
+    for number, (kind, radius, text) in enumerate(entries):
+        down = _TOP + 14 + 20 * number
+        lines.append(
+            f'<circle class="{kind}" cx="{_WIDE - _RIGHT - 14}" cy="{down}" r="{radius}"/>'
+            f'<text x="{_WIDE - _RIGHT - 28}" y="{down}" dy="4" text-anchor="end">{text}</text>'
+        )
+    return lines

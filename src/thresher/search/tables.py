@@ -126,7 +126,7 @@ def html_page(
 body {{ margin: 0; background: #ffffff; }}
 .page {{ max-width: 760px; margin: 0 auto; padding: 24px 20px 48px; }}
 h1 {{ font-size: 22px; margin: 0 0 12px; }}
-dl {{ display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; margin: 0 0 20px; }}
+dl {{ display: grid; grid-template-columns: fit-content(40%) 1fr; gap: 2px 16px; }}
 dt {{ color: var(--soft); }}
 dd {{ margin: 0; overflow-wrap: anywhere; }}
 .page .frontier {{ overflow-x: auto; }}
