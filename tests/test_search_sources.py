@@ -73,7 +73,7 @@ RULES: list[tuple[str, dict[str, Any]]] = [
     ("TruncatedGradient", {"gravity": [1e-3, 0.05], "average": [False, True]}),
     ("ForwardBackward", {"l1": [1e-3, 0.05]}),
     ("FTRL", {"l1": [0.1, 2.0], "passes": [1, 2]}),
-    ("AveragedSGD", {"alpha": [1e-3, 0.1]}),
+    ("AveragedSGD", {"alpha": [0.5, 5.0]}),
     ("DualAveraging", {"l1": [1e-3, 0.05]}),
 ]
 

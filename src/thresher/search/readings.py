@@ -98,7 +98,7 @@ def readings_of(
 
     Raises MemoryError where a single one does not fit.
     """
-    ordered = sorted(jobs, key=lambda job: job.split)
+    ordered = sorted(jobs, key=_kinship)
     most = max((bytes_of([job]) for job in _unlike(ordered)), default=0)
     if most > limit:
         raise MemoryError(
@@ -113,6 +113,12 @@ def readings_of(
         if count >= len(ordered) or all(bytes_of(group) <= limit for group in groups):
             return groups
         count += 1
+
+
+def _kinship(job: Job) -> tuple[int, str, str]:
+    """Lanes that share a clock, a period and a schedule share lines, and so memory."""
+    params = job.point.params
+    return job.split, str(params.get("period")), str(params.get("schedule"))
 
 
 def _unlike(jobs: Sequence[Job]) -> list[Job]:
