@@ -182,6 +182,7 @@ def test_shuffled_rows(shuffle: str) -> None:
 
 
 SCORINGS: list[tuple[Any, Any]] = [
+    ("accuracy", True),
     ("roc_auc", True),
     ("neg_log_loss", True),
     (make_scorer(accuracy_score), True),
@@ -200,6 +201,18 @@ def test_scorings(scoring: Any, refit: Any) -> None:
     """Any scorer, or several; and what best means."""
     clf = thresher.TruncatedGradientClassifier(**AS_THEY_LIE)
     agree(clf, {"gravity": [1e-4, 0.02, 0.05]}, TWO, cv=3, scoring=scoring, refit=refit)
+
+
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_nonzeros(y: Any) -> None:
+    """Counted for each model: those of a scorer that counts them."""
+    clf = thresher.TruncatedGradientClassifier(**AS_THEY_LIE)
+    grid = {"gravity": [1e-4, 0.02, 0.2], "average": [False, True]}
+    grids = [grid, {"target_nnz": [4]}]
+    count = OnePassSearchCV(clf, grids, cv=3, scoring=lambda clf, X, y: clf.model_.nnz).fit(X, y)
+    splits = [count.cv_results_[f"split{k}_test_score"] for k in range(3)]
+    assert count.nonzeros_.T.tolist() == np.array(splits).tolist()
+    assert count.nonzeros_[0].min() > count.nonzeros_[2].max() >= 0
 
 
 def test_frames() -> None:
@@ -265,6 +278,8 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     assert [p.number for p in seen if p.rows == 240] == [1, 2, 3, 4]
     assert {p.lanes for p in seen} == {2 * 4 * 3}
     assert {(p.reading, p.readings, p.passes) for p in seen} == {(1, 1, 3)}
+    assert [sorted(p.losses) for p in seen] == [[0, 1]] * len(seen)
+    assert seen[-1].losses[0] < seen[0].losses[0]  # later passes lose less
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == len(seen)
     assert lines[0].startswith("pass 1/3: 240 rows, 24 models")
