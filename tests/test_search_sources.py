@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ RULES: list[tuple[str, dict[str, Any]]] = [
     ("TruncatedGradient", {"gravity": [1e-3, 0.05], "average": [False, True]}),
     ("ForwardBackward", {"l1": [1e-3, 0.05]}),
     ("FTRL", {"l1": [0.1, 2.0], "passes": [1, 2]}),
-    ("AveragedSGD", {"alpha": [1e-3, 0.1]}),
+    ("AveragedSGD", {"alpha": [0.5, 5.0]}),
     ("DualAveraging", {"l1": [1e-3, 0.05]}),
 ]
 
@@ -92,6 +93,8 @@ def agree(path: Path, estimator: Any, grid: Any, scoring: list[str], **options: 
             np.testing.assert_allclose(ours.cv_results_[name], expected, rtol=1e-6, err_msg=name)
     assert set(ours.cv_results_) == set(theirs.cv_results_)
     assert ours.n_splits_ == 4
+    in_memory = OnePassSearchCV(estimator, grid, cv=folds(300, 4), refit=False).fit(X, y)
+    assert ours.nonzeros_.tolist() == in_memory.nonzeros_.tolist()
     return ours
 
 
@@ -162,6 +165,24 @@ def test_how_often_it_reads(files: dict[str, Path]) -> None:
         search = OnePassSearchCV(cls(passes=3), {"l1": [0.1, 0.3, 1.0]}, cv=5, refit=False)
         search.fit(source)
         assert counted.count == looks + 3 + 1
+
+
+def test_progress() -> None:
+    """A callback is told now and then, and of the losses so far."""
+    seen: list[Any] = []
+    batches = [(np.eye(3), np.array([0, 1, 1]))] * 3
+
+    def slowly() -> Any:
+        for batch in batches:
+            time.sleep(0.25)
+            yield batch
+
+    clf = thresher.FTRLClassifier(passes=2)
+    OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, cv=2, callback=seen.append).fit(scan(slowly))
+    assert {(p.number, p.rows) for p in seen} >= {(1, 3), (1, 9), (2, 9), (3, 9)}
+    assert {p.lanes for p in seen} == {4}
+    assert seen[-1].losses[0] < seen[0].losses[0]
+    assert str(seen[-1]).startswith("scoring: 9 rows, 4 models")
 
 
 def test_names(files: dict[str, Path]) -> None:

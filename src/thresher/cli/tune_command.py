@@ -26,7 +26,6 @@ from thresher.cli.arguments import (
     OnBadLine,
     Quiet,
     Seed,
-    Shuffle,
     Store,
     Text,
     Threads,
@@ -119,7 +118,14 @@ def tune(
     passes: Annotated[
         int, typer.Option(min=1, help="Passes over the data.", rich_help_panel=LEARNING)
     ] = 1,
-    shuffle: Shuffle = False,
+    shuffle: Annotated[
+        bool,
+        typer.Option(
+            "--shuffle",
+            help="Shuffle rows within blocks of about a megabyte, for all models alike.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = False,
     seed: Seed = 0,
     store: Store = "auto",
     format: Format = None,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import time
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from thresher.cli.show import as_json, duration
 from thresher.search.grid import Point
@@ -19,7 +18,7 @@ from thresher.search.tables import shown, text_table
 _SELDOM = 5.0  # seconds between two lines in a pipe
 _OFTEN = 0.1  # between two objects of JSON
 _AROUND = 4  # lines of a terminal that are not the table's
-_WAIT = 20  # times as long as counting nonzeros took goes by before they are counted again
+_WAIT = 10  # times as long as counting nonzeros took goes by before they are counted again
 
 
 class Table:
@@ -65,33 +64,13 @@ class Table:
         facts: dict[str, Any] = {"event": "progress", **progress._asdict()}
         facts["doing"] = "scoring" if progress.number > progress.passes else "learning"
         facts["seconds"] = round(progress.seconds, 3)
-        best = self._best()
-        if best is not None:
-            facts |= {"best": self.points[best].chosen, "loss": float(self._losses()[best])}
-        return facts
+        losses, best = facts.pop("losses"), _best(progress)
+        return facts | {"best": self.points[best].chosen, "loss": losses[best]}
 
     def _line(self, progress: SearchProgress) -> str:
-        best = self._best()
-        if best is None:
-            return str(progress)
+        best = _best(progress)
         chosen = ", ".join(f"{name}={shown(v)}" for name, v in self.points[best].chosen.items())
-        return f"{progress}; least loss {self._losses()[best]:.4f} with {chosen}"
-
-    def _best(self) -> int | None:
-        losses = self._losses()
-        return None if np.isnan(losses).all() else int(np.nanargmin(losses))
-
-    def _losses(self) -> Any:
-        """Return the mean progressive loss of each point's model of all rows; NaN: none yet."""
-        losses = np.full(len(self.points), np.nan)
-        if self.search is None or not hasattr(self.search, "group"):
-            return losses
-        group = self.search.group
-        sums, weights = group.team.loss_sums(), group.team.weight_sums()
-        for job, lanes in zip(group.jobs, group.lanes, strict=True):
-            if job.split == self.search.splits and weights[lanes].sum() > 0:
-                losses[job.point.number] = sums[lanes].sum() / weights[lanes].sum()
-        return losses
+        return f"{progress}; least loss {progress.losses[best]:.4f} with {chosen}"
 
     def _nonzeros(self) -> list[str]:
         """Count the nonzero weights of each point's model of all rows, now and then."""
@@ -110,21 +89,19 @@ class Table:
     def _draw(self, progress: SearchProgress) -> None:
         """Write the table over the one before."""
         wide, high = shutil.get_terminal_size()
-        losses, counts = self._losses(), self._nonzeros()
-        order = np.arange(len(self.points))
-        most = max(1, high - _AROUND)
+        losses, counts, best = progress.losses, self._nonzeros(), _best(progress)
+        order, most = list(range(len(self.points))), max(1, high - _AROUND)
         if len(order) > most:  # those of least loss
-            order = np.sort(np.argsort(losses, kind="stable")[:most])
+            order = sorted(sorted(order, key=lambda i: losses.get(i, math.inf))[:most])
         names = list(self.points[0].chosen)
-        best = self._best()
         lines = [
             [
                 *(shown(self.points[i].chosen[name]) for name in names),
-                "" if np.isnan(losses[i]) else f"{losses[i]:.4f}",
+                f"{losses[i]:.4f}" if i in losses else "",
                 counts[i],
                 "*" if i == best else "",
             ]
-            for i in order.tolist()
+            for i in order
         ]
         drawn = text_table([*names, "loss so far", "nonzeros", ""], lines).splitlines()
         left = len(self.points) - len(lines)
@@ -143,3 +120,8 @@ class Table:
         share = (progress.number - 1 + progress.rows / rows) / (progress.passes + 1)
         share /= progress.readings
         return f", {duration(progress.seconds * (1 - share) / share)} left" if share > 0 else ""
+
+
+def _best(progress: SearchProgress) -> int:
+    """Return the point of least progressive loss."""
+    return min(progress.losses, key=lambda number: progress.losses[number])

@@ -18,7 +18,7 @@ from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.model import Output
 from thresher.search.folds import fold_numbers
-from thresher.search.readings import Found, Job, Store, places
+from thresher.search.readings import Found, Job, Store, nonzeros_of, places
 from thresher.search.sums import Score, Tally
 from thresher.search.views import view_of
 from thresher.training.labels import Labels, Values
@@ -45,7 +45,7 @@ class Group:
     low : float
         What outputs are told of rows of other classes.
     report : callable
-        Is told the number of the pass, of passes, of rows so far, and of lanes.
+        Is told the number of the pass, of passes and of rows so far, and the group.
     """
 
     average = False  # names are kept of weights that live, and not of their means
@@ -62,7 +62,7 @@ class Group:
         team: LaneTeam,
         labels: Labels,
         low: float,
-        report: Callable[[int, int, int, int], None],
+        report: Callable[[int, int, int, Group], None],
     ) -> None:
         self.estimator, self.source, self.splits, self.limit = estimator, source, splits, limit
         self.store, self.jobs, self.team, self.report = store, jobs, team, report
@@ -99,13 +99,13 @@ class Group:
         each = len(self.jobs)
         times = (learned - began) / each, (scored - learned) / each
         failures = self.team.divergences
-        found = []
-        for tally, lanes in zip(self.tallies, self.lanes, strict=True):
+        counts, found = nonzeros_of(self.team, self.jobs), []
+        for tally, lanes, nonzeros in zip(self.tallies, self.lanes, counts, strict=True):
             scores: Any = tally.result()
             failure = next((failures[lane] for lane in lanes if failures[lane]), "")
             if list(scores) == ["score"]:
                 scores = scores["score"]
-            found.append(Found(scores, failure, *times))
+            found.append(Found(scores, failure, nonzeros, *times))
         return found
 
     def _blocks(self, number: int, passes: int) -> Iterator[tuple[int, int, Block]]:
@@ -116,7 +116,7 @@ class Group:
             if block.rows:
                 yield place, first, block
             first += block.rows
-            self.report(number, passes, first, len(self.team))
+            self.report(number, passes, first, self)
 
     def _order(self, seed: int, place: int, number: int, rows: int) -> Any:
         if self.params["shuffle"] is False or not self.splits:

@@ -20,7 +20,15 @@ from thresher.model import Output
 from thresher.search.folds import Split, check_classes, seen_by
 from thresher.search.grid import Point, lanes_of, runs_of
 from thresher.search.progress import SearchProgress
-from thresher.search.readings import Found, Job, Store, places, readings_of
+from thresher.search.readings import (
+    Found,
+    Job,
+    Store,
+    losses_of,
+    nonzeros_of,
+    places,
+    readings_of,
+)
 from thresher.search.views import view_of
 from thresher.training.lanes import LaneTeam
 
@@ -185,9 +193,8 @@ class MatrixSearch:
         )
         return Job(point, split, made)
 
-    def go(self, points: Sequence[Point]) -> dict[tuple[int, int], Found]:
+    def go(self, plan: Sequence[tuple[Store, list[Job]]]) -> dict[tuple[int, int], Found]:
         """Train and score all models: what is found, by numbers of point and split."""
-        plan = self.plan(points)
         seen = seen_by(self.splits, self.rows.count)
         found: dict[tuple[int, int], Found] = {}
         self._began = time.perf_counter()
@@ -197,9 +204,10 @@ class MatrixSearch:
             with store.team(jobs, self.n_jobs) as team:
                 batch = self._learn(team, jobs, seen)
                 each = (time.perf_counter() - began) / len(jobs)
+                nonzero = dict(zip(map(id, jobs), nonzeros_of(team, jobs), strict=True))
                 for job, scores, failure, seconds in self._score(team, batch, jobs):
                     key = job.point.number, job.split
-                    found[key] = Found(scores, failure, each, seconds)
+                    found[key] = Found(scores, failure, nonzero[id(job)], each, seconds)
         return found
 
     # ---- learning ------------------------------------------------------------------------------
@@ -221,7 +229,7 @@ class MatrixSearch:
             for first in range(0, rows, chunk):
                 last = min(rows, first + chunk)
                 team.learn(batch, order, first, last, None if alone else seen, classes, low)
-                self._tell(number + 1, last, len(team))
+                self._tell(number + 1, last, team, jobs)
         return batch
 
     def _orders(
@@ -240,10 +248,11 @@ class MatrixSearch:
         per_row = max(1.0, nonzeros(self.rows.X) / max(self.rows.count, 1)) * lanes
         return max(1, int(16 * _CHUNK / per_row))
 
-    def _tell(self, number: int, rows: int, lanes: int) -> None:
+    def _tell(self, number: int, rows: int, team: LaneTeam, jobs: Sequence[Job]) -> None:
         reading, readings, passes = self._reading
         seconds = time.perf_counter() - self._began
-        self.tell(SearchProgress(reading, readings, number, passes, rows, lanes, seconds))
+        told = reading, readings, number, passes, rows, len(team), seconds
+        self.tell(SearchProgress(*told, losses_of(team, jobs)))
 
     # ---- scoring -------------------------------------------------------------------------------
 
@@ -266,7 +275,7 @@ class MatrixSearch:
                     scores = _score(view, X, y, self.scorer, params, self.error_score)
                 yield jobs[i], scores, failure, seconds + time.perf_counter() - began
             done += len(test)
-            self._tell(jobs[0].point.params["passes"] + 1, done, len(team))
+            self._tell(jobs[0].point.params["passes"] + 1, done, team, jobs)
 
     def _answers(
         self,

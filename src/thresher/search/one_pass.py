@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
@@ -86,6 +87,8 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         Its model.
     best_params_, best_score_, best_index_, scorer_, n_splits_, refit_time_, multimetric_
         As of `GridSearchCV`.
+    nonzeros_ : array of shape (points, splits)
+        How many weights of each model are not zero.
     n_readings_ : int
         Groups of models that were trained one after the other.
 
@@ -206,20 +209,24 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             raise ParameterError("cv: there are no splits")
         rows.check_splits(splits)
         try_scorers(scorers, self.estimator, points, X, y, rows.facts)
+        quick = isinstance(self.scoring, str) and self.scoring == "accuracy"
+        quick = quick and rows.classes is not None
         search = MatrixSearch(
             self.estimator,
             rows,
             splits,
-            scorers,
+            # Accuracy is what a classifier's own score is, and lanes have a quick one.
+            check_scoring(self.estimator) if quick else scorers,
             routed.scorer.score,
             checked_limit(self.memory_limit),
             self.n_jobs,
             self.error_score,
             self._tell,
         )
-        self.n_splits_, self.n_readings_ = len(splits), len(search.plan(points))
+        plan = search.plan(points)
+        self.n_splits_, self.n_readings_ = len(splits), len(plan)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
-        self._choose(points, search.go(points), refit_metric)
+        self._choose(points, search.go(plan), refit_metric)
         if self.refit:
             self._refit(X, y, **fit_params)
         return self
@@ -246,6 +253,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Set what is known of all points, and which is best."""
         each = [found[p.number, split] for p in points for split in range(self.n_splits_)]
         self._warn_of_failures(points, found)
+        self.nonzeros_ = np.array([one.nonzeros for one in each]).reshape(len(points), -1)
         scored = next(one.scores for one in each if not one.failure)
         self.multimetric_ = isinstance(scored, dict)
         if callable(self.scoring) and self.multimetric_:

@@ -25,6 +25,8 @@ class SearchProgress(NamedTuple):
         Models that learn from each row: points x folds x classes.
     seconds : float
         Since the search began.
+    losses : dict of int to float
+        Mean progressive loss so far of each point in this group, by its number in the grid.
     """
 
     reading: int
@@ -34,6 +36,7 @@ class SearchProgress(NamedTuple):
     rows: int
     lanes: int
     seconds: float
+    losses: dict[int, float]
 
     def __str__(self) -> str:
         doing = "scoring" if self.number > self.passes else f"pass {self.number}/{self.passes}"

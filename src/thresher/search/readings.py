@@ -77,12 +77,44 @@ class Store:
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of one model: its scores or why it has none, and the time it took."""
+    """What is known of one model.
+
+    Attributes
+    ----------
+    scores : float or dict of float
+    failure : str
+        Why it has none; empty: it has.
+    nonzeros : int
+        Weights that are not zero, of all outputs.
+    fit_seconds, score_seconds : float
+        Its share of the time that models took together.
+    """
 
     scores: Any
     failure: str
+    nonzeros: int
     fit_seconds: float
     score_seconds: float
+
+
+def nonzeros_of(team: LaneTeam, jobs: Sequence[Job]) -> list[int]:
+    """Count the weights of each job that are not zero."""
+    counts = {average: team.nonzeros(average) for average in {job.point.average for job in jobs}}
+    found = []
+    for job, lanes in zip(jobs, places(jobs), strict=True):
+        most = job.point.params.get("target_nnz")
+        own = counts[job.point.average][lanes]
+        found.append(int((own if most is None else np.minimum(own, most)).sum()))
+    return found
+
+
+def losses_of(team: LaneTeam, jobs: Sequence[Job]) -> dict[int, float]:
+    """Return the mean progressive loss of each point so far, over its splits and outputs."""
+    sums = np.array([team.loss_sums(), team.weight_sums()])
+    found: dict[int, Any] = {}
+    for job, lanes in zip(jobs, places(jobs), strict=True):
+        found[job.point.number] = found.get(job.point.number, 0.0) + sums[:, lanes].sum(axis=1)
+    return {n: float(loss / weight) if weight > 0 else 0.0 for n, (loss, weight) in found.items()}
 
 
 def places(jobs: Sequence[Job]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
@@ -98,7 +130,7 @@ def readings_of(
 
     Raises MemoryError where a single one does not fit.
     """
-    ordered = sorted(jobs, key=lambda job: job.split)
+    ordered = sorted(jobs, key=_kinship)
     most = max((bytes_of([job]) for job in _unlike(ordered)), default=0)
     if most > limit:
         raise MemoryError(
@@ -113,6 +145,12 @@ def readings_of(
         if count >= len(ordered) or all(bytes_of(group) <= limit for group in groups):
             return groups
         count += 1
+
+
+def _kinship(job: Job) -> tuple[int, str, str]:
+    """Lanes that share a clock, a period and a schedule share lines, and so memory."""
+    params = job.point.params
+    return job.split, str(params.get("period")), str(params.get("schedule"))
 
 
 def _unlike(jobs: Sequence[Job]) -> list[Job]:

@@ -17,7 +17,7 @@ from thresher.search.folds import check_classes, fold_numbers
 from thresher.search.grid import Point, lanes_of, runs_of
 from thresher.search.groups import Group
 from thresher.search.progress import SearchProgress
-from thresher.search.readings import Found, Job, Store, readings_of
+from thresher.search.readings import Found, Job, Store, losses_of, readings_of
 from thresher.search.sums import Score
 from thresher.training.labels import Labels, ManyClasses, TwoClasses, Values
 
@@ -280,15 +280,14 @@ class StreamSearch:
             if self.whole and job.split == self.splits:
                 self.models[job.point.number] = self.group.view(job.point.number, job.split)
 
-    def _report(self, number: int, passes: int, rows: int, lanes: int) -> None:
+    def _report(self, number: int, passes: int, rows: int, group: Group) -> None:
         """Tell of progress, but not too often."""
         self.rows = max(self.rows, rows)
         seconds = time.perf_counter() - self._began
         if seconds - self._told >= _TELL:
             self._told = seconds
-            self.tell(
-                SearchProgress(self._number, self.readings, number, passes, rows, lanes, seconds)
-            )
+            at = self._number, self.readings, number, passes, rows, len(group.team), seconds
+            self.tell(SearchProgress(*at, losses_of(group.team, group.jobs)))
 
     def model(self, number: int) -> Any:
         """Return the model of a point as an estimator, after the only reading of the source."""

@@ -54,7 +54,7 @@ def fit_rows(
     whole = Split(everything, everything[:0], sorted=True, repeats=False)
     every = [*splits, whole]
     search = WholeSearch(estimator, rows, every, scorer, {}, limit, n_jobs, np.nan, tell)
-    found = search.go(points)
+    found = search.go(search.plan(points))
     return scores_of(found, len(points), len(splits)), [search.views[p.number] for p in points]
 
 
