@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import signal
-import subprocess
-import time
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -17,10 +12,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 
 import thresher
-from files import THRESHER, called, svmlight, vw
-from thresher.cli.grid import grid_of
+from files import called, svmlight, vw
 from thresher.cli.tune import LANE_RULES
-from thresher.errors import ParameterError
 from thresher.search.folds import fold_numbers
 
 
@@ -47,58 +40,6 @@ def tuned(folder, data, *options, code=0, name="best.thresher", **more):
 
 def events(done):
     return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-# ---- grids ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("rule", "text", "values"),
-    [
-        ("truncated-gradient", "gravity=1e-7..1e-3:5", [1e-7, 1e-6, 1e-5, 1e-4, 1e-3]),
-        ("truncated-gradient", "gravity=1e-3..1e-5:3", [1e-3, 1e-4, 1e-5]),
-        ("truncated-gradient", "gravity=auto,0, 0.5", ["auto", 0.0, 0.5]),
-        ("truncated-gradient", "period=1..100:3", [1, 10, 100]),
-        ("truncated-gradient", "period=1..3:9", [1, 2, 3]),
-        ("truncated-gradient", "average=true,no", [True, False]),
-        ("truncated-gradient", "schedule=sqrt,constant", ["sqrt", "constant"]),
-        ("truncated-gradient", "fit-intercept=on", [True]),
-        ("ftrl", "l1=0.1,1,10", [0.1, 1.0, 10.0]),
-    ],
-)
-def test_grids_as_text(rule, text, values):
-    ((_, found),) = grid_of(rule, [text], {}).items()
-    assert found == values
-    assert [type(value) for value in found] == [type(value) for value in values]
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (["gravity"], "--grid must be NAME=A,B,C or NAME=A..B:N, .*got 'gravity'"),
-        (["gravity="], "--grid must be NAME=A,B,C"),
-        (["=1"], "--grid must be NAME=A,B,C"),
-        (["weight=1"], "--grid weight=1: weight is not a parameter of the rule .* gravity, period"),
-        (["passes=1,2"], "passes must be the same for all models.* a grid may have gravity"),
-        (["gravity=1,x"], "--grid gravity=1,x must be a number >= 0.*; got 'x'"),
-        (["gravity=1,-1"], "must be a number >= 0.*; got '-1'"),
-        (["gravity=1..2"], "a range must say how many values it has"),
-        (["gravity=1..2:1"], "a range must say how many values it has, at least 2"),
-        (["gravity=0..2:3"], "the ends of a range must be two different numbers > 0.*got '0..2'"),
-        (["gravity=2..2:3"], "two different numbers > 0"),
-        (["gravity=a..b:3"], "two different numbers > 0"),
-        (["gravity=1e29..1e31:3"], "must be a number >= 0 and <= 1e.30.*got 1e.31"),
-        (["schedule=1..2:3"], "a range is one of numbers"),
-        (["schedule=fast"], "must be one of 'constant'.*; got 'fast'"),
-        (["average=perhaps"], "must be true or false; got 'perhaps'"),
-        (["gravity=1,1"], "1.0 comes twice"),
-        (["gravity=1", "gravity=2"], "gravity is in the grid already"),
-        (["eta0=1,2"], "eta0 has one value by --eta0 and several by --grid"),
-    ],
-)
-def test_grids_that_are_refused(texts, message):
-    with pytest.raises(ParameterError, match=message):
-        grid_of("truncated-gradient", texts, {"eta0": "1"})
 
 
 # ---- results -------------------------------------------------------------------------------------
@@ -286,6 +227,14 @@ def test_bad_usage(folder, options, message):
     assert not model.exists()
 
 
+def test_nothing_is_read_before_parameters_are_checked(folder, tmp_path):
+    options = ["--rule", "truncated-gradient", "--grid", "shrink=truncate,round"]
+    cache = tmp_path / "rows.cache"
+    _, done = tuned(folder, "rows.svm", *options, "--cache", cache, code=2, name="none.thresher")
+    assert "shrink='round' needs a finite ceiling" in done.stderr
+    assert not cache.exists()
+
+
 def test_bad_data_and_places(folder, tmp_path):
     grid = ["--grid", "l1=1,2"]
     model, done = tuned(folder, "classes.svm", *grid, code=1, name="none.thresher")
@@ -329,51 +278,3 @@ def test_bad_lines_are_counted(folder, tmp_path):
     done = called("tune", rows, "-m", tmp_path / "m", "--grid", "l1=1,2", "--on-bad-line", "skip")
     assert "warning: " in done.stderr
     assert "400 rows" in done.stdout
-
-
-# ---- terminals and interruptions -----------------------------------------------------------------
-
-
-def test_live_table_on_a_terminal(folder, tmp_path):
-    rows = svmlight(tmp_path / "rows.svm", rows=2000, features=4000, repeat=20)
-    main, other = pty.openpty()
-    arguments = ["tune", rows, "-m", tmp_path / "m", "--grid", "l1=0.1..10:6", "--passes", "2"]
-    with subprocess.Popen(
-        [*THRESHER, *map(str, arguments)], stderr=other, stdout=subprocess.PIPE, text=True
-    ) as process:
-        os.close(other)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(main, 65536)
-            except OSError:  # the other end was closed
-                break
-            if not piece:
-                break
-            shown += piece
-        out = process.stdout.read()
-    os.close(main)
-    assert process.returncode == 0
-    text = shown.decode()
-    assert "loss so far" in text
-    assert "36 models" in text
-    assert re.search(r"pass 1/2: [\d,]+ rows", text)
-    assert text.rstrip().endswith("\x1b[J")  # taken away at the end
-    assert "40,000 rows, 5 folds; 6 models" in out
-
-
-def test_interrupted_leaves_nothing(folder, tmp_path):
-    rows = svmlight(tmp_path / "rows.svm", rows=2000, repeat=100)
-    arguments = ["tune", rows, "-m", tmp_path / "m", "--grid", "l1=0.1..10:8", "--passes", "500"]
-    arguments += ["--html", tmp_path / "page.html", "--json"]
-    before = set(tmp_path.iterdir())
-    with subprocess.Popen(
-        [*THRESHER, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        process.stdout.readline()  # it is under way
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=100)
-    assert process.returncode == 130
-    assert told == "interrupted\n"
-    assert set(tmp_path.iterdir()) == before

@@ -68,12 +68,17 @@ def _tune(options: Options) -> None:
     began = time.perf_counter()
     task, grid, scoring, limit = _checked(options)
     watcher = watched_by(True, False, options.passes or 1)  # it minds Ctrl-C, and shows warnings
-    source, params = _opened(options, task, watcher)
-    auto = options.rule == "ftrl" and options.chosen.get("alpha", "auto") == "auto"
+    source = _opened(options, watcher)
+    params = _params(options, task, source)
     estimator = estimator_of(options.rule, task, params)
     points = points_of(estimator, grid)
     named = scores_named(scoring, task)
     check_probabilities(named, points)
+    source = _readied(options, source, watcher, params)
+    if options.class_weight is not None:
+        weights = class_weights(options.class_weight, _labels(options, source))
+        points = points_of(estimator.set_params(class_weight=weights), grid)
+    auto = options.rule == "ftrl" and options.chosen.get("alpha", "auto") == "auto"
     if auto and "alpha" not in grid:
         source, alpha = _with_rate(source, str(params["dtype"]))
         points = points_of(estimator.set_params(alpha=alpha), grid)
@@ -142,11 +147,25 @@ def _checked(options: Options) -> tuple[Task, dict[str, list[Any]], str, int]:
     return task, grid, scoring, limit
 
 
-def _opened(options: Options, task: Task, watcher: Shown) -> tuple[Source, dict[str, Any]]:
-    """Return the source, and all parameters of the estimator but for those of the grid."""
+def _opened(options: Options, watcher: Shown) -> Source:
+    """Return the source, of which nothing has been read but its first bytes."""
     source = watcher.watched(scan(list(options.data), **options.reading))
     aside = options.reading.get("on_bad_line", "").partition("=")[2]
     source.spare(options.model, options.cache, options.html, aside or None)
+    if source.rereadable or options.cache is not None:
+        return source
+    if (options.passes or 1) > 1:
+        raise ParameterError("more than one pass over standard input needs --cache FILE")
+    if options.folds is not None:
+        raise ParameterError(
+            "--folds needs rows that can be read twice: standard input needs --cache FILE; without "
+            "--folds each row is scored before it is learned"
+        )
+    return source
+
+
+def _params(options: Options, task: Task, source: Source) -> dict[str, Any]:
+    """Return all parameters of the estimator but for those of the grid and of what rows tell."""
     defaults: dict[str, Any] = {"random_state": options.seed}
     if options.loss is not None:
         defaults["loss"] = options.loss
@@ -155,21 +174,17 @@ def _opened(options: Options, task: Task, watcher: Shown) -> tuple[Source, dict[
     params |= {"passes": options.passes or 1, "shuffle": "each" if options.shuffle else False}
     if "store" in params:
         params["store"] = store_of(options, source)
-    if options.cache is not None:
-        from thresher.cli.caching import cached
+    return params
 
-        dtype = str(params.get("dtype", "float64"))
-        source = watcher.watched(cached(source, options.cache, options.reading, watcher, dtype))
-    elif params["passes"] > 1 and not source.rereadable:
-        raise ParameterError("more than one pass over standard input needs --cache FILE")
-    elif options.folds is not None and not source.rereadable:
-        raise ParameterError(
-            "--folds needs rows that can be read twice: standard input needs --cache FILE; without "
-            "--folds each row is scored before it is learned"
-        )
-    if options.class_weight is not None:
-        params["class_weight"] = class_weights(options.class_weight, _labels(options, source))
-    return source, params
+
+def _readied(options: Options, source: Source, watcher: Shown, params: Mapping[str, Any]) -> Source:
+    """Return the cache of the source, where one is wanted."""
+    if options.cache is None:
+        return source
+    from thresher.cli.caching import cached
+
+    dtype = str(params.get("dtype", "float64"))
+    return watcher.watched(cached(source, options.cache, options.reading, watcher, dtype))
 
 
 def _labels(options: Options, source: Source) -> Labels:
