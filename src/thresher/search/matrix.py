@@ -204,10 +204,10 @@ class MatrixSearch:
             with store.team(jobs, self.n_jobs) as team:
                 batch = self._learn(team, jobs, seen)
                 each = (time.perf_counter() - began) / len(jobs)
-                nonzero = dict(zip(map(id, jobs), nonzeros_of(team, jobs), strict=True))
-                for job, scores, failure, seconds in self._score(team, batch, jobs):
-                    key = job.point.number, job.split
-                    found[key] = Found(scores, failure, nonzero[id(job)], each, seconds)
+                counts = nonzeros_of(team, jobs)
+                for i, scores, failure, seconds in self._score(team, batch, jobs):
+                    key = jobs[i].point.number, jobs[i].split
+                    found[key] = Found(scores, failure, counts[i], each, seconds)
         return found
 
     # ---- learning ------------------------------------------------------------------------------
@@ -258,7 +258,8 @@ class MatrixSearch:
 
     def _score(
         self, team: LaneTeam, batch: Any, jobs: Sequence[Job]
-    ) -> Iterator[tuple[Job, Any, str, float]]:
+    ) -> Iterator[tuple[int, Any, str, float]]:
+        """Yield the number of each job, its scores or why it has none, and the time it took."""
         lanes, failures, done = places(jobs), team.divergences, 0
         for number in dict.fromkeys(job.split for job in jobs):
             test = self.splits[number].test
@@ -273,7 +274,7 @@ class MatrixSearch:
                     view = self._view(team, jobs[i], lanes[i])
                     view._rows, view._known = X, raw
                     scores = _score(view, X, y, self.scorer, params, self.error_score)
-                yield jobs[i], scores, failure, seconds + time.perf_counter() - began
+                yield i, scores, failure, seconds + time.perf_counter() - began
             done += len(test)
             self._tell(jobs[0].point.params["passes"] + 1, done, team, jobs)
 

@@ -122,6 +122,13 @@ class StreamSearch:
                     f"{name}: {self.source} can be read only once: passes must be 1; got "
                     f"{point.params['passes']}"
                 )
+        if self.estimator._rule == "mirror-descent" and not (
+            self.source.rereadable or self.source.bits
+        ):
+            raise ParameterError(
+                f"{name}: the number of features decides its norm, and {self.source} can be read "
+                f"only once; give scan bits="
+            )
         if not self.source.rereadable and len(runs_of(points)) > 1:
             raise ParameterError(
                 f"{self.source} can be read only once: all points of the grid must have the same "
@@ -161,8 +168,10 @@ class StreamSearch:
         counts: dict[Any, NDArray[np.int64]] = {}
         first = widest = 0
         folds = max(self.splits, 1)
+        held_out = np.zeros(folds, np.int64)
         for block in self.source.blocks():
             widest = max(widest, block.width or 2**64)
+            held_out += np.bincount(fold_numbers(first, block.rows, folds), minlength=folds)
             if classifies and block.rows:
                 starts, labels = block.label_sets()
                 fold = fold_numbers(first, block.rows, folds)
@@ -173,6 +182,11 @@ class StreamSearch:
             first += block.rows
         if first == 0:
             raise DataError(f"{self.source}: no rows to learn from")
+        if not held_out.all():
+            raise ParameterError(
+                f"cv: fold {held_out.argmin()} has none of the {first} rows of {self.source}; use "
+                f"fewer folds, or 'progressive'"
+            )
         if not classifies:
             return None, widest
         try:
