@@ -314,6 +314,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"cv": 1}, "'cv' parameter of OnePassSearchCV must be an int in the range"),
     ({}, {"cv": [([0], [1])]}, "cv must be a number of folds >= 2"),
     ({"class_weight": "balanced"}, {}, "class_weight='balanced' needs rows in memory"),
+    ({"class_weight": {5: 2.0}}, {}, "class_weight has weights of \\['5'\\], which are no classes"),
     ({}, {"fit": {"y": [1]}}, "a source has its own labels and weights"),
     ({}, {"fit": {"classes": [1]}}, "at least 2 classes"),
     ({}, {"memory_limit": 100}, "a single model of this grid takes"),

@@ -14,7 +14,7 @@ from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.search.folds import check_classes, fold_numbers
 from thresher.search.grid import Point, lanes_of, runs_of
-from thresher.search.groups import Group
+from thresher.search.groups import Group, check_class_weight
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, Job, Store, losses_of, readings_of
 from thresher.search.sums import Score
@@ -146,7 +146,7 @@ class StreamSearch:
             if self.given is None:
                 return Survey(TwoClasses, width, width)
             return Survey(lambda low: ManyClasses(self.given, low), width, width)
-        if not classifies and (width or not dense):
+        if not classifies and width:
             return Survey(self._values, width, width)
         classes, widest = self._look(classifies)
         if width == 0 and (dense or not source.named):
@@ -206,6 +206,8 @@ class StreamSearch:
         classes = labels.outputs if labels.outputs > 1 else 2
         for run in runs_of(points):
             params = run[0].params
+            if labels.classes is not None and not isinstance(labels, TwoClasses):
+                check_class_weight(params.get("class_weight"), labels.classes)
             dense = params.get("store", "dense") == "dense"
             store = Store(
                 self.estimator._rule,
