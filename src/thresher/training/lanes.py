@@ -18,7 +18,7 @@ from thresher.errors import ParameterError
 
 _UNEVEN = 1.1  # a part may be so much larger than its share, where that keeps a clock in one part
 _SAMPLED = 240  # lanes of which the memory is measured; more are taken to be like them
-_INDEX = 64.0  # bytes a feature costs in a hashed store, beside the lines of its lanes
+_INDEX = 64.0  # bytes a feature costs in a hashed store, beside lines with room for as many again
 _TABLE = 88.0  # bytes it costs in the table of a lane that stands alone, at most
 _PROBED = 1024  # features of the lanes that are measured
 
@@ -379,4 +379,4 @@ def bytes_per_feature(rule: str, store: str, dtype: str, lanes: Sequence[Lane]) 
     if store == "dense":
         return dense
     alone = small.layouts.count("alone")
-    return 1.1 * dense + _INDEX * (alone < len(sample)) + _TABLE * alone * scale
+    return 2.0 * dense + _INDEX * (alone < len(sample)) + _TABLE * alone * scale
