@@ -32,7 +32,8 @@ from thresher.search.readings import (
 from thresher.search.views import view_of
 from thresher.training.lanes import LaneTeam
 
-_CHUNK = 1 << 22  # nonzeros times lanes between two reports of progress
+_CHUNK = 1 << 22  # nonzeros times lanes between two looks at the clock and at Ctrl-C
+_TELL = 0.2  # seconds between reports of progress
 _ANSWERS = 1 << 24  # predictions held at once
 
 
@@ -197,7 +198,7 @@ class MatrixSearch:
         """Train and score all models: what is found, by numbers of point and split."""
         seen = seen_by(self.splits, self.rows.count)
         found: dict[tuple[int, int], Found] = {}
-        self._began = time.perf_counter()
+        self._began, self._told = time.perf_counter(), 0.0
         for number, (store, jobs) in enumerate(plan, 1):
             self._reading = number, len(plan), jobs[0].point.params["passes"]
             began = time.perf_counter()
@@ -249,8 +250,12 @@ class MatrixSearch:
         return max(1, int(16 * _CHUNK / per_row))
 
     def _tell(self, number: int, rows: int, team: LaneTeam, jobs: Sequence[Job]) -> None:
+        """Tell of progress: at the end of a pass, and now and then before."""
         reading, readings, passes = self._reading
         seconds = time.perf_counter() - self._began
+        if rows < self.rows.count and seconds - self._told < _TELL:
+            return
+        self._told = seconds
         told = reading, readings, number, passes, rows, len(team), seconds
         self.tell(SearchProgress(*told, losses_of(team, jobs)))
 

@@ -282,7 +282,7 @@ class LaneTeam:
         return [future.result() for future in futures]
 
     def _values(self, ask: Callable[[_core.Lanes], NDArray[Any]]) -> NDArray[Any]:
-        found = [ask(part) for part in self._parts]
+        found = self._each(ask)
         out = np.empty(len(self), found[0].dtype if found else np.float64)
         for values, share in zip(found, self._members, strict=True):
             out[share] = values
