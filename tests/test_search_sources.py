@@ -117,6 +117,12 @@ def test_regressors(files: dict[str, Path], rule: str, grid: Any) -> None:
     agree(files["values"], cls(dtype="float64", loss="huber", **AS_THEY_LIE), grid, OF_VALUES)
 
 
+def test_mirror_descent(files: dict[str, Path]) -> None:
+    """Its norm is that of the number of features, which the look before tells."""
+    clf = thresher.MirrorDescentClassifier(**AS_THEY_LIE)
+    agree(files["two"], clf, {"l1": [1e-3, 1e-2]}, ["accuracy", "neg_log_loss"])
+
+
 def test_stores_threads_and_memory(files: dict[str, Path]) -> None:
     """None of them matters."""
     grid = {"l1": [0.1, 2.0], "loss": ["logistic", "clipped_square"]}
@@ -308,6 +314,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"cv": 1}, "'cv' parameter of OnePassSearchCV must be an int in the range"),
     ({}, {"cv": [([0], [1])]}, "cv must be a number of folds >= 2"),
     ({"class_weight": "balanced"}, {}, "class_weight='balanced' needs rows in memory"),
+    ({"class_weight": {5: 2.0}}, {}, "class_weight has weights of \\['5'\\], which are no classes"),
     ({}, {"fit": {"y": [1]}}, "a source has its own labels and weights"),
     ({}, {"fit": {"classes": [1]}}, "at least 2 classes"),
     ({}, {"memory_limit": 100}, "a single model of this grid takes"),
@@ -350,6 +357,13 @@ def test_refused_of_sources(files: dict[str, Path], tmp_path: Path) -> None:
         ParameterError, match=f"training part of split {fold} has no row of class 7"
     ):
         OnePassSearchCV(clf, grid).fit(scan(rare))
+    few = tmp_path / "few.svm"
+    few.write_text("1 1:1\n-1 2:1\n" * 3)
+    with pytest.raises(ParameterError, match=r"cv: fold \d+ has none of the 6 rows of"):
+        OnePassSearchCV(clf, grid, cv=20).fit(scan(few))
+    mirror = thresher.MirrorDescentClassifier(passes=1)
+    with pytest.raises(ParameterError, match="number of features decides its norm"):
+        OnePassSearchCV(mirror, {"l1": [0.1]}).fit(pipe(*rows))
     empty = tmp_path / "empty.svm"
     empty.write_text("# nothing\n")
     with pytest.raises(thresher.DataError, match="no rows"):
@@ -380,7 +394,7 @@ def test_labels_of_two_kinds() -> None:
     batches = [(np.eye(2), np.array([0, 1])), (np.eye(2), np.array(["no", "yes"]))]
     search = OnePassSearchCV(thresher.FTRLClassifier(), {"l1": [0.1]})
     with pytest.raises(ParameterError, match="labels are partly numbers and partly words"):
-        search.fit(scan(lambda: iter(batches)))
+        search.fit(scan(lambda: iter(batches * 10)))
 
 
 def test_a_label_that_is_not_a_class() -> None:

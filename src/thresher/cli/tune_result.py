@@ -18,7 +18,7 @@ from thresher.search.frontier import Dot, Frontier, errors_of
 from thresher.search.grid import Point
 from thresher.search.readings import Found
 from thresher.search.streams import StreamSearch
-from thresher.search.tables import cells_of, html_page, shown, text_table
+from thresher.search.tables import cells_of, error_text, html_page, shown, text_table
 from thresher.search.whole import name_features, scores_of
 
 if TYPE_CHECKING:
@@ -95,9 +95,9 @@ class Result:
 
     def _said(self, number: int) -> str:
         dot = self.frontier.dots[number]
-        spread = "" if dot.spread is None else f" +- {dot.spread:.5f}"
+        spread = "" if dot.spread is None else f" +- {error_text(dot.spread)}"
         return (
-            f"{dot.name}, {self.frontier.measure} {dot.error:.5f}{spread}, "
+            f"{dot.name}, {self.frontier.measure} {error_text(dot.error)}{spread}, "
             f"{dot.nonzeros:,} nonzero weights"
         )
 

@@ -88,7 +88,7 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
         lines.append(f"{labels.get(number, ''):>10} |{''.join(row)}".rstrip())
     lines.append(" " * 11 + "+" + "-" * wide)
     foot = [" "] * (wide + 6)
-    for count in counts_of(left - 0.05, right + 0.05) or [round(10**left - 1)]:
+    for count in counts_of(left, right):
         word = f"{count:,}"
         start = max(0, min(column(math.log10(count + 1.0)), wide + 5 - len(word)))
         if not "".join(foot[max(0, start - 1) : start + len(word)]).strip():
@@ -136,11 +136,7 @@ def svg(frontier: Frontier) -> str:
             f'y2="{y(tick)}"/><text x="{_LEFT - 8}" y="{y(tick)}" dy="4" '
             f'text-anchor="end">{tick:.6g}</text>'
         )
-    counts = counts_of(left, right)
-    if len(counts) < 2:
-        counts = sorted({round(min(points[i].nonzeros for i in sound)),
-                         round(max(points[i].nonzeros for i in sound))})  # fmt: skip
-    for count in counts:
+    for count in counts_of(left, right):
         parts.append(
             f'<line class="grid" x1="{x(count)}" x2="{x(count)}" y1="{_TOP}" '
             f'y2="{_HIGH - _BOTTOM}"/><text x="{x(count)}" y="{_HIGH - _BOTTOM + 18}" '

@@ -159,8 +159,9 @@ def counts_of(low: float, high: float) -> list[int]:
     for counts in (powers, [k * n for n in powers for k in (1, 2, 5)]):
         found = [n for n in (0, *counts) if low - 1e-9 <= math.log10(n + 1.0) <= high + 1e-9]
         if len(found) >= 3:
-            break
-    return found
+            return found
+    ends = round(10**low - 1), round(10**high - 1)
+    return found if len(found) == 2 else sorted({max(0, end) for end in ends})
 
 
 def range_of(values: Sequence[float], margin: float = 0.06) -> tuple[float, float]:

@@ -25,6 +25,18 @@ from thresher.training.labels import Labels, Values
 from thresher.training.lanes import LaneTeam
 from thresher.training.names import NameKeeper
 
+_ANSWERS = 1 << 22  # predictions held at once
+
+
+def check_class_weight(by_class: Any, classes: NDArray[Any]) -> None:
+    """Raise ParameterError for weights of what are no classes."""
+    unknown = set(by_class or ()) - set(classes.tolist())
+    if unknown:
+        raise ParameterError(
+            f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
+            f"these are {classes.tolist()[:20]}"
+        )
+
 
 class Group:
     """Models that learn from the same reading.
@@ -133,14 +145,17 @@ class Group:
             seen = (fold[:, None] != np.arange(self.clocks)).astype(np.uint8)
         if self.labels.outputs > 1:
             classes = np.arange(block.rows + 1), numbers.astype(np.int32)
-        try:
-            before = self.team.learn(
-                batch, order, 0, block.rows, seen, classes, self.low, before=not self.splits
-            )
-        except _core.DataError as error:
-            raise block.located(error) from None
-        if before is not None:
-            self._add(range(len(self.jobs)), before, numbers, block.weights)
+        step = block.rows if self.splits else self._few()
+        for start in range(0, block.rows, step):
+            end = min(block.rows, start + step)
+            told = seen, classes, self.low, not self.splits
+            try:
+                before = self.team.learn(batch, order, start, end, *told)
+            except _core.DataError as error:
+                raise block.located(error) from None
+            if before is not None:
+                weights = None if block.weights is None else block.weights[start:end]
+                self._add(range(len(self.jobs)), before, numbers[start:end], weights)
         if self.names is not None:
             self.names.see(block, self)  # type: ignore[arg-type]
         if self.store.store == "hashed" and self.team.store_bytes > self.limit:
@@ -165,12 +180,7 @@ class Group:
         by_class, classes = self.params.get("class_weight"), self.labels.classes
         if not by_class or classes is None:
             return block.weights
-        unknown = set(by_class) - set(classes.tolist())
-        if unknown:
-            raise ParameterError(
-                f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
-                f"these are {classes.tolist()[:20]}"
-            )
+        check_class_weight(by_class, classes)
         factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
         weights: NDArray[np.float64] = factors[numbers]
         return weights if block.weights is None else weights * block.weights
@@ -197,20 +207,30 @@ class Group:
         fold = fold_numbers(first, block.rows, self.splits)
         batch, weights = block.batch, block.weights
         for split in dict.fromkeys(job.split for job in self.jobs):
-            rows = np.flatnonzero(fold == split)
-            if not len(rows):
-                continue
-            own_weights = None if weights is None else weights[rows]
-            for average in (False, True):
-                asked = [
-                    i
-                    for i, job in enumerate(self.jobs)
-                    if job.split == split and job.point.average == average
-                ]
-                if asked:
-                    wanted = np.concatenate([self.lanes[i] for i in asked])
-                    raw = self.team.predict(batch, wanted, rows, average)
-                    self._add(asked, raw, true[rows], own_weights)
+            held_out = np.flatnonzero(fold == split)
+            for start in range(0, len(held_out), self._few()):
+                rows = held_out[start : start + self._few()]
+                self._score_rows(batch, split, rows, true[rows], weights)
+
+    def _score_rows(
+        self, batch: _core.Batch, split: int, rows: Any, true: Any, weights: Any
+    ) -> None:
+        """Add rows that the models of a split have not learned from."""
+        own_weights = None if weights is None else weights[rows]
+        for average in (False, True):
+            asked = [
+                i
+                for i, job in enumerate(self.jobs)
+                if job.split == split and job.point.average == average
+            ]
+            if asked:
+                wanted = np.concatenate([self.lanes[i] for i in asked])
+                raw = self.team.predict(batch, wanted, rows, average)
+                self._add(asked, raw, true, own_weights)
+
+    def _few(self) -> int:
+        """Return how many rows to have predictions of at once."""
+        return max(1, _ANSWERS // len(self.team))
 
     def _add(self, asked: Sequence[int], raw: Any, true: Any, weights: Any) -> None:
         at = 0

@@ -32,7 +32,8 @@ from thresher.search.readings import (
 from thresher.search.views import view_of
 from thresher.training.lanes import LaneTeam
 
-_CHUNK = 1 << 22  # nonzeros times lanes between two reports of progress
+_CHUNK = 1 << 22  # nonzeros times lanes between two looks at the clock and at Ctrl-C
+_TELL = 0.2  # seconds between reports of progress
 _ANSWERS = 1 << 24  # predictions held at once
 
 
@@ -197,17 +198,17 @@ class MatrixSearch:
         """Train and score all models: what is found, by numbers of point and split."""
         seen = seen_by(self.splits, self.rows.count)
         found: dict[tuple[int, int], Found] = {}
-        self._began = time.perf_counter()
+        self._began, self._told = time.perf_counter(), 0.0
         for number, (store, jobs) in enumerate(plan, 1):
             self._reading = number, len(plan), jobs[0].point.params["passes"]
             began = time.perf_counter()
             with store.team(jobs, self.n_jobs) as team:
                 batch = self._learn(team, jobs, seen)
                 each = (time.perf_counter() - began) / len(jobs)
-                nonzero = dict(zip(map(id, jobs), nonzeros_of(team, jobs), strict=True))
-                for job, scores, failure, seconds in self._score(team, batch, jobs):
-                    key = job.point.number, job.split
-                    found[key] = Found(scores, failure, nonzero[id(job)], each, seconds)
+                counts = nonzeros_of(team, jobs)
+                for i, scores, failure, seconds in self._score(team, batch, jobs):
+                    key = jobs[i].point.number, jobs[i].split
+                    found[key] = Found(scores, failure, counts[i], each, seconds)
         return found
 
     # ---- learning ------------------------------------------------------------------------------
@@ -249,8 +250,12 @@ class MatrixSearch:
         return max(1, int(16 * _CHUNK / per_row))
 
     def _tell(self, number: int, rows: int, team: LaneTeam, jobs: Sequence[Job]) -> None:
+        """Tell of progress: at the end of a pass, and now and then before."""
         reading, readings, passes = self._reading
         seconds = time.perf_counter() - self._began
+        if rows < self.rows.count and seconds - self._told < _TELL:
+            return
+        self._told = seconds
         told = reading, readings, number, passes, rows, len(team), seconds
         self.tell(SearchProgress(*told, losses_of(team, jobs)))
 
@@ -258,7 +263,8 @@ class MatrixSearch:
 
     def _score(
         self, team: LaneTeam, batch: Any, jobs: Sequence[Job]
-    ) -> Iterator[tuple[Job, Any, str, float]]:
+    ) -> Iterator[tuple[int, Any, str, float]]:
+        """Yield the number of each job, its scores or why it has none, and the time it took."""
         lanes, failures, done = places(jobs), team.divergences, 0
         for number in dict.fromkeys(job.split for job in jobs):
             test = self.splits[number].test
@@ -273,7 +279,7 @@ class MatrixSearch:
                     view = self._view(team, jobs[i], lanes[i])
                     view._rows, view._known = X, raw
                     scores = _score(view, X, y, self.scorer, params, self.error_score)
-                yield jobs[i], scores, failure, seconds + time.perf_counter() - began
+                yield i, scores, failure, seconds + time.perf_counter() - began
             done += len(test)
             self._tell(jobs[0].point.params["passes"] + 1, done, team, jobs)
 

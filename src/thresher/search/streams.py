@@ -15,7 +15,7 @@ from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.search.folds import check_classes, fold_numbers
 from thresher.search.grid import Point, lanes_of, runs_of
-from thresher.search.groups import Group
+from thresher.search.groups import Group, check_class_weight
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, Job, Store, losses_of, readings_of
 from thresher.search.sums import Score
@@ -136,6 +136,13 @@ class StreamSearch:
                     f"{name}: {self.source} can be read only once: passes must be 1; got "
                     f"{point.params['passes']}"
                 )
+        if self.estimator._rule == "mirror-descent" and not (
+            self.source.rereadable or self.source.bits
+        ):
+            raise ParameterError(
+                f"{name}: the number of features decides its norm, and {self.source} can be read "
+                f"only once; give scan bits="
+            )
         if not self.source.rereadable and len(runs_of(points)) > 1:
             raise ParameterError(
                 f"{self.source} can be read only once: all points of the grid must have the same "
@@ -153,7 +160,7 @@ class StreamSearch:
             if self.given is None:
                 return Survey(TwoClasses, width, width)
             return Survey(lambda low: ManyClasses(self.given, low), width, width)
-        if not classifies and (width or not dense):
+        if not classifies and width:
             return Survey(self._values, width, width)
         classes, widest = self._look(classifies)
         if width == 0 and (dense or not source.named):
@@ -175,9 +182,11 @@ class StreamSearch:
         counts: dict[Any, NDArray[np.int64]] = {}
         first = widest = 0
         folds = max(self.splits, 1)
+        held_out = np.zeros(folds, np.int64)
         for block in self.source.blocks():
             self.see(block)
             widest = max(widest, block.width or 2**64)
+            held_out += np.bincount(fold_numbers(first, block.rows, folds), minlength=folds)
             if classifies and block.rows:
                 starts, labels = block.label_sets()
                 fold = fold_numbers(first, block.rows, folds)
@@ -188,6 +197,11 @@ class StreamSearch:
             first += block.rows
         if first == 0:
             raise DataError(f"{self.source}: no rows to learn from")
+        if not held_out.all():
+            raise ParameterError(
+                f"cv: fold {held_out.argmin()} has none of the {first} rows of {self.source}; use "
+                f"fewer folds, or 'progressive'"
+            )
         if not classifies:
             return None, widest
         try:
@@ -210,6 +224,8 @@ class StreamSearch:
         classes = labels.outputs if labels.outputs > 1 else 2
         for run in runs_of(points):
             params = run[0].params
+            if labels.classes is not None and not isinstance(labels, TwoClasses):
+                check_class_weight(params.get("class_weight"), labels.classes)
             dense = params.get("store", "dense") == "dense"
             store = Store(
                 self.estimator._rule,

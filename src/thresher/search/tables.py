@@ -27,12 +27,27 @@ def cells_of(
     lines = []
     for i, (point, setting) in enumerate(zip(frontier.dots, settings, strict=True)):
         line = [shown(setting[name]) if name in setting else "" for name in names]
-        line.append("-" if point.failed else f"{point.error:.5f}")
+        line.append("-" if point.failed else error_text(point.error))
         if spread:
-            line.append("" if point.spread is None or point.failed else f"{point.spread:.5f}")
+            line.append("" if point.spread is None or point.failed else error_text(point.spread))
         line += ["-" if point.failed else f"{round(point.nonzeros):,}", frontier.mark(i)]
         lines.append(line)
     return head, lines
+
+
+def error_text(error: float) -> str:
+    """Return an error, with five digits after the point unless it is very small or large.
+
+    Parameters
+    ----------
+    error : float
+
+    Examples
+    --------
+    >>> error_text(0.25), error_text(1.234e-9)
+    ('0.25000', '1.23e-09')
+    """
+    return f"{error:.5f}" if error == 0 or 1e-4 <= abs(error) < 1e4 else f"{error:.3g}"
 
 
 def shown(value: Any) -> str:

@@ -18,7 +18,8 @@ from thresher.errors import ParameterError
 
 _UNEVEN = 1.1  # a part may be so much larger than its share, where that keeps a clock in one part
 _SAMPLED = 240  # lanes of which the memory is measured; more are taken to be like them
-_ROOM = 4.0  # places of a table for each feature, at most
+_INDEX = 64.0  # bytes a feature costs in a hashed store, beside lines with room for as many again
+_TABLE = 88.0  # bytes it costs in the table of a lane that stands alone, at most
 _PROBED = 1024  # features of the lanes that are measured
 
 
@@ -281,7 +282,7 @@ class LaneTeam:
         return [future.result() for future in futures]
 
     def _values(self, ask: Callable[[_core.Lanes], NDArray[Any]]) -> NDArray[Any]:
-        found = [ask(part) for part in self._parts]
+        found = self._each(ask)
         out = np.empty(len(self), found[0].dtype if found else np.float64)
         for values, share in zip(found, self._members, strict=True):
             out[share] = values
@@ -372,9 +373,10 @@ def bytes_per_feature(rule: str, store: str, dtype: str, lanes: Sequence[Lane]) 
     sample = list(lanes[:_SAMPLED])
     if not sample:
         return 0.0
-    small, large = (
-        make_lanes(rule, "dense", dtype, width, sample).store_bytes
-        for width in (_PROBED, 2 * _PROBED)
-    )
-    dense = (large - small) / _PROBED * len(lanes) / len(sample)
-    return dense if store == "dense" else _ROOM * (dense + 8.0 * len(lanes))
+    scale = len(lanes) / len(sample)
+    small, large = (make_lanes(rule, "dense", dtype, _PROBED * k, sample) for k in (1, 2))
+    dense = (large.store_bytes - small.store_bytes) / _PROBED * scale
+    if store == "dense":
+        return dense
+    alone = small.layouts.count("alone")
+    return 2.0 * dense + _INDEX * (alone < len(sample)) + _TABLE * alone * scale
