@@ -157,7 +157,7 @@ def counts_of(low: float, high: float) -> list[int]:
     """
     powers = [10**i for i in range(16)]
     for counts in (powers, [k * n for n in powers for k in (1, 2, 5)]):
-        found = [n for n in (0, *counts) if low - 1e-9 <= math.log10(n + 1.0) <= high + 1e-9]
+        found = [n for n in (0, *counts) if low - 0.02 <= math.log10(n + 1.0) <= high + 0.02]
         if len(found) >= 3:
             return found
     ends = round(10**low - 1), round(10**high - 1)
