@@ -47,7 +47,7 @@ def error_text(error: float) -> str:
     >>> error_text(0.25), error_text(1.234e-9)
     ('0.25000', '1.23e-09')
     """
-    return f"{error:.5f}" if error == 0 or 1e-4 <= abs(error) < 1e4 else f"{error:.3g}"
+    return f"{error:.5f}" if error == 0 or 1e-5 <= abs(error) < 1e4 else f"{error:.3g}"
 
 
 def shown(value: Any) -> str:
