@@ -65,7 +65,7 @@ def train(options: Options) -> int:
     if options.rule not in RULES:
         raise ParameterError(f"--rule must be one of {', '.join(RULES)}; got {options.rule!r}")
     if options.loss is not None:
-        _check_loss(options)
+        check_loss(options)
     check_place(options.model)
     if options.checkpoint is not None:
         check_place(options.checkpoint)
@@ -99,12 +99,12 @@ def train(options: Options) -> int:
     elif options.passes > 1 and not source.rereadable:
         raise ParameterError("more than one pass over standard input needs --cache FILE")
     if "store" in params:
-        params["store"] = _store(options, source)
+        params["store"] = store_of(options, source)
     settings.check(options.rule, task, params, f"the rule {options.rule}")
     if auto:
         params["alpha"] = "auto"  # by the size of the first rows
     labels = _labels(options, source, params, task == "classifier")
-    params["class_weight"] = _class_weight(options.class_weight, labels)
+    params["class_weight"] = class_weights(options.class_weight, labels)
     if isinstance(labels, LabelSets) and params["class_weight"]:
         raise ParameterError("--class-weight does not go with --multilabel: rows have many labels")
     if options.rule in MATRIX_RULES:
@@ -121,7 +121,8 @@ def train(options: Options) -> int:
     return _go(options, run, watcher)
 
 
-def _check_loss(options: Options) -> None:
+def check_loss(options: Options) -> None:
+    """Raise ParameterError for a loss that the rule does not have."""
     losses = RULES[options.rule].losses
     if len(losses) == 1:
         raise ParameterError(
@@ -149,7 +150,7 @@ def _all_at_once(
         raise ParameterError(f"--multilabel does not go with the rule {options.rule}")
     valid = _valid(options, watcher)
     model, seconds = train_matrix(options, source, labels, task, params, valid, watcher)
-    model = replace(model, parameters={**model.parameters, **_described(options, source)})
+    model = replace(model, parameters={**model.parameters, **described(options, source)})
     model.save(options.model)
     report(options, model, source, seconds, None)
     return 0
@@ -163,7 +164,7 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
         )
     try:
         run.go()
-        model = model_of(run, options.names, **_described(options, run.source))
+        model = model_of(run, options.names, **described(options, run.source))
     except Interrupted:
         watcher.close()
         print(
@@ -186,7 +187,8 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
 # ---- what is learned from what -------------------------------------------------------------------
 
 
-def _store(options: Options, source: Source) -> str:
+def store_of(options: Options, source: Source) -> str:
+    """Return the store that fits the features, where none is chosen."""
     if options.store not in ("auto", "dense", "hashed"):
         raise ParameterError(f"--store must be auto, dense or hashed; got {options.store!r}")
     if options.store == "auto":
@@ -206,10 +208,9 @@ def _labels(
     multilabel = bool(options.reading.get("multilabel"))
     if not options.multiclass and not multilabel and options.classes is None:
         return TwoClasses(low)
-    if options.classes is not None:
-        words = options.classes.split(",")
-        numbers = [_number(word) for word in words]
-        classes: Sequence[Any] = words if any(isinstance(n, str) for n in numbers) else numbers
+    known = classes_of(options)
+    if known is not None:
+        classes = known
     elif source.rereadable:
         classes = source.labels().tolist()
     else:
@@ -219,6 +220,15 @@ def _labels(
     return (LabelSets if multilabel else ManyClasses)(classes, low)
 
 
+def classes_of(options: Options) -> Sequence[Any] | None:
+    """Return the classes that were given: numbers, or words where one of them is one."""
+    if options.classes is None:
+        return None
+    words = options.classes.split(",")
+    numbers = [_number(word) for word in words]
+    return words if any(isinstance(number, str) for number in numbers) else numbers
+
+
 def _number(word: str) -> Any:
     try:
         return float(word)
@@ -226,7 +236,8 @@ def _number(word: str) -> Any:
         return word
 
 
-def _class_weight(text: str | None, labels: Labels) -> dict[Any, float] | None:
+def class_weights(text: str | None, labels: Labels) -> dict[Any, float] | None:
+    """Return the weights of classes that a text stands for."""
     if text is None:
         return None
     if labels.classes is None:
@@ -323,7 +334,7 @@ def seconds_of(text: str) -> float:
 # ---- the end -------------------------------------------------------------------------------------
 
 
-def _described(options: Options, source: Source) -> dict[str, Any]:
+def described(options: Options, source: Source) -> dict[str, Any]:
     """Return how the rows were read, as predicting must read them too."""
     reading = asdict(Reading(**options.reading))
     for name in ("threads", "on_bad_line", "labelled"):
