@@ -68,11 +68,13 @@ def test_folds_do_not_depend_on_blocks(first: int, sizes: list[int], count: int)
 
 # ---- as in memory ----------------------------------------------------------------------------
 
+# At an alpha of 1e-3, a change of the last bit of these rows moves the scores of averaged SGD, trained
+# alone, by 3e-4.
 RULES: list[tuple[str, dict[str, Any]]] = [
     ("TruncatedGradient", {"gravity": [1e-3, 0.05], "average": [False, True]}),
     ("ForwardBackward", {"l1": [1e-3, 0.05]}),
     ("FTRL", {"l1": [0.1, 2.0], "passes": [1, 2]}),
-    ("AveragedSGD", {"alpha": [0.5, 5.0]}),
+    ("AveragedSGD", {"alpha": [1e-2, 0.1]}),
     ("DualAveraging", {"l1": [1e-3, 0.05]}),
 ]
 
