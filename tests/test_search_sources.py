@@ -68,8 +68,8 @@ def test_folds_do_not_depend_on_blocks(first: int, sizes: list[int], count: int)
 
 # ---- as in memory ----------------------------------------------------------------------------
 
-# At an alpha of 1e-3, a change of the last bit of these rows moves the scores of averaged SGD, trained
-# alone, by 3e-4.
+# At an alpha of 1e-3, a change of the last bit of these rows moves the scores of averaged SGD,
+# trained alone, by 3e-4.
 RULES: list[tuple[str, dict[str, Any]]] = [
     ("TruncatedGradient", {"gravity": [1e-3, 0.05], "average": [False, True]}),
     ("ForwardBackward", {"l1": [1e-3, 0.05]}),
