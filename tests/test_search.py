@@ -80,7 +80,7 @@ GRIDS: list[tuple[str, dict[str, Any]]] = [
     ("TruncatedGradient", {"target_nnz": [3, None], "certify": [True, False]}),
     ("ForwardBackward", {"l1": ["auto", 1e-3, 0.1], "decay": [0.5, 1.0]}),
     ("FTRL", {"l1": [0.0, 0.3, 2.0], "alpha": [0.1, 1.0], "fit_intercept": [True, False]}),
-    ("AveragedSGD", {"alpha": [0.1, 1.0], "average": [True, False]}),
+    ("AveragedSGD", {"alpha": [1e-4, 1e-2], "average": [True, False]}),
     ("DualAveraging", {"l1": ["auto", 1e-2], "strength": ["auto", 1.0]}),
     ("MirrorDescent", {"l1": [1e-3, 1e-2], "p": ["2ln", 3.0]}),
 ]
@@ -104,6 +104,8 @@ def test_margin_perceptrons(y: Any) -> None:
 @pytest.mark.parametrize(("rule", "grid"), GRIDS)
 def test_regressors(rule: str, grid: dict[str, Any]) -> None:
     """Every rule that learns values."""
+    if rule == "AveragedSGD":  # at 1e-4 the first steps of 1/alpha blow up the last bit of a value
+        grid = {**grid, "alpha": [1e-2, 1.0]}
     agree(made(f"{rule}Regressor"), grid, VALUES, cv=4)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 from sklearn.model_selection import GridSearchCV, KFold
 
 import thresher
-from files import svmlight, vw
+from files import pipe, svmlight, vw
 from thresher import OnePassSearchCV, ParameterError, scan
 from thresher.search.folds import fold_numbers
 from thresher.search.sums import SCORES
@@ -70,11 +68,13 @@ def test_folds_do_not_depend_on_blocks(first: int, sizes: list[int], count: int)
 
 # ---- as in memory ----------------------------------------------------------------------------
 
+# At an alpha of 1e-3, a change of the last bit of these rows moves the scores of averaged SGD,
+# trained alone, by 3e-4.
 RULES: list[tuple[str, dict[str, Any]]] = [
     ("TruncatedGradient", {"gravity": [1e-3, 0.05], "average": [False, True]}),
     ("ForwardBackward", {"l1": [1e-3, 0.05]}),
     ("FTRL", {"l1": [0.1, 2.0], "passes": [1, 2]}),
-    ("AveragedSGD", {"alpha": [0.5, 5.0]}),
+    ("AveragedSGD", {"alpha": [1e-2, 0.1]}),
     ("DualAveraging", {"l1": [1e-3, 0.05]}),
 ]
 
@@ -213,83 +213,6 @@ def test_weights(tmp_path: Path) -> None:
         alone = clf.set_params(l1=0.1).fit(X[train], y[train], weights[train])
         expected = np.average(alone.predict(X[test]) == y[test], weights=weights[test])
         assert ours.cv_results_[f"split{fold}_test_score"][0] == pytest.approx(expected)
-
-
-# ---- sources that can be read only once ------------------------------------------------------
-
-
-def pipe(X: Any, y: Any, size: int = 37) -> Any:
-    """Return rows as a source that can be read only once."""
-    return scan(iter([(X[i : i + size], y[i : i + size]) for i in range(0, len(y), size)]))
-
-
-@pytest.mark.parametrize("labels", [(-1, 1), (0, 1), (2, 4, 9)])
-def test_progressive_scores(tmp_path: Path, labels: tuple[int, ...]) -> None:
-    """Each row is predicted before it is learned; the best model is the one that did best."""
-    path = svmlight(tmp_path / "rows.svm", rows=150, classes=labels)
-    X, y = load_svmlight_file(str(path))
-    X, y = X.toarray(), y.astype(int)
-    clf = thresher.TruncatedGradientClassifier(passes=1, dtype="float64")
-    classes = None if len(labels) == 2 else labels
-    search = OnePassSearchCV(clf, {"gravity": ["auto", 1e-3, 0.5]}).fit(pipe(X, y), classes=classes)
-    assert search.n_splits_ == 1
-    for point, params in enumerate(search.cv_results_["params"]):
-        alone, hits = thresher.TruncatedGradientClassifier(dtype="float64", **params), []
-        alone.partial_fit(X[:1], y[:1], classes=labels)
-        zero = 1 if len(labels) == 2 else 0  # the class of scores of 0
-        hits.append(y[0] == labels[zero])
-        for i in range(1, 150):
-            hits.append(alone.predict(X[i : i + 1])[0] == y[i])
-            alone.partial_fit(X[i : i + 1], y[i : i + 1])
-        assert search.cv_results_["split0_test_score"][point] == pytest.approx(np.mean(hits))
-        if point == search.best_index_:
-            assert search.best_model_.indices.tolist() == alone.model_.indices.tolist()
-            np.testing.assert_allclose(search.best_model_.weights, alone.model_.weights, rtol=1e-12)
-            np.testing.assert_array_equal(search.predict(X), alone.predict(X))
-    assert search.classes_.tolist() == list(labels)
-    again = pickle.loads(pickle.dumps(search))
-    np.testing.assert_array_equal(again.predict(X), search.predict(X))
-    with pytest.raises(ParameterError, match="cannot go on learning"):
-        search.best_estimator_.partial_fit(X, y)
-    anew = clone(search.best_estimator_).fit(X, y)
-    assert type(anew) is thresher.TruncatedGradientClassifier
-    assert anew.model_.nnz > 0
-
-
-def test_progressive_scores_of_a_file(files: dict[str, Path]) -> None:
-    """A file can be scored so too, and is then fitted to in all passes."""
-    clf = thresher.FTRLClassifier(passes=3, random_state=0)
-    search = OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, cv="progressive").fit(scan(files["two"]))
-    X, y = load_svmlight_file(str(files["two"]))
-    once = OnePassSearchCV(clf.set_params(passes=1), {"l1": [0.1, 1.0]}).fit(pipe(X.toarray(), y))
-    np.testing.assert_array_equal(
-        search.cv_results_["mean_test_score"], once.cv_results_["mean_test_score"]
-    )
-    assert search.best_estimator_.n_iter_ == 3
-
-
-def test_names_of_a_pipe() -> None:
-    """The best model has the names of its features, and can be saved."""
-    rng = np.random.default_rng(0)
-    rows = [({f"w{i}": 1.0 for i in rng.choice(20, 4)}, 0) for _ in range(300)]
-    rows = [(row, int("w3" in row or "w5" in row)) for row, _ in rows]
-    clf = thresher.FTRLClassifier(passes=1, store="hashed")
-    search = OnePassSearchCV(clf, {"l1": [0.5, 3.0]}, scoring="neg_log_loss").fit(scan(iter(rows)))
-    assert {feature.name for feature in search.best_model_.top(2)} == {"w3", "w5"}
-    assert search.best_score_ > -0.6
-
-
-def test_values_of_a_pipe() -> None:
-    """A regression; features come as they come."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 90))
-    X[:250, 40:] = 0
-    reg = thresher.TruncatedGradientRegressor(passes=1, eta0=0.01, gravity=0.0)
-    search = OnePassSearchCV(reg, {"gravity": [0.0, 0.1]}, refit=True, n_jobs=2)
-    search.fit(pipe(X, 3 * X[:, 2] + 1))
-    assert search.best_score_ > 0.5
-    assert search.n_features_in_ == 90
-    assert search.predict(X).shape == (500,)
 
 
 # ---- what is refused -------------------------------------------------------------------------

@@ -37,8 +37,8 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     What `GridSearchCV` finds with one fit for each point and fold, this finds by reading the rows
     once for each pass and once more to score: models of all points, folds and classes are lanes
-    that learn side by side. With shuffle=False the scores are those of `GridSearchCV`; else rows
-    are shuffled together, and not those of each fold by themselves.
+    that learn side by side. With shuffle=False the scores are those of `GridSearchCV`, but for
+    rounding; else rows are shuffled together, and not those of each fold by themselves.
 
     Points that differ in `passes`, `shuffle`, `random_state`, `store`, `dtype` or `class_weight`
     train one group after the other, and so do splits whose rows come in an order of their own, or
