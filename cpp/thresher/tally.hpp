@@ -14,6 +14,9 @@ namespace thresher {
 
 class Tally {
  public:
+  Tally() = default;
+  Tally(std::int64_t rows, double weight, double loss) : rows_(rows), weight_(weight), sum_(loss) {}
+
   void add(const Outcome& outcome, double weight) {
     rows_ += 1;
     weight_ += weight;

@@ -238,6 +238,11 @@ class TruncatedGradient {
 
   double rate() const { return last_eta_; }
 
+  // The clock, for models that share it: what is owed, and the rates of the current step.
+  const Ledger& ledger() const { return ledger_; }
+  double eta() const { return eta_; }
+  double eta_bias() const { return eta_bias_; }
+
   std::string advice(double safe) const {
     return "lower eta0; for these rows " + shown(safe) + " is safe";
   }
