@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <span>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -35,7 +35,9 @@ class LabelStore {
   struct Step {
     std::uint32_t label;
     Real move;               // of a weight whose x is 1
-    std::size_t met = none;  // the last coordinate whose list had the class
+    Real weight = 0;         // that it makes, for the coordinate at work
+    std::size_t met = none;  // the last coordinate whose list had the class,
+    std::size_t place = 0;   // and where
   };
 
   LabelStore(std::uint64_t width, const Params& params)
@@ -66,32 +68,41 @@ class LabelStore {
     });
   }
 
-  // Adds x * w for all classes of a list; how many of its weights are zero by now.
-  std::size_t add_scores(Ref ref, Real x, double* scores) const {
-    const auto& head = lists_.head(ref);
-    const Entry* entries = lists_.entries(ref);
-    const std::size_t size = head.size;
-    std::size_t dead = 0;
-    const auto add = [&](const Entry& entry, Real w) {
-      scores[entry.label] += static_cast<double>(w * x);
-      dead += w == 0;
-    };
-    if (plain_l1_) {
-      const Real owed = this->owed(ref);
-      for (std::size_t i = 0; i < size; ++i) add(entries[i], soft(entries[i].weight, owed));
-    } else {
-      for (std::size_t i = 0; i < size; ++i) add(entries[i], paid(entries[i], head.stamp));
+  // Adds x * w for all classes of a list; true if entries of it are zero by now.
+  bool add_scores(Ref ref, Real x, double* scores) const {
+    const std::size_t size = lists_.head(ref).size;
+    const Real owed = this->owed(ref);
+    if (!plain_l1_) {
+      bool dead = false;
+      lists_.each(ref, [&](std::uint32_t label, Real stored) {
+        const Real w = paid(stored, lists_.head(ref).stamp);
+        scores[label] += static_cast<double>(w * x);
+        dead |= w == 0;
+      });
+      return dead && !lists_.full(ref);
     }
-    return dead;
+    if (lists_.full(ref)) {
+      const Real* const w = lists_.array(ref);
+      for (std::size_t c = 0; c < size; ++c) scores[c] += static_cast<double>(soft(w[c], owed) * x);
+      return false;
+    }
+    const Entry* const entries = lists_.entries(ref);
+    std::size_t dead = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const Real w = soft(entries[i].weight, owed);
+      scores[entries[i].label] += static_cast<double>(w * x);
+      dead += w == 0;
+    }
+    return dead > 0;
   }
 
   // f(class, weight) for those of a list that are not zero.
   template <class F>
   void each_in(Ref ref, F&& f) const {
-    const Entry* entries = lists_.entries(ref);
-    for (std::size_t i = 0; i < lists_.head(ref).size; ++i)
-      if (const Real w = paid(entries[i], lists_.head(ref).stamp); w != 0)
-        f(entries[i].label, static_cast<double>(w));
+    lists_.each(ref, [&](std::uint32_t label, Real stored) {
+      if (const Real w = paid(stored, lists_.head(ref).stamp); w != 0)
+        f(label, static_cast<double>(w));
+    });
   }
 
   // f(key, list) for all lists, in no order that means anything.
@@ -113,7 +124,7 @@ class LabelStore {
     fetch_lists(rows);
     moved_ = false;
     for (std::size_t k = 0; k < n; ++k)
-      if (refs_[k] && add_scores(refs_[k], rows.values()[k], scores) > 0)
+      if (refs_[k] && add_scores(refs_[k], rows.values()[k], scores))
         refs_[k] = without_dead(refs_[k]), moved_ = true;
   }
 
@@ -156,10 +167,10 @@ class LabelStore {
     each_list([&](std::uint64_t, Ref) { ++count; });
     save(count);
     each_list([&](std::uint64_t key, Ref ref) {
-      const auto& head = lists_.head(ref);
-      save(key), save(head.stamp), save(std::uint32_t{head.size});
-      for (std::size_t i = 0; i < head.size; ++i)
-        save(lists_.entries(ref)[i].label), save(lists_.entries(ref)[i].weight);
+      std::uint32_t size = 0;
+      lists_.each(ref, [&](std::uint32_t, Real) { ++size; });
+      save(key), save(lists_.head(ref).stamp), save(size);
+      lists_.each(ref, [&](std::uint32_t label, Real w) { save(label), save(w); });
     });
   }
 
@@ -177,13 +188,14 @@ class LabelStore {
       std::uint64_t key = 0;
       std::uint32_t stamp = 0, size = 0;
       restore(key), restore(stamp), restore(size);
-      bool sound = size > 0 && size <= classes && stamp <= rule_.ledger().now();
-      const Ref ref = sound ? lists_.make(size, stamp) : 0;
+      bool sound = size <= classes && stamp <= rule_.ledger().now();
+      const Ref ref = sound && size > 0 ? lists_.make(size, classes, stamp) : 0;
       for (; sound && size > 0; --size) {
-        Entry entry{};
-        restore(entry.label), restore(entry.weight);
-        sound = entry.label < classes && std::exchange(met[entry.label], number) != number;
-        if (sound) lists_.add(ref, entry);
+        std::uint32_t label = 0;
+        Real w = 0;
+        restore(label), restore(w);
+        sound = label < classes && std::exchange(met[label], number) != number;
+        if (sound) lists_.add(ref, label, w, classes);
       }
       if (!sound) throw std::invalid_argument("the lanes' state is damaged");
       features_.put(key, Behind(ref));
@@ -200,22 +212,21 @@ class LabelStore {
   Real owed(Ref ref) const {
     return static_cast<Real>(rule_.ledger().Q() - rule_.ledger().Q(lists_.head(ref).stamp));
   }
-  Real paid(const Entry& entry, std::uint32_t stamp) const {
-    return static_cast<Real>(rule_.weight(typename Rule::Cell(entry.weight, stamp)));
+  Real paid(Real stored, std::uint32_t stamp) const {
+    return static_cast<Real>(rule_.weight(typename Rule::Cell(stored, stamp)));
   }
 
   // All weights of a list pay what they owe.
   void pay(Ref ref) {
-    auto& head = lists_.head(ref);
-    Entry* entries = lists_.entries(ref);
-    for (std::size_t i = 0; i < head.size; ++i) entries[i].weight = paid(entries[i], head.stamp);
-    head.stamp = rule_.ledger().now();
+    const std::uint32_t stamp = lists_.head(ref).stamp;
+    lists_.each(ref, [&](std::uint32_t, Real& w) { w = paid(w, stamp); });
+    lists_.head(ref).stamp = rule_.ledger().now();
   }
 
   // A weight that is zero stays so until its next step: it can be dropped at any time.
   Ref without_dead(Ref ref) {
     const std::uint32_t stamp = lists_.head(ref).stamp;
-    return lists_.filter(ref, [&](const Entry& entry) { return paid(entry, stamp) != 0; });
+    return lists_.filter(ref, [&](Real w) { return paid(w, stamp) != 0; });
   }
 
   // Instead of growing by more than half.
@@ -229,32 +240,50 @@ class LabelStore {
   void step_list(std::size_t k, Real x, std::vector<Step>& steps,
                  const std::vector<std::uint32_t>& slot) {
     Ref ref = refs_[k];
-    if (!ref) ref = lists_.make(steps.size(), rule_.ledger().now());
-    if (!plain_l1_) pay(ref);
-    Real owed = this->owed(ref);
-    const auto inflated = [&](Real w) { return owed > 0 ? w + std::copysign(owed, w) : w; };
-    std::size_t met = 0;
-    Entry* entries = lists_.entries(ref);
-    for (std::size_t i = 0; i < lists_.head(ref).size; ++i) {
-      const std::uint32_t s = slot[entries[i].label];
-      if (s == 0) continue;
-      Step& step = steps[s - 1];
-      const Real w = soft(entries[i].weight, owed) + step.move * x;
-      if (std::fabs(w) < owed) pay(ref), owed = 0;
-      entries[i].weight = inflated(w);
-      step.met = k, ++met;
+    if (!ref) ref = lists_.make(steps.size(), slot.size(), rule_.ledger().now());
+    if (!plain_l1_ || !lives(ref)) pay(ref);
+    find(ref, k, steps, slot);
+    Real owed = this->owed(ref), smallest = std::numeric_limits<Real>::max();
+    for (Step& step : steps) {
+      step.weight = (step.met == k ? soft(stored(ref, step.place), owed) : Real(0)) + step.move * x;
+      if (step.weight != 0) smallest = std::min(smallest, std::fabs(step.weight));
     }
-    for (std::size_t s = 0; met < steps.size() && s < steps.size(); ++s) {
-      if (steps[s].met == k) continue;
-      const Real w = steps[s].move * x;
-      ++met;
-      if (w == 0) continue;
-      if (std::fabs(w) < owed) pay(ref), owed = 0;
-      ref = lists_.add(ref, Entry{steps[s].label, inflated(w)});
-    }
-    if (lists_.head(ref).size == 0) lists_.release(ref), ref = 0;
+    if (smallest < owed) pay(ref), owed = 0;
+    const auto inflated = [owed](Real w) { return w == 0 ? w : w + std::copysign(owed, w); };
+    for (const Step& step : steps)
+      if (step.met == k) stored(ref, step.place) = inflated(step.weight);
+    for (const Step& step : steps)  // now only: the list may move
+      if (step.met != k && step.weight != 0)
+        ref = lists_.add(ref, step.label, inflated(step.weight), slot.size());
     moved_ |= ref != refs_[k];
     refs_[k] = ref;
+  }
+
+  // Whether any weight is not zero. A list of which all died is a new one, whether it was dropped or not:
+  // stamps, and so rounding errors, do not depend on when that happens.
+  bool lives(Ref ref) const {
+    if (!lists_.full(ref)) return lists_.head(ref).size > 0;  // the dead were dropped
+    const Real* const w = lists_.array(ref);
+    const Real owed = this->owed(ref);
+    return std::any_of(w, w + lists_.head(ref).size, [=](Real v) { return std::fabs(v) > owed; });
+  }
+
+  // Where the classes that step are in a list.
+  void find(Ref ref, std::size_t k, std::vector<Step>& steps,
+            const std::vector<std::uint32_t>& slot) const {
+    const std::size_t size = lists_.head(ref).size;
+    if (lists_.full(ref)) {
+      for (Step& step : steps)
+        if (step.label < size) step.met = k, step.place = step.label;
+      return;
+    }
+    const Entry* const entries = lists_.entries(ref);
+    for (std::size_t i = 0; i < size; ++i)
+      if (const std::uint32_t s = slot[entries[i].label])
+        steps[s - 1].met = k, steps[s - 1].place = i;
+  }
+  Real& stored(Ref ref, std::size_t place) {
+    return lists_.full(ref) ? lists_.array(ref)[place] : lists_.entries(ref)[place].weight;
   }
 
   // Prefetches the lists of a row to come, whose places in the table were prefetched before.

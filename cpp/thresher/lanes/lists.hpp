@@ -2,7 +2,8 @@
 //
 // A list lies in a block: its head, and as many entries as the block has room for. Blocks come in sizes of
 // 1, 2, 3, 4, 6, 8, 12, ... entries, so that at most a third of one is unused; a block that is given back
-// waits for the next list of its size. They are cut from chunks that never move.
+// waits for the next list of its size. They are cut from chunks that never move. Where entries would take as
+// much room as a number for each class, the list is full: that array, zeros included.
 #pragma once
 
 #include <algorithm>
@@ -32,53 +33,86 @@ class Lists {
   };
   static_assert(sizeof(Head) == sizeof(std::uint64_t));
 
-  static constexpr std::size_t most = 3u << 17;  // entries of a list
+  static constexpr std::size_t most = 3u << 17;  // classes
 
   Head& head(Ref ref) { return *reinterpret_cast<Head*>(at(ref)); }
   const Head& head(Ref ref) const { return *reinterpret_cast<const Head*>(at(ref)); }
+
+  // The entries of a list that is not full; the weights of classes 0 .. size - 1 of one that is.
+  bool full(Ref ref) const { return head(ref).kind == full_kind; }
   Entry* entries(Ref ref) { return reinterpret_cast<Entry*>(at(ref) + 1); }
   const Entry* entries(Ref ref) const { return reinterpret_cast<const Entry*>(at(ref) + 1); }
+  Real* array(Ref ref) { return reinterpret_cast<Real*>(at(ref) + 1); }
+  const Real* array(Ref ref) const { return reinterpret_cast<const Real*>(at(ref) + 1); }
 
   void prefetch(Ref ref) const { __builtin_prefetch(at(ref), 1); }
 
-  // An empty list with room for `size` entries.
-  Ref make(std::size_t size, std::uint32_t stamp) {
+  // f(class, weight) for all weights that are stored and not zero; f may change them.
+  template <class F>
+  void each(Ref ref, F&& f) {
+    if (full(ref)) {
+      Real* const w = array(ref);
+      for (std::uint32_t c = 0; c < head(ref).size; ++c)
+        if (w[c] != 0) f(c, w[c]);
+    } else {
+      Entry* const entry = entries(ref);
+      for (std::size_t i = 0; i < head(ref).size; ++i)
+        if (entry[i].weight != 0) f(entry[i].label, entry[i].weight);
+    }
+  }
+  template <class F>
+  void each(Ref ref, F&& f) const {
+    const_cast<Lists&>(*this).each(ref, [&](std::uint32_t label, const Real& w) { f(label, w); });
+  }
+
+  // An empty list with room for `size` of so many classes.
+  Ref make(std::size_t size, std::size_t classes, std::uint32_t stamp) {
     const std::uint32_t kind = kind_for(size);
-    Ref ref = free_[kind];
-    if (ref) free_[kind] = head(ref).stamp;
-    else ref = cut(words(kind));
-    used_ += words(kind);
-    head(ref) = Head{stamp, 0, kind};
+    if (words(kind) < full_words(classes)) return take(kind, 0, words(kind), stamp);
+    if (classes != classes_) classes_ = classes, free_[full_kind] = 0;
+    const Ref ref = take(full_kind, classes, full_words(classes), stamp);
+    std::fill_n(array(ref), classes, Real(0));
     return ref;
   }
 
   void release(Ref ref) {
-    const std::uint32_t kind = head(ref).kind;
-    used_ -= words(kind);
-    head(ref).stamp = free_[kind];
-    free_[kind] = ref;
+    const Head head = this->head(ref);
+    used_ -= words_of(head);
+    if (head.kind == full_kind && head.size != classes_) return;  // fits no list any more
+    this->head(ref).stamp = free_[head.kind];
+    free_[head.kind] = ref;
   }
 
-  // Adds an entry; where the list is afterwards.
-  Ref add(Ref ref, const Entry& entry) {
-    if (head(ref).size == capacity(head(ref).kind)) ref = moved(ref, head(ref).size + 1);
-    entries(ref)[head(ref).size++] = entry;
+  // Adds the weight of a class that the list does not have; where the list is afterwards.
+  Ref add(Ref ref, std::uint32_t label, Real weight, std::size_t classes) {
+    const Head head = this->head(ref);
+    if (full(ref) ? label >= head.size : head.size == capacity(head.kind))
+      ref = moved(ref, full(ref) ? classes : head.size + 1, classes);
+    put(ref, label, weight);
     return ref;
   }
 
-  // Keeps the entries that keep(entry); where the list is afterwards: in a block that it fills.
+  // Keeps the weights that keep(weight); where the list is afterwards: in a block that it fills. 0 if
+  // none is left.
   template <class Keep>
   Ref filter(Ref ref, Keep&& keep) {
-    Entry* const begin = entries(ref);
-    Entry* const end = std::remove_if(begin, begin + head(ref).size,
-                                      [&](const Entry& entry) { return !keep(entry); });
-    const auto size = static_cast<std::size_t>(end - begin);
-    head(ref).size = static_cast<std::uint32_t>(size) & size_mask;
-    if (size == 0) {
+    std::size_t kept = 0;
+    each(ref, [&](std::uint32_t, Real& w) {
+      if (keep(w)) ++kept;
+      else w = 0;
+    });
+    if (kept == 0) {
       release(ref);
       return 0;
     }
-    return kind_for(size) < head(ref).kind ? moved(ref, size) : ref;
+    const Head head = this->head(ref);
+    if (full(ref))
+      return 2 * words(kind_for(kept)) < words_of(head) ? moved(ref, kept, head.size) : ref;
+    if (kind_for(kept) < head.kind) return moved(ref, kept, most);
+    Entry* const begin = entries(ref);
+    std::remove_if(begin, begin + head.size, [](const Entry& entry) { return entry.weight == 0; });
+    this->head(ref).size = static_cast<std::uint32_t>(kept) & size_mask;
+    return ref;
   }
 
   std::size_t bytes() const { return chunks_.size() * chunk * sizeof(std::uint64_t); }
@@ -87,7 +121,7 @@ class Lists {
  private:
   static constexpr std::size_t chunk_bits = 20, chunk = std::size_t{1} << chunk_bits;  // words
   static constexpr std::size_t entry_words = sizeof(Entry) / sizeof(std::uint64_t);
-  static constexpr std::uint32_t size_mask = (1u << 26) - 1;
+  static constexpr std::uint32_t size_mask = (1u << 26) - 1, full_kind = 63;
   static_assert(1 + most * entry_words <= chunk);
 
   static constexpr std::size_t capacity(std::uint32_t kind) {
@@ -96,6 +130,12 @@ class Lists {
   }
   static constexpr std::size_t words(std::uint32_t kind) {
     return 1 + capacity(kind) * entry_words;
+  }
+  static constexpr std::size_t full_words(std::size_t classes) {
+    return 1 + (classes * sizeof(Real) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  }
+  static std::size_t words_of(const Head& head) {
+    return head.kind == full_kind ? full_words(head.size) : words(head.kind);
   }
   static std::uint32_t kind_for(std::size_t size) {
     std::uint32_t kind = 0;
@@ -108,10 +148,23 @@ class Lists {
     return chunks_[ref >> chunk_bits].data() + (ref & (chunk - 1));
   }
 
-  Ref moved(Ref ref, std::size_t room) {
-    const Ref to = make(room, head(ref).stamp);
-    std::copy_n(entries(ref), head(ref).size, entries(to));
-    head(to).size = head(ref).size;
+  Ref take(std::uint32_t kind, std::size_t size, std::size_t block, std::uint32_t stamp) {
+    Ref ref = free_[kind];
+    if (ref) free_[kind] = head(ref).stamp;
+    else ref = cut(block);
+    used_ += block;
+    head(ref) = Head{stamp, static_cast<std::uint32_t>(size) & size_mask, kind & 63};
+    return ref;
+  }
+
+  void put(Ref ref, std::uint32_t label, Real weight) {
+    if (full(ref)) array(ref)[label] = weight;
+    else entries(ref)[head(ref).size++] = Entry{label, weight};
+  }
+
+  Ref moved(Ref ref, std::size_t room, std::size_t classes) {
+    const Ref to = make(room, classes, head(ref).stamp);
+    each(ref, [&](std::uint32_t label, Real w) { put(to, label, w); });
     release(ref);
     return to;
   }
@@ -140,9 +193,10 @@ class Lists {
   }
 
   std::vector<ZeroedArray<std::uint64_t>> chunks_;
-  std::size_t next_ = chunk;  // word of the last chunk from which nothing was cut
-  std::size_t used_ = 0;      // words of blocks in use
-  std::array<Ref, 64> free_{};
+  std::size_t next_ = chunk;    // word of the last chunk from which nothing was cut
+  std::size_t used_ = 0;        // words of blocks in use
+  std::array<Ref, 64> free_{};  // the first block of each kind that waits
+  std::size_t classes_ = 0;     // of full lists that wait
 };
 
 }  // namespace thresher
