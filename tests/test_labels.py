@@ -219,10 +219,11 @@ def test_a_class_that_comes_later_begins_then(rows: Rows, dtype: str) -> None:
     later.grow(fewer + 1)
     later.plant_intercepts(np.append(later.intercepts()[:fewer], -1e6))
     later.learn(rows.batch(), rows.order, half, classes=rows.classes)
-    for a, b in zip(there.class_weights(), later.class_weights(), strict=True):
-        np.testing.assert_array_equal(a, b)
+    atol = tolerance(dtype, there.predict(rows.batch())[:, :fewer])
+    for lane in range(fewer + 1):
+        assert_same_weights(weights_of(later, lane), weights_of(there, lane), atol)
     assert later.steps().tolist() == [len(rows.order)] * fewer + [len(rows.order) - half]
-    np.testing.assert_array_equal(later.loss_sums(), there.loss_sums())
+    np.testing.assert_allclose(later.loss_sums(), there.loss_sums(), rtol=1e-5, atol=1e-5)
 
 
 def stream(n: int, seed: int = 0) -> tuple[_core.Batch, tuple[np.ndarray, np.ndarray]]:

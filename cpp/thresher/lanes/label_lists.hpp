@@ -84,13 +84,11 @@ class StoredLabelLists final : public LabelLists {
                double* out) const override {
     Rows<Real> rows(batch, visit, store_.width());
     std::vector<double> scores(count());
-    std::vector<Ref> refs;
-    typename Store::Places places;
+    typename Store::Reading reading;
     while (rows.next()) {
-      store_.look_up(rows, refs, places);
+      store_.look_up(rows, reading);
       std::fill(scores.begin(), scores.end(), 0.0);
-      for (std::size_t k = 0; k < rows.count(); ++k)
-        if (refs[k]) store_.add_scores(refs[k], rows.values()[k], scores.data());
+      store_.add_scores(rows, reading, scores.data(), [](std::size_t) {});
       const double scale = row_scale(loss_, rows);
       rows.check_values();  // of features without weights too
       for (const std::int64_t lane : lanes) {

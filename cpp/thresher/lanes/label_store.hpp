@@ -54,46 +54,56 @@ class LabelStore {
 
   // ---- reading -------------------------------------------------------------------------------
 
+  // A full list among those of a row.
+  struct Full {
+    const Real* w;
+    std::size_t size;
+    Real owed, x;
+  };
+
+  // The lists of a row: staging arrays, kept between rows.
+  struct Reading {
+    std::vector<Ref> refs;
+    Places places;
+    std::vector<Full> full;
+  };
+
   // The lists of a row's features.
-  void look_up(Rows<Real>& rows, std::vector<Ref>& refs, Places& places) const {
+  void look_up(Rows<Real>& rows, Reading& reading) const {
     const std::size_t n = rows.count();
-    if (refs.size() < n + pack_size) refs.resize(n + pack_size);
-    rows.with_keys([&](const auto* keys) {
+    if (reading.refs.size() < n + pack_size) reading.refs.resize(n + pack_size);
+    rows.with_keys([&, refs = reading.refs.data()](const auto* keys) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
       const auto [later, fetched] = rows.template ahead<Key>(n);
-      features_.gather(keys, 0, n, later, fetched, places,
-                       [&](std::size_t k, const Four<Behind>& four) {
+      features_.gather(keys, 0, n, later, fetched, reading.places,
+                       [=](std::size_t k, const Four<Behind>& four) {
                          for (std::size_t i = 0; i < pack_size; ++i) refs[k + i] = four[i].value();
                        });
     });
   }
 
-  // Adds x * w for all classes of a list; true if entries of it are zero by now.
-  bool add_scores(Ref ref, Real x, double* scores) const {
-    const std::size_t size = lists_.head(ref).size;
-    const Real owed = this->owed(ref);
-    if (!plain_l1_) {
-      bool dead = false;
-      lists_.each(ref, [&](std::uint32_t label, Real stored) {
-        const Real w = paid(stored, lists_.head(ref).stamp);
-        scores[label] += static_cast<double>(w * x);
-        dead |= w == 0;
-      });
-      return dead && !lists_.full(ref);
+  // Adds x * w of all classes for the features of a row that was looked up. died(k) is told of lists with
+  // entries that are zero by now.
+  template <class Died>
+  void add_scores(const Rows<Real>& rows, Reading& reading, double* scores, Died&& died) const {
+    reading.full.clear();
+    for (std::size_t k = 0; k < rows.count(); ++k) {
+      const Ref ref = reading.refs[k];
+      if (!ref) continue;
+      const Real x = rows.values()[k], owed = this->owed(ref);
+      if (plain_l1_ && lists_.full(ref)) {
+        reading.full.push_back({lists_.array(ref), lists_.head(ref).size, owed, x});
+        if (reading.full.size() == together) add_full(reading.full, scores), reading.full.clear();
+      } else if (plain_l1_) {
+        if (add_list(ref, [=](Real w) { return soft(w, owed); }, x, scores)) died(k);
+      } else if (lists_.full(ref)) {
+        each_in(ref, [&](std::uint32_t label, double w) { scores[label] += w * x; });
+      } else {
+        const std::uint32_t stamp = lists_.head(ref).stamp;
+        if (add_list(ref, [&](Real w) { return paid(w, stamp); }, x, scores)) died(k);
+      }
     }
-    if (lists_.full(ref)) {
-      const Real* const w = lists_.array(ref);
-      for (std::size_t c = 0; c < size; ++c) scores[c] += static_cast<double>(soft(w[c], owed) * x);
-      return false;
-    }
-    const Entry* const entries = lists_.entries(ref);
-    std::size_t dead = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      const Real w = soft(entries[i].weight, owed);
-      scores[entries[i].label] += static_cast<double>(w * x);
-      dead += w == 0;
-    }
-    return dead > 0;
+    add_full(reading.full, scores);
   }
 
   // f(class, weight) for those of a list that are not zero.
@@ -120,12 +130,11 @@ class LabelStore {
     const std::size_t n = rows.count();
     if (lists_.bytes() > limit_) collect();
     features_.reserve(n, forgotten);
-    look_up(rows, refs_, places_);
+    look_up(rows, row_);
     fetch_lists(rows);
     moved_ = false;
-    for (std::size_t k = 0; k < n; ++k)
-      if (refs_[k] && add_scores(refs_[k], rows.values()[k], scores))
-        refs_[k] = without_dead(refs_[k]), moved_ = true;
+    add_scores(rows, row_, scores,
+               [this](std::size_t k) { row_.refs[k] = without_dead(row_.refs[k]), moved_ = true; });
   }
 
   // The steps of some classes on the row that was opened. slot[label] is 1 + its place among the steps,
@@ -138,8 +147,8 @@ class LabelStore {
         if (rows.values()[k] != 0) step_list(k, rows.values()[k], steps, slot);
     if (!moved_) return;
     rows.with_keys([&](const auto* keys) {
-      features_.scatter(keys, n, places_, [&](std::size_t k, Four<Behind>& four) {
-        for (std::size_t i = 0; i < pack_size; ++i) four[i] = Behind(refs_[k + i]);
+      features_.scatter(keys, n, row_.places, [&](std::size_t k, Four<Behind>& four) {
+        for (std::size_t i = 0; i < pack_size; ++i) four[i] = Behind(row_.refs[k + i]);
       });
     });
   }
@@ -169,7 +178,7 @@ class LabelStore {
     each_list([&](std::uint64_t key, Ref ref) {
       std::uint32_t size = 0;
       lists_.each(ref, [&](std::uint32_t, Real) { ++size; });
-      save(key), save(lists_.head(ref).stamp), save(size);
+      save(key), save(lists_.head(ref).stamp), save(lists_.full(ref)), save(size);
       lists_.each(ref, [&](std::uint32_t label, Real w) { save(label), save(w); });
     });
   }
@@ -187,9 +196,10 @@ class LabelStore {
     for (std::uint64_t number = 1; number <= count; ++number) {
       std::uint64_t key = 0;
       std::uint32_t stamp = 0, size = 0;
-      restore(key), restore(stamp), restore(size);
+      bool full = false;
+      restore(key), restore(stamp), restore(full), restore(size);
       bool sound = size <= classes && stamp <= rule_.ledger().now();
-      const Ref ref = sound && size > 0 ? lists_.make(size, classes, stamp) : 0;
+      const Ref ref = sound ? lists_.make(full ? classes : size, classes, stamp) : 0;
       for (; sound && size > 0; --size) {
         std::uint32_t label = 0;
         Real w = 0;
@@ -205,6 +215,7 @@ class LabelStore {
 
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  static constexpr std::size_t together = 16;    // full lists
   static constexpr std::int64_t rows_early = 2;  // between fetching a list and its use
 
   static constexpr auto forgotten = [](const Behind& behind) { return behind.value() == 0; };
@@ -214,6 +225,38 @@ class LabelStore {
   }
   Real paid(Real stored, std::uint32_t stamp) const {
     return static_cast<Real>(rule_.weight(typename Rule::Cell(stored, stamp)));
+  }
+
+  // True if an entry is zero by now.
+  template <class Paid>
+  bool add_list(Ref ref, Paid&& paid, Real x, double* scores) const {
+    const Entry* const entries = lists_.entries(ref);
+    std::size_t dead = 0;
+    for (std::size_t i = 0; i < lists_.head(ref).size; ++i) {
+      const Real w = paid(entries[i].weight);
+      scores[entries[i].label] += static_cast<double>(w * x);
+      dead += w == 0;
+    }
+    return dead > 0;
+  }
+
+  // Sums of a few terms in the number type, added up in double precision.
+  static void add_full(const std::vector<Full>& lists, double* scores) {
+    if (lists.empty()) return;
+    std::size_t common = lists[0].size;
+    for (const Full& list : lists) common = std::min(common, list.size);
+    common -= common % pack_size;
+    for (std::size_t c = 0; c < common; c += pack_size) {
+      auto sum = Pack<Real>::all(0);
+      for (const Full& list : lists)
+        sum += soft(Pack<Real>::load(list.w + c), Pack<Real>::all(list.owed)) *
+               Pack<Real>::all(list.x);
+      const auto wide = converted<double>(sum) + Pack<double>::load(scores + c);
+      wide.store(scores + c);
+    }
+    for (const Full& list : lists)
+      for (std::size_t c = common; c < list.size; ++c)
+        scores[c] += static_cast<double>(soft(list.w[c], list.owed) * list.x);
   }
 
   // All weights of a list pay what they owe.
@@ -229,19 +272,21 @@ class LabelStore {
     return lists_.filter(ref, [&](Real w) { return paid(w, stamp) != 0; });
   }
 
-  // Instead of growing by more than half.
+  // Instead of growing by more than half. Full lists stay until the sweep, whose moment depends on the clock
+  // alone: sums over them are rounded in another order.
   void collect() {
     features_.sweep([this](const Behind& behind) {
-      return Behind(behind.value() ? without_dead(behind.value()) : 0);
+      const Ref ref = behind.value();
+      return ref && !lists_.full(ref) ? Behind(without_dead(ref)) : behind;
     });
     limit_ = std::max(lists_.bytes(), lists_.used_bytes() / 2 * 3);
   }
 
   void step_list(std::size_t k, Real x, std::vector<Step>& steps,
                  const std::vector<std::uint32_t>& slot) {
-    Ref ref = refs_[k];
+    Ref ref = row_.refs[k];
     if (!ref) ref = lists_.make(steps.size(), slot.size(), rule_.ledger().now());
-    if (!plain_l1_ || !lives(ref)) pay(ref);
+    if (!plain_l1_) pay(ref);
     find(ref, k, steps, slot);
     Real owed = this->owed(ref), smallest = std::numeric_limits<Real>::max();
     for (Step& step : steps) {
@@ -255,17 +300,8 @@ class LabelStore {
     for (const Step& step : steps)  // now only: the list may move
       if (step.met != k && step.weight != 0)
         ref = lists_.add(ref, step.label, inflated(step.weight), slot.size());
-    moved_ |= ref != refs_[k];
-    refs_[k] = ref;
-  }
-
-  // Whether any weight is not zero. A list of which all died is a new one, whether it was dropped or not:
-  // stamps, and so rounding errors, do not depend on when that happens.
-  bool lives(Ref ref) const {
-    if (!lists_.full(ref)) return lists_.head(ref).size > 0;  // the dead were dropped
-    const Real* const w = lists_.array(ref);
-    const Real owed = this->owed(ref);
-    return std::any_of(w, w + lists_.head(ref).size, [=](Real v) { return std::fabs(v) > owed; });
+    moved_ |= ref != row_.refs[k];
+    row_.refs[k] = ref;
   }
 
   // Where the classes that step are in a list.
@@ -314,8 +350,8 @@ class LabelStore {
   Lists<Real> lists_;
   std::size_t limit_ = std::size_t{1} << 25;  // bytes of lists at which the dead are looked for
   bool moved_ = false;                        // a list of the row that is open
-  std::vector<Ref> refs_;
-  Places places_, early_places_;
+  Reading row_;
+  Places early_places_;
 };
 
 }  // namespace thresher
