@@ -58,7 +58,7 @@ class LabelStore {
   struct Full {
     const Real* w;
     std::size_t size;
-    Real owed, x;
+    Pack<Real> owed, x;  // the same number four times
   };
 
   // The lists of a row: staging arrays, kept between rows.
@@ -92,7 +92,8 @@ class LabelStore {
       if (!ref) continue;
       const Real x = rows.values()[k], owed = this->owed(ref);
       if (plain_l1_ && lists_.full(ref)) {
-        reading.full.push_back({lists_.array(ref), lists_.head(ref).size, owed, x});
+        reading.full.push_back({lists_.array(ref), lists_.head(ref).size, Pack<Real>::all(owed),
+                                Pack<Real>::all(x)});
         if (reading.full.size() == together) add_full(reading.full, scores), reading.full.clear();
       } else if (plain_l1_) {
         if (add_list(ref, [=](Real w) { return soft(w, owed); }, x, scores)) died(k);
@@ -178,7 +179,7 @@ class LabelStore {
     each_list([&](std::uint64_t key, Ref ref) {
       std::uint32_t size = 0;
       lists_.each(ref, [&](std::uint32_t, Real) { ++size; });
-      save(key), save(lists_.head(ref).stamp), save(lists_.full(ref)), save(size);
+      save(key), save(lists_.head(ref).stamp), save(std::uint8_t{lists_.full(ref)}), save(size);
       lists_.each(ref, [&](std::uint32_t label, Real w) { save(label), save(w); });
     });
   }
@@ -196,7 +197,7 @@ class LabelStore {
     for (std::uint64_t number = 1; number <= count; ++number) {
       std::uint64_t key = 0;
       std::uint32_t stamp = 0, size = 0;
-      bool full = false;
+      std::uint8_t full = 0;
       restore(key), restore(stamp), restore(full), restore(size);
       bool sound = size <= classes && stamp <= rule_.ledger().now();
       const Ref ref = sound ? lists_.make(full ? classes : size, classes, stamp) : 0;
@@ -216,7 +217,7 @@ class LabelStore {
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   static constexpr std::size_t together = 16;    // full lists
-  static constexpr std::int64_t rows_early = 2;  // between fetching a list and its use
+  static constexpr std::int64_t rows_early = 4;  // between fetching a list and its use
 
   static constexpr auto forgotten = [](const Behind& behind) { return behind.value() == 0; };
 
@@ -245,18 +246,25 @@ class LabelStore {
     if (lists.empty()) return;
     std::size_t common = lists[0].size;
     for (const Full& list : lists) common = std::min(common, list.size);
-    common -= common % pack_size;
-    for (std::size_t c = 0; c < common; c += pack_size) {
-      auto sum = Pack<Real>::all(0);
-      for (const Full& list : lists)
-        sum += soft(Pack<Real>::load(list.w + c), Pack<Real>::all(list.owed)) *
-               Pack<Real>::all(list.x);
-      const auto wide = converted<double>(sum) + Pack<double>::load(scores + c);
-      wide.store(scores + c);
+    constexpr std::size_t block = 4 * pack_size;
+    common -= common % block;
+    for (std::size_t c = 0; c < common; c += block) {
+      Pack<Real> a = Pack<Real>::all(0), b = a, d = a, e = a;
+      for (const Full& list : lists) {
+        const auto term = [&list, c](std::size_t i) __attribute__((always_inline)) {
+          return soft(Pack<Real>::load(list.w + c + i * pack_size), list.owed) * list.x;
+        };
+        a += term(0), b += term(1), d += term(2), e += term(3);
+      }
+      add_to(scores + c, a), add_to(scores + c + pack_size, b);
+      add_to(scores + c + 2 * pack_size, d), add_to(scores + c + 3 * pack_size, e);
     }
     for (const Full& list : lists)
       for (std::size_t c = common; c < list.size; ++c)
-        scores[c] += static_cast<double>(soft(list.w[c], list.owed) * list.x);
+        scores[c] += static_cast<double>(soft(list.w[c], list.owed[0]) * list.x[0]);
+  }
+  static void add_to(double* scores, const Pack<Real>& sum) {
+    (Pack<double>::load(scores) + converted<double>(sum)).store(scores);
   }
 
   // All weights of a list pay what they owe.
@@ -322,26 +330,30 @@ class LabelStore {
     return lists_.full(ref) ? lists_.array(ref)[place] : lists_.entries(ref)[place].weight;
   }
 
-  // Prefetches the lists of a row to come, whose places in the table were prefetched before.
+  // Prefetches the beginnings of the lists of a row to come, whose places in the table were prefetched
+  // before, and the rest of those of a row that is nearer.
   void fetch_lists(const Rows<Real>& rows) {
-    const auto fetch = [&](const auto* keys, std::size_t n) {
-      if constexpr (requires { features_.data(); }) {
-        for (std::size_t k = 0; k < n; ++k)
-          if (static_cast<std::uint64_t>(keys[k]) < features_.width())
-            if (const Ref ref = features_.data()[keys[k]].value()) lists_.prefetch(ref);
-      } else {
-        features_.gather(keys, 0, n, keys, 0, early_places_,
-                         [&](std::size_t, const Four<Behind>& four) {
-                           for (std::size_t i = 0; i < pack_size; ++i)
-                             if (four[i].value()) lists_.prefetch(four[i].value());
-                         });
-      }
-    };
     rows.with_keys([&](const auto* keys) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
       const auto [later, n] = rows.template row_ahead<Key>(rows_early);
-      fetch(later, n);
+      each_ref(later, n, [this](Ref ref) { lists_.prefetch(ref); });
+      const auto [soon, m] = rows.template row_ahead<Key>(rows_early / 2);
+      each_ref(soon, m, [this](Ref ref) { lists_.prefetch_rest(ref); });
     });
+  }
+  template <class Key, class F>
+  void each_ref(const Key* keys, std::size_t n, F&& f) {
+    if constexpr (requires { features_.data(); }) {
+      for (std::size_t k = 0; k < n; ++k)  // the keys were not looked at yet
+        if (static_cast<std::uint64_t>(keys[k]) < features_.width())
+          if (const Ref ref = features_.data()[keys[k]].value()) f(ref);
+    } else {
+      features_.gather(keys, 0, n, keys, 0, early_places_,
+                       [&](std::size_t, const Four<Behind>& four) {
+                         for (std::size_t i = 0; i < pack_size; ++i)
+                           if (four[i].value()) f(four[i].value());
+                       });
+    }
   }
 
   Rule rule_;

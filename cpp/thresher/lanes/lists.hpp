@@ -45,7 +45,12 @@ class Lists {
   Real* array(Ref ref) { return reinterpret_cast<Real*>(at(ref) + 1); }
   const Real* array(Ref ref) const { return reinterpret_cast<const Real*>(at(ref) + 1); }
 
+  // The first line of a list; then, when that is there, some more.
   void prefetch(Ref ref) const { __builtin_prefetch(at(ref), 1); }
+  void prefetch_rest(Ref ref) const {
+    const std::size_t size = std::min<std::size_t>(words_of(head(ref)), 16 * line);
+    for (std::size_t i = line; i < size; i += line) __builtin_prefetch(at(ref) + i, 1);
+  }
 
   // f(class, weight) for all weights that are stored and not zero; f may change them.
   template <class F>
@@ -122,6 +127,7 @@ class Lists {
   static constexpr std::size_t chunk_bits = 20, chunk = std::size_t{1} << chunk_bits;  // words
   static constexpr std::size_t entry_words = sizeof(Entry) / sizeof(std::uint64_t);
   static constexpr std::uint32_t size_mask = (1u << 26) - 1, full_kind = 63;
+  static constexpr std::size_t line = 8;  // words of a cache line
   static_assert(1 + most * entry_words <= chunk);
 
   static constexpr std::size_t capacity(std::uint32_t kind) {
