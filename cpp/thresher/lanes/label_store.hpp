@@ -3,8 +3,8 @@
 //
 // A list has one stamp, the last event that its weights have paid. The weight v that a step makes is
 // written as v + sgn(v) owed, so that it owes what the others owe, and they need not be written. Only
-// where that is more than |v| all of the list pays: a float32 weight that paid at every row would round most
-// of a small pull away.
+// where that is many times |v|, which would lose digits, all of the list pays: a float32 weight that paid at
+// every row would round most of a small pull away.
 #pragma once
 
 #include <algorithm>
@@ -92,8 +92,8 @@ class LabelStore {
       if (!ref) continue;
       const Real x = rows.values()[k], owed = this->owed(ref);
       if (plain_l1_ && lists_.full(ref)) {
-        reading.full.push_back({lists_.array(ref), lists_.head(ref).size, Pack<Real>::all(owed),
-                                Pack<Real>::all(x)});
+        reading.full.push_back(
+            {lists_.array(ref), lists_.head(ref).size, Pack<Real>::all(owed), Pack<Real>::all(x)});
         if (reading.full.size() == together) add_full(reading.full, scores), reading.full.clear();
       } else if (plain_l1_) {
         if (add_list(ref, [=](Real w) { return soft(w, owed); }, x, scores)) died(k);
@@ -216,8 +216,9 @@ class LabelStore {
 
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
-  static constexpr std::size_t together = 16;    // full lists
-  static constexpr std::int64_t rows_early = 4;  // between fetching a list and its use
+  static constexpr std::size_t together = 16;       // full lists
+  static constexpr Real least_share = Real(1) / 8;  // of what is owed, that a weight may be
+  static constexpr std::int64_t rows_early = 4;     // between fetching a list and its use
 
   static constexpr auto forgotten = [](const Behind& behind) { return behind.value() == 0; };
 
@@ -269,13 +270,27 @@ class LabelStore {
 
   // All weights of a list pay what they owe.
   void pay(Ref ref) {
-    const std::uint32_t stamp = lists_.head(ref).stamp;
-    lists_.each(ref, [&](std::uint32_t, Real& w) { w = paid(w, stamp); });
+    const Real owed = this->owed(ref);
+    if (plain_l1_ && lists_.full(ref)) {
+      Real* const w = lists_.array(ref);
+      const std::size_t size = lists_.head(ref).size;
+      std::size_t c = 0;
+      for (; c + pack_size <= size; c += pack_size)
+        soft(Pack<Real>::load(w + c), Pack<Real>::all(owed)).store(w + c);
+      for (; c < size; ++c) w[c] = soft(w[c], owed);
+    } else if (plain_l1_) {
+      lists_.each(ref, [=](std::uint32_t, Real& w) { w = soft(w, owed); });
+    } else {
+      const std::uint32_t stamp = lists_.head(ref).stamp;
+      lists_.each(ref, [&](std::uint32_t, Real& w) { w = paid(w, stamp); });
+    }
     lists_.head(ref).stamp = rule_.ledger().now();
   }
 
   // A weight that is zero stays so until its next step: it can be dropped at any time.
   Ref without_dead(Ref ref) {
+    const Real owed = this->owed(ref);
+    if (plain_l1_) return lists_.filter(ref, [=](Real w) { return std::fabs(w) > owed; });
     const std::uint32_t stamp = lists_.head(ref).stamp;
     return lists_.filter(ref, [&](Real w) { return paid(w, stamp) != 0; });
   }
@@ -301,7 +316,7 @@ class LabelStore {
       step.weight = (step.met == k ? soft(stored(ref, step.place), owed) : Real(0)) + step.move * x;
       if (step.weight != 0) smallest = std::min(smallest, std::fabs(step.weight));
     }
-    if (smallest < owed) pay(ref), owed = 0;
+    if (smallest < owed * least_share) pay(ref), owed = 0;
     const auto inflated = [owed](Real w) { return w == 0 ? w : w + std::copysign(owed, w); };
     for (const Step& step : steps)
       if (step.met == k) stored(ref, step.place) = inflated(step.weight);
