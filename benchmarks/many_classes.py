@@ -2,18 +2,18 @@
 
 `python benchmarks/many_classes.py [--rows 1000000] [--losses hinge squared_hinge] [--data DIR]`
 
-The first stream has rows of 13 features out of 18 million, each of one of 1,000 classes. Classes are
-as frequent as Zipf's law has it (exponent 0.7). A feature of a row comes, in three places of ten, from
-the 200 that its class favours, else from all, by Zipf's law too (exponent 1.05): a few are in most
-rows, most in none or one. Rows are made in blocks and forgotten. Intercepts begin at the log-odds of
-the classes, estimated from the first block. The last block is held out.
+The first stream has rows of 13 features out of 18 million, each of one of 1,000 classes. Classes
+are as frequent as Zipf's law has it (exponent 0.7). A feature of a row comes, in three places of
+ten, from the 200 that its class favours, else from all, by Zipf's law too (exponent 1.05): a few
+are in most rows, most in none or one. Rows are made in blocks and forgotten. Intercepts begin at
+the log-odds of the classes, estimated from the first block. The last block is held out.
 
 A weight for each feature and class, in one array of float32, would be 72 GB. Of those, only the
-weights that are not zero are kept. Each loss has a process of its own: peak memory is that of all of
-it, with Python and NumPy.
+weights that are not zero are kept. Each loss has a process of its own: peak memory is that of all
+of it, with Python and NumPy.
 
-Logistic loss is not among the losses: it has a slope for each class at each row, so that all
-rows x nonzeros x classes updates are made, here 13 billion, and every (feature, class) pair that was
+Logistic loss is not among the losses: it has a slope for each class at each row, so that all rows
+x nonzeros x classes updates are made, here 13 billion, and every (feature, class) pair that was
 met gets a weight.
 """
 
@@ -75,6 +75,7 @@ def peak() -> float:
 
 
 def make(width: int, classes: int, loss: str, gravity: float, eta0: float) -> _core.LabelLists:
+    """Make lanes with the defaults of the rule, but for a few."""
     rule = RULES["truncated-gradient"]
     params = {name: spec.default for name, spec in rule.own.items()}
     params |= {"loss": loss, "gravity": gravity, "eta0": eta0, "fit_intercept": True}
@@ -150,7 +151,8 @@ def eurlex(folder: Path, loss: str, gravity: float, eta0: float, passes: int) ->
     hits = np.array([np.isin(best[r], labels[starts[r] : starts[r + 1]]) for r in range(held_out)])
     print(
         f"eurlex4k {loss}: {passes} passes in {seconds:.2f} s, store "
-        f"{lanes.store_bytes / 1e6:.0f} MB, {lanes.nonzeros().sum():,} weights of {width * count:,}, precision at 1, 3, 5: "
+        f"{lanes.store_bytes / 1e6:.0f} MB, {lanes.nonzeros().sum():,} weights of "
+        f"{width * count:,}, precision at 1, 3, 5: "
         + ", ".join(f"{hits[:, :k].mean():.3f}" for k in (1, 3, 5))
     )
 

@@ -1,8 +1,9 @@
-"""Lists of (class, weight): each class equals a model of its own, trained alone on the same rows."""
+"""Lists of (class, weight): each class equals a model of its own, trained on the same rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,7 @@ def test_batches_and_resuming_change_nothing(
     part = rows.make(params, dtype)
     n = len(rows.order)
     cuts = sorted(data.draw(st.sets(st.integers(0, n), max_size=3)) | {0, n})
-    for first, last in zip(cuts, cuts[1:], strict=False):
+    for first, last in pairwise(cuts):
         part.learn(rows.batch(), rows.order, first, last, classes=rows.classes)
         resumed = rows.make(params, dtype, count=1)
         resumed.restore(part.state())
