@@ -320,6 +320,19 @@ def test_a_bad_row_is_named_and_not_learned() -> None:
         lanes.learn(_core.dense_batch(np.ones((1, 2)), np.ones(1), None))
 
 
+def test_lanes_are_added_for_the_next_classes() -> None:
+    """With the parameters and the clock of the others, or not at all."""
+    numbers, words = told({"loss": "hinge"})
+    lanes = _core.make_labels("truncated_gradient", "float32", 0, numbers, words, 2)
+    lanes.add([numbers] * 2, [words] * 2, [0, 0], [2, 3])
+    assert len(lanes) == 4
+    other = numbers | {"gravity": 0.5}
+    for given_numbers, clock, target in [(other, 0, 4), (numbers, 1, 4), (numbers, 0, 5)]:
+        with pytest.raises(ValueError, match="parameters and clock in common"):
+            lanes.add([given_numbers], [words], [clock], [target])
+    assert len(lanes) == 4
+
+
 @pytest.mark.parametrize(
     ("rule", "params", "what"),
     [

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -51,7 +50,16 @@ class StoredLabelLists final : public LabelLists {
     bias_.resize(count), losses_.resize(count);
     spans_.resize(count, Span{rows_, 0, weight_, 0.0});
     stops_.resize(count);
-    summarise();
+    scores_.resize(count), own_.resize(count), slot_.resize(count);
+  }
+
+  void add(std::vector<LaneSpec> specs) override {
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      if (!(specs[i].params == params_) || specs[i].clock != 0 ||
+          specs[i].target != static_cast<std::int64_t>(count() + i))
+        throw std::invalid_argument(
+            "lanes of lists have parameters and clock in common, and the next classes as targets");
+    grow(count() + specs.size());
   }
 
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
@@ -65,16 +73,10 @@ class StoredLabelLists final : public LabelLists {
     const Visit own{seen_.data(), 0, static_cast<std::int64_t>(seen_.size())};
     Rows<Real> rows(batch, told.seen ? own : visit, store_.width());
     advice_.clear();
-    try {
-      for (std::size_t i = 0; rows.next(); ++i) {
-        const std::size_t at = told.seen ? static_cast<std::size_t>(positions[i] - visit.first) : i;
-        learn_row(batch, rows, told, before ? before + at * count() : nullptr);
-      }
-    } catch (...) {
-      summarise();
-      throw;
+    for (std::size_t i = 0; rows.next(); ++i) {
+      const std::size_t at = told.seen ? static_cast<std::size_t>(positions[i] - visit.first) : i;
+      learn_row(batch, rows, told, before ? before + at * count() : nullptr);
     }
-    summarise();
   }
 
   void next_pass() override { store_.clock().next_pass(); }
@@ -131,18 +133,19 @@ class StoredLabelLists final : public LabelLists {
     return found;
   }
 
-  std::int64_t nonzeros(std::size_t lane, bool) const override {
-    const std::lock_guard lock(counting_);
-    if (!counted_) {
-      nonzeros_.assign(count(), 0);
-      each([&](std::uint64_t, std::uint32_t label, double) { ++nonzeros_[label]; });
-      counted_ = true;
-    }
-    return nonzeros_[lane];
+  std::vector<std::int64_t> nonzeros(bool) const override {
+    std::vector<std::int64_t> found(count());
+    each([&](std::uint64_t, std::uint32_t label, double) { ++found[label]; });
+    return found;
   }
 
   double intercept(std::size_t lane, bool) const override { return bias_[lane]; }
-  const Tally& tally(std::size_t lane) const override { return tallies_[lane]; }
+  Tally tally(std::size_t lane) const override {
+    const Span& span = spans_[lane];
+    const bool stopped = !stops_[lane].empty();
+    return {(stopped ? span.rows_after : rows_) - span.rows_before,
+            (stopped ? span.weight_after : weight_) - span.weight_before, losses_[lane], 1.0};
+  }
   double rate(std::size_t) const override { return store_.clock().rate(); }
   std::string divergence(std::size_t lane) const override { return stops_[lane]; }
   std::size_t bytes() const override { return store_.bytes(); }
@@ -187,7 +190,7 @@ class StoredLabelLists final : public LabelLists {
     store_ = std::move(store), rows_ = rows, weight_ = weight;  // all or nothing
     bias_ = std::move(bias), losses_ = std::move(losses);
     spans_ = std::move(spans), stops_ = std::move(stops);
-    summarise();
+    scores_.resize(count()), own_.resize(count()), slot_.resize(count());
   }
 
  private:
@@ -305,19 +308,6 @@ class StoredLabelLists final : public LabelLists {
     spans_[c].rows_after = rows_, spans_[c].weight_after = weight_;
   }
 
-  // What follows from the rest, after rows or classes came.
-  void summarise() {
-    scores_.resize(count()), own_.resize(count()), slot_.resize(count());
-    tallies_.resize(count());
-    for (std::size_t c = 0; c < count(); ++c) {
-      const Span& span = spans_[c];
-      const bool stopped = !stops_[c].empty();
-      tallies_[c] = Tally((stopped ? span.rows_after : rows_) - span.rows_before,
-                          (stopped ? span.weight_after : weight_) - span.weight_before, losses_[c]);
-    }
-    counted_ = false;
-  }
-
   Params params_;
   Loss loss_;
   double enough_;
@@ -328,11 +318,6 @@ class StoredLabelLists final : public LabelLists {
   std::vector<double> bias_, losses_;  // of each class
   std::vector<Span> spans_;
   std::vector<std::string> stops_;  // why a lane stopped; empty: it did not
-  std::vector<Tally> tallies_;
-
-  mutable std::mutex counting_;
-  mutable bool counted_ = false;
-  mutable std::vector<std::int64_t> nonzeros_;
 
   // Of the row or the batch at work.
   std::vector<double> scores_;

@@ -41,9 +41,18 @@ class Params {
   Params(std::map<std::string, double> numbers, std::map<std::string, std::string> words)
       : numbers_(std::move(numbers)), words_(std::move(words)) {}
 
+  bool operator==(const Params&) const = default;
+
   double number(const std::string& name) const { return at(numbers_, name); }
   const std::string& word(const std::string& name) const { return at(words_, name); }
   bool flag(const std::string& name) const { return number(name) != 0.0; }
+
+  // The same with other numbers.
+  Params with(const std::map<std::string, double>& others) const {
+    Params changed = *this;
+    for (const auto& [name, value] : others) changed.numbers_[name] = value;
+    return changed;
+  }
   double number(const std::string& name, double otherwise) const {
     return numbers_.contains(name) ? number(name) : otherwise;
   }

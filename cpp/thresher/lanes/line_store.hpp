@@ -1,0 +1,205 @@
+// Cells of lanes: what all lanes keep of a feature lies together, so that a feature is found once for all of
+// them. By feature number, or by any 64-bit key through a hashed index of numbers of cells.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "../pack.hpp"
+#include "../stores/hashed.hpp"
+#include "../stores/pages.hpp"
+#include "kernels.hpp"
+
+namespace thresher::lanes {
+
+template <class Real>
+class LineStore {
+  struct Place {
+    std::uint32_t number = 0;  // of the cell; cell 0 is that of absent keys, all zeros
+    bool operator==(const Place&) const = default;
+  };
+
+ public:
+  struct Work {  // of a row
+    typename HashedStore<Place>::Places places;
+    std::vector<std::uint32_t> numbers;
+  };
+
+  // `numbers`: of a cell.
+  LineStore(bool hashed, std::uint64_t width, std::size_t numbers)
+      : hashed_(hashed),
+        width_(width),
+        stride_(stride_of(numbers)),
+        cells_((hashed ? 1 : width) * stride_),
+        index_(0) {
+    if (!hashed && width == 0) throw std::invalid_argument("a dense store needs a width");
+    if (!hashed) check(width);
+  }
+
+  // A store like this one, with nothing in it.
+  LineStore empty() const { return {hashed_, width_, stride_}; }
+
+  std::uint64_t width() const { return width_; }  // 0: any key
+  std::size_t numbers() const { return stride_; }
+  std::size_t bytes() const {
+    return cells_.size() * sizeof(Real) + (hashed_ ? index_.bytes() : 0);
+  }
+
+  void widen(std::uint64_t width) {
+    if (hashed_) {
+      width_ = width == 0 || width_ == 0 ? 0 : std::max(width_, width);
+    } else if (width > width_) {
+      check(width);
+      cells_ = wider(width), width_ = width;
+    }
+  }
+
+  // Makes room for n more cells; dead(cell) tells which may go.
+  template <class Dead>
+  void reserve(std::size_t n, Dead&& dead) {
+    if (!hashed_ || living_ + n <= limit_) return;
+    purge(dead);
+    limit_ = std::max<std::uint64_t>(1024, 2 * (living_ + n));
+  }
+
+  // The cells of keys, and those of later rows' keys, `fetched` of which are known: find them worth
+  // prefetching. `work` holds the numbers where keys are none themselves.
+  template <class Key>
+  RowOfCells<Real> find(const Key* keys, const Real* x, std::size_t n, const Key* later,
+                        std::size_t fetched, Work& work) {
+    return look_up(keys, x, n, later, fetched, work, [this](std::uint64_t key) { return add(key); });
+  }
+  // The same for who only reads: an absent key has a cell of zeros.
+  template <class Key>
+  RowOfCells<Real> find(const Key* keys, const Real* x, std::size_t n, const Key* later,
+                        std::size_t fetched, Work& work) const {
+    return look_up(keys, x, n, later, fetched, work, [](std::uint64_t) { return 0u; });
+  }
+
+  Real* put(std::uint64_t key) {
+    if (hashed_) return cell(add(key));
+    if (key >= width_) throw std::invalid_argument("a feature number is not below the width");
+    return cells_.data() + key * stride_;
+  }
+
+  // f(key, cell) for every cell that is not all zero.
+  template <class F>
+  void each(F&& f) const {
+    const auto call = [&](std::uint64_t key, Real* cell) {
+      if (!is_fresh(cell)) f(key, cell);
+    };
+    if (hashed_)
+      index_.each([&](std::uint64_t key, const Place& place) { call(key, cell(place.number)); });
+    else
+      for (std::uint64_t key = 0; key < width_; ++key)
+        call(key, const_cast<Real*>(cells_.data()) + key * stride_);
+  }
+
+  template <class Dead>
+  void drop(Dead&& dead) {
+    if (hashed_) purge(dead);
+  }
+
+ private:
+  static void check(std::uint64_t width) {
+    if (width > UINT32_MAX)
+      throw std::invalid_argument("lanes in a dense store take at most 2^32 - 1 features");
+  }
+
+  // A cell of up to a line begins on a boundary of its size; larger ones on one of cache lines.
+  static std::size_t stride_of(std::size_t numbers) {
+    const std::size_t line = 64 / sizeof(Real);
+    return numbers <= line ? std::bit_ceil(numbers) : (numbers + line - 1) / line * line;
+  }
+
+  Real* cell(std::uint32_t number) const {
+    return const_cast<Real*>(cells_.data()) + number * stride_;
+  }
+  bool is_fresh(const Real* cell) const {
+    std::uint8_t any = 0;
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(cell);
+    for (std::size_t i = 0; i < stride_ * sizeof(Real); ++i) any |= bytes[i];
+    return any == 0;
+  }
+
+  template <class Key, class Absent>
+  [[gnu::always_inline]] RowOfCells<Real> look_up(const Key* keys, const Real* x, std::size_t n,
+                                                  const Key* later, std::size_t fetched, Work& work,
+                                                  Absent&& absent) const {
+    RowOfCells<Real> row{nullptr, stride_, nullptr, x, n, nullptr};
+    if (hashed_) {
+      if (work.numbers.size() < n) work.numbers.resize(n);
+      index_.gather(keys, 0, n, later, fetched, work.places,
+                    [&](std::size_t k, const Four<Place>& four) {
+                      for (std::size_t i = 0; i < pack_size && k + i < n; ++i) {
+                        work.numbers[k + i] = four[i].number;
+                        __builtin_prefetch(cells_.data() + four[i].number * stride_, 1);
+                      }
+                    });
+      for (std::size_t k = 0; k < n; ++k)
+        if (work.numbers[k] == 0)
+          work.numbers[k] = absent(static_cast<std::uint64_t>(static_cast<std::int64_t>(keys[k])));
+      row.numbers = work.numbers.data();
+    } else if constexpr (sizeof(Key) == 4) {  // keys are numbers of cells
+      row.numbers = reinterpret_cast<const std::uint32_t*>(keys);
+      if (fetched == n) row.later = reinterpret_cast<const std::uint32_t*>(later);
+    } else {
+      if (work.numbers.size() < n) work.numbers.resize(n);
+      for (std::size_t k = 0; k < n; ++k) work.numbers[k] = static_cast<std::uint32_t>(keys[k]);
+      row.numbers = work.numbers.data();
+    }
+    row.first = const_cast<Real*>(cells_.data());  // after all that are new: they may move
+    if (!row.later) row.later = row.numbers;
+    return row;
+  }
+
+  std::uint32_t add(std::uint64_t key) {
+    if (free_.empty()) {
+      const std::uint64_t before = cells_.size() / stride_, room = std::max<std::uint64_t>(1024, 2 * before);
+      if (room > UINT32_MAX) throw std::length_error("lanes take at most 2^32 features");
+      cells_ = wider(room);
+      for (std::uint64_t number = room - 1; number >= std::max<std::uint64_t>(before, 1); --number)
+        free_.push_back(static_cast<std::uint32_t>(number));
+    }
+    const std::uint32_t number = free_.back();
+    index_.put(key, {number});
+    free_.pop_back();
+    ++living_;
+    return number;
+  }
+
+  ZeroedArray<Real> wider(std::uint64_t cells) const {
+    ZeroedArray<Real> larger(cells * stride_);
+    std::copy_n(cells_.data(), cells_.size(), larger.data());
+    return larger;
+  }
+
+  template <class Dead>
+  void purge(Dead&& dead) {
+    index_.each([&](std::uint64_t, const Place& place) {
+      Real* found = cell(place.number);
+      if (is_fresh(found) || dead(found)) {
+        std::fill_n(found, stride_, Real(0));
+        free_.push_back(place.number);
+        --living_;
+      }
+    });
+    index_.drop(
+        [this](const Place& place) { return place.number && is_fresh(cell(place.number)); });
+  }
+
+  bool hashed_;
+  std::uint64_t width_;
+  std::size_t stride_;  // numbers from one cell to the next
+  ZeroedArray<Real> cells_;
+  HashedStore<Place> index_;
+  std::vector<std::uint32_t> free_;
+  std::uint64_t living_ = 0, limit_ = 1024;
+};
+
+}  // namespace thresher::lanes
