@@ -227,7 +227,7 @@ def test_lanes_that_share_a_clock_share_lines() -> None:
         "portable",
     )  # fmt: skip
     assert set(made.layouts) == {"portable lines of 16"}
-    assert made.store_bytes == 100 * 128  # 16 weights and a stamp
+    assert made.store_bytes == 100 * 68  # 16 weights and a stamp
     made = _core.make_lanes(
         "truncated_gradient", "dense", "float32", 100, numbers[:15], words[:15], [0] * 15,
         [-1] * 15, "portable",

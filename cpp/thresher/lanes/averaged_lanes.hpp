@@ -46,7 +46,7 @@ class AveragedLanes {
     const double h = rules_[0].h();
     for (std::size_t k = 0; k < row.n; ++k)
       for (std::size_t s = 0; s < slots_.count(); ++s) {
-        const Real* v = row.cell(k) + slots_.line(s / slots_.size()) + s % slots_.size();
+        const Real* v = row.cell(k).numbers + slots_.line(s / slots_.size()) + s % slots_.size();
         dot[s] += (h * static_cast<double>(v[0]) - static_cast<double>(v[slots_.size()])) *
                   static_cast<double>(row.x[k]);
       }
@@ -78,13 +78,14 @@ class AveragedLanes {
   }
   void next_pass() {}
 
-  void read(Real* cell, bool average, double* w) const {
+  void read(const Cell<Real>& cell, bool average, double* w) const {
     look(alone(cell), average, w);
     for (std::size_t lane = 0; lane < rules_.size(); ++lane)
       w[slots_.slot(lane)] = rules_[lane].scaled(w[slots_.slot(lane)]);
   }
-  bool dead(const Real* cell) const {
-    return std::all_of(cell + slots_.line(0), cell + slots_.line(0) + slots_.numbers(),
+  bool dead(const Cell<Real>& cell) const {
+    return std::all_of(cell.numbers + slots_.line(0),
+                       cell.numbers + slots_.line(0) + slots_.numbers(),
                        [](Real value) { return value == 0; });
   }
   double intercept(std::size_t s, bool average) const {
@@ -96,10 +97,10 @@ class AveragedLanes {
   void plant_intercept(std::size_t, double) {
     throw std::invalid_argument("this rule cannot start from given intercepts");
   }
-  bool valid(const Real*) const { return true; }
+  bool valid(const Cell<Real>&) const { return true; }
 
   bool sweep_due() const { return false; }
-  void settle(Real*) {}
+  void settle(const Cell<Real>&) {}
   void begin_again() {}
 
   template <class Archive>

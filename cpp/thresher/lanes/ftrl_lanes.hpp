@@ -67,9 +67,12 @@ class FTRLLanes {
   }
   void next_pass() {}
 
-  void read(Real* cell, bool average, double* w) const { look(alone(cell), average, w); }
-  bool dead(const Real* cell) const {  // n remembers: a zero weight is not dead
-    return std::all_of(cell + slots_.line(0), cell + slots_.line(0) + slots_.numbers(),
+  void read(const Cell<Real>& cell, bool average, double* w) const {
+    look(alone(cell), average, w);
+  }
+  bool dead(const Cell<Real>& cell) const {  // n remembers: a zero weight is not dead
+    return std::all_of(cell.numbers + slots_.line(0),
+                       cell.numbers + slots_.line(0) + slots_.numbers(),
                        [](Real value) { return value == 0; });
   }
   double intercept(std::size_t s, bool) const { return rules_[lane_of_[s]].intercept(); }
@@ -78,10 +81,10 @@ class FTRLLanes {
   void plant_intercept(std::size_t, double) {
     throw std::invalid_argument("this rule cannot start from given intercepts");
   }
-  bool valid(const Real*) const { return true; }
+  bool valid(const Cell<Real>&) const { return true; }
 
   bool sweep_due() const { return false; }
-  void settle(Real*) {}
+  void settle(const Cell<Real>&) {}
   void begin_again() {}
 
   template <class Archive>

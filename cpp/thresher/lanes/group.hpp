@@ -17,7 +17,7 @@ namespace thresher::lanes {
 class Slots {
  public:
   // `stamped`: a cell has a stamp for the group. It takes the last slot of a line, or, where that would
-  // need another line, a place of its own behind all lines.
+  // need another line, a place among the stamps of the cell.
   Slots(std::size_t lanes, bool stamped, std::size_t numbers_a_lane) : lanes_(lanes) {
     const std::size_t most = widest / numbers_a_lane;
     const auto lines = [&](std::size_t weights) { return (lanes + weights - 1) / weights; };
@@ -41,10 +41,14 @@ class Slots {
   std::size_t numbers() const { return numbers_; }  // of a cell, without the stamp outside
   std::size_t slot(std::size_t lane) const { return lane / weights_ * size() + lane % weights_; }
 
-  // Where the group's numbers, and its stamp outside, are in a cell.
+  // Where the group's numbers are in a cell, and its stamp among the stamps.
   void lay(std::size_t at, std::size_t stamp) { at_ = at, stamp_ = stamp; }
   std::size_t line(std::size_t i) const { return at_ + i * line_; }
-  std::size_t stamp(std::size_t i) const { return inside_ ? line(i) + size() - 1 : stamp_; }
+  std::size_t stamp() const { return stamp_; }
+  template <class Real>
+  Real* stamp_of(const Cell<Real>& cell, std::size_t i) const {  // of line i
+    return inside_ ? cell.numbers + line(i) + size() - 1 : cell.stamps + stamp_;
+  }
 
   // The parameters f(lane) of all lanes, by slot; `otherwise` in empty slots.
   template <class T, class F>

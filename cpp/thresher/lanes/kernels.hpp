@@ -13,26 +13,35 @@ namespace thresher::lanes {
 
 constexpr std::size_t widest = 16;  // numbers of a line
 
+// What all lanes keep of a feature.
+template <class Real>
+struct Cell {
+  Real* numbers;
+  Real* stamps;  // of groups that have no room for theirs among the numbers
+};
+
 // The cells of a row's features, by number, and their values; and as many cells of later rows, to prefetch
 // meanwhile.
 template <class Real>
 struct RowOfCells {
-  Real* first;         // cell 0
-  std::size_t stride;  // from one cell to the next
+  Cell<Real> first;                  // cell 0
+  std::size_t stride, stamp_stride;  // from one cell to the next
   const std::uint32_t* numbers;
   const Real* x;
   std::size_t n;
   const std::uint32_t* later;
 
-  Real* cell(std::size_t k) const { return first + numbers[k] * stride; }
+  Cell<Real> cell(std::size_t k) const {
+    return {first.numbers + numbers[k] * stride, first.stamps + numbers[k] * stamp_stride};
+  }
 };
 
 // One cell, as a row with x = 1.
 template <class Real>
-RowOfCells<Real> alone(Real* cell) {
+RowOfCells<Real> alone(const Cell<Real>& cell) {
   static constexpr std::uint32_t zero = 0;
   static constexpr Real one = 1;
-  return {cell, 0, &zero, &one, 1, &zero};
+  return {cell, 0, 0, &zero, &one, 1, &zero};
 }
 
 // What truncated gradient needs to pay a line of a row: its events (ledger.hpp), counted in units that a
@@ -53,8 +62,8 @@ enum class Pay { truncate, ceiling, round, truncate_l2, round_l2 };
 // precision: the same at every level.
 template <class Real>
 struct TruncatedKernels {
-  // Pays the lines at `line` of all cells, whose stamp is at `stamp`, and takes the inner products with x.
-  // Where the stamp is the last number of the line, it is set to `now`.
+  // Pays the lines at `line` of all cells and takes the inner products with x. The stamp is the last number
+  // of the line, and is set to `now`; or it is at `stamp` of the cell's stamps, and stays.
   void (*open)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
                double* dot);
   // The same, and writes nothing.

@@ -11,8 +11,8 @@ THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double
                             const Term& given) {
   using P = Wide<Real, N>;
   const auto term = [=](std::size_t k) __attribute__((always_inline)) {
-    __builtin_prefetch(row.first + row.later[k] * row.stride + line, 1);
-    return given(k, row.first + row.numbers[k] * row.stride, row.x[k]);
+    __builtin_prefetch(row.first.numbers + row.later[k] * row.stride + line, 1);
+    return given(k, row.first.numbers + row.numbers[k] * row.stride, row.x[k]);
   };
   const std::size_t n = row.n;
   for (std::size_t l = 0; l < N; ++l) dot[l] = 0.0;
@@ -73,9 +73,13 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
   const std::uint64_t now = debt.now;
   // By value: what is captured by reference is loaded anew after every store.
   const auto term = [=](std::size_t k, Real* cell, Real x) __attribute__((always_inline)) {
-    if constexpr (!Inside) __builtin_prefetch(row.first + row.later[k] * row.stride + stamp, 1);
     Stamp e;
-    std::memcpy(&e, cell + stamp, sizeof e);
+    if constexpr (Inside) {
+      std::memcpy(&e, cell + line + N - 1, sizeof e);
+    } else {
+      __builtin_prefetch(row.first.stamps + row.later[k] * row.stamp_stride + stamp, 1);
+      std::memcpy(&e, row.first.stamps + row.numbers[k] * row.stamp_stride + stamp, sizeof e);
+    }
     P v = P::load(cell + line);
     if constexpr (Inside) v = v & mask;
     double owed = Q_now - Q[e];
@@ -106,7 +110,7 @@ void close(const RowOfCells<Real>& given, std::size_t line, std::uint64_t now, c
   const P mask = weights_mask<Real, N, Inside>(), stamps = stamp_in_last<Real, N>(now);
   const P step = P::load(steps);
   for (std::size_t k = 0; k < row.n; ++k) {
-    Real* cell = row.first + row.numbers[k] * row.stride + line;
+    Real* cell = row.first.numbers + row.numbers[k] * row.stride + line;
     P v = P::load(cell);
     if constexpr (Inside) v = v & mask;
     v = v + step * P::all(row.x[k]);
@@ -136,7 +140,7 @@ void ftrl_close(const RowOfCells<Real>& given, std::size_t line, const Real* slo
   using P = Wide<Real, N>;
   const P slope = P::load(slopes), a = P::load(as);
   for (std::size_t k = 0; k < row.n; ++k) {
-    Real* cell = row.first + row.numbers[k] * row.stride + line;
+    Real* cell = row.first.numbers + row.numbers[k] * row.stride + line;
     P z = P::load(cell), n = P::load(cell + N);
     ftrl_step(z, n, P::load(ws + k * N), slope * P::all(row.x[k]), a);
     z.store(cell), n.store(cell + N);
@@ -152,7 +156,7 @@ void averaged_close(const RowOfCells<Real>& given, std::size_t line, const Real*
   using P = Wide<Real, N>;
   const P gv = P::load(gvs), gu = P::load(gus);
   for (std::size_t k = 0; k < row.n; ++k) {
-    Real* cell = row.first + row.numbers[k] * row.stride + line;
+    Real* cell = row.first.numbers + row.numbers[k] * row.stride + line;
     P v = P::load(cell), u = P::load(cell + N);
     averaged_step(v, u, gv, gu, P::all(row.x[k]));
     v.store(cell), u.store(cell + N);
@@ -169,7 +173,7 @@ void perceptron_close(const RowOfCells<Real>& given, std::size_t line, const Rea
   const P step = P::load(steps), lambda = P::load(lambdas);
   for (std::size_t k = 0; k < row.n; ++k) {
     if (row.x[k] == 0) continue;
-    Real* cell = row.first + row.numbers[k] * row.stride + line;
+    Real* cell = row.first.numbers + row.numbers[k] * row.stride + line;
     soft(P::load(cell) + step * P::all(row.x[k]), lambda).store(cell);
   }
 }

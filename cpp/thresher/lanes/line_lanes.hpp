@@ -37,7 +37,7 @@ class LineLanes final : public Lanes {
             const std::string& level)
       : level_(level == "auto" ? widest_level() : level),
         members_(members(specs, kernels<Real>(level))),
-        store_(hashed, width, lay_out()) {
+        store_(hashed, width, numbers(), stamps()) {
     where_.resize(specs.size());
     for (std::size_t m = 0; m < members_.size(); ++m)
       for (std::size_t i = 0; i < members_[m].lanes.size(); ++i)
@@ -56,7 +56,7 @@ class LineLanes final : public Lanes {
 
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
     Rows<Real> rows(batch, visit, store_.width());
-    const auto dead = [this](Real* cell) { return is_dead(cell); };
+    const auto dead = [this](const Cell<Real>& cell) { return is_dead(cell); };
     for (std::int64_t position = 0; rows.next(); ++position) {
       store_.reserve(rows.count(), dead);
       const RowOfCells<Real> row = found(rows, store_, work_);
@@ -114,7 +114,7 @@ class LineLanes final : public Lanes {
     std::vector<std::pair<std::uint64_t, double>> found;
     std::vector<double> w(most_slots());
     const auto [m, slot] = where_[lane];
-    store_.each([&](std::uint64_t key, Real* cell) {
+    store_.each([&](std::uint64_t key, const Cell<Real>& cell) {
       members_[m].group.read(cell, average, w.data());
       if (w[slot] != 0.0) found.emplace_back(key, w[slot]);
     });
@@ -127,7 +127,7 @@ class LineLanes final : public Lanes {
   std::vector<std::int64_t> nonzeros(bool average) const override {
     std::vector<std::int64_t> found(count());
     std::vector<double> w(most_slots());
-    store_.each([&](std::uint64_t, Real* cell) {
+    store_.each([&](std::uint64_t, const Cell<Real>& cell) {
       for (const Member& member : members_) {
         member.group.read(cell, average, w.data());
         for (std::size_t i = 0; i < member.lanes.size(); ++i)
@@ -161,10 +161,11 @@ class LineLanes final : public Lanes {
     save(signature());
     for (const Member& member : members_) const_cast<Member&>(member).archive(save);  // reads
     std::uint64_t cells = 0;
-    store_.each([&](std::uint64_t, Real*) { ++cells; });
+    store_.each([&](std::uint64_t, const Cell<Real>&) { ++cells; });
     save(cells);
-    store_.each([&](std::uint64_t key, const Real* cell) {
-      save(key), save(std::vector<Real>(cell, cell + store_.numbers()));
+    store_.each([&](std::uint64_t key, const Cell<Real>& cell) {
+      save(key), save(std::vector<Real>(cell.numbers, cell.numbers + store_.numbers()));
+      save(std::vector<Real>(cell.stamps, cell.stamps + store_.stamps()));
     });
     return save.take();
   }
@@ -181,13 +182,16 @@ class LineLanes final : public Lanes {
     restore(cells);
     for (; cells > 0; --cells) {
       std::uint64_t key = 0;
-      std::vector<Real> numbers;
-      restore(key), restore(numbers);
-      if (numbers.size() != store.numbers() ||
+      std::vector<Real> numbers, stamps;
+      restore(key), restore(numbers), restore(stamps);
+      const Cell<Real> cell{numbers.data(), stamps.data()};
+      if (numbers.size() != store.numbers() || stamps.size() != store.stamps() ||
           !std::all_of(fresh.begin(), fresh.end(),
-                       [&](const Member& member) { return member.group.valid(numbers.data()); }))
+                       [&](const Member& member) { return member.group.valid(cell); }))
         throw std::invalid_argument("the lanes' state is damaged");
-      std::copy(numbers.begin(), numbers.end(), store.put(key));
+      const Cell<Real> place = store.put(key);
+      std::copy(numbers.begin(), numbers.end(), place.numbers);
+      std::copy(stamps.begin(), stamps.end(), place.stamps);
     }
     if (!restore.finished()) throw std::invalid_argument("the lanes' state has bytes left over");
     members_ = std::move(fresh), store_ = std::move(store);
@@ -237,17 +241,19 @@ class LineLanes final : public Lanes {
     return found;
   }
 
-  // Groups one behind the other, then the stamps of those that have them outside.
-  std::size_t lay_out() {
-    std::size_t at = 0;
-    for (const Member& member : members_) at += member.group.slots().numbers();
-    std::size_t line = 0;
+  // Groups one behind the other.
+  std::size_t numbers() {
+    std::size_t at = 0, stamp = 0;
     for (Member& member : members_) {
-      member.group.slots().lay(line, at);
-      line += member.group.slots().numbers();
-      at += member.group.slots().outside();
+      member.group.slots().lay(at, stamp);
+      at += member.group.slots().numbers(), stamp += member.group.slots().outside();
     }
     return at;
+  }
+  std::size_t stamps() const {
+    std::size_t count = 0;
+    for (const Member& member : members_) count += member.group.slots().outside();
+    return count;
   }
 
   template <class Store>  // const or not: only one that is not takes in new features
@@ -307,7 +313,8 @@ class LineLanes final : public Lanes {
     group.finish(losses.g.data());
     losses.add(weight);
     if (group.sweep_due()) [[unlikely]] {
-      store_.each([&](std::uint64_t, Real* cell) { group.settle(cell); });
+      store_.each([&](std::uint64_t, const Cell<Real>& cell) { group.settle(cell); });
+      if (group.slots().outside()) store_.clear_stamps(group.slots().stamp());
       group.begin_again();
       swept_ = true;
     }
@@ -325,7 +332,7 @@ class LineLanes final : public Lanes {
     }
   }
 
-  bool is_dead(Real* cell) const {
+  bool is_dead(const Cell<Real>& cell) const {
     return std::all_of(members_.begin(), members_.end(),
                        [&](const Member& member) { return member.group.dead(cell); });
   }

@@ -30,24 +30,27 @@ class LineStore {
     std::vector<std::uint32_t> numbers;
   };
 
-  // `numbers`: of a cell.
-  LineStore(bool hashed, std::uint64_t width, std::size_t numbers)
+  // `numbers` and `stamps`: of a cell.
+  LineStore(bool hashed, std::uint64_t width, std::size_t numbers, std::size_t stamps)
       : hashed_(hashed),
         width_(width),
         stride_(stride_of(numbers)),
+        stamp_stride_(stamps),
         cells_((hashed ? 1 : width) * stride_),
+        stamps_((hashed ? 1 : width) * stamps),
         index_(0) {
     if (!hashed && width == 0) throw std::invalid_argument("a dense store needs a width");
     if (!hashed) check(width);
   }
 
   // A store like this one, with nothing in it.
-  LineStore empty() const { return {hashed_, width_, stride_}; }
+  LineStore empty() const { return {hashed_, width_, stride_, stamp_stride_}; }
 
   std::uint64_t width() const { return width_; }  // 0: any key
   std::size_t numbers() const { return stride_; }
+  std::size_t stamps() const { return stamp_stride_; }
   std::size_t bytes() const {
-    return cells_.size() * sizeof(Real) + (hashed_ ? index_.bytes() : 0);
+    return (cells_.size() + stamps_.size()) * sizeof(Real) + (hashed_ ? index_.bytes() : 0);
   }
 
   void widen(std::uint64_t width) {
@@ -55,7 +58,7 @@ class LineStore {
       width_ = width == 0 || width_ == 0 ? 0 : std::max(width_, width);
     } else if (width > width_) {
       check(width);
-      cells_ = wider(width), width_ = width;
+      grow(width), width_ = width;
     }
   }
 
@@ -82,23 +85,28 @@ class LineStore {
     return look_up(keys, x, n, later, fetched, work, [](std::uint64_t) { return 0u; });
   }
 
-  Real* put(std::uint64_t key) {
+  Cell<Real> put(std::uint64_t key) {
     if (hashed_) return cell(add(key));
     if (key >= width_) throw std::invalid_argument("a feature number is not below the width");
-    return cells_.data() + key * stride_;
+    return cell(static_cast<std::uint32_t>(key));
   }
 
-  // f(key, cell) for every cell that is not all zero.
+  // f(key, cell) for every cell whose numbers are not all zero.
   template <class F>
   void each(F&& f) const {
-    const auto call = [&](std::uint64_t key, Real* cell) {
+    const auto call = [&](std::uint64_t key, const Cell<Real>& cell) {
       if (!is_fresh(cell)) f(key, cell);
     };
     if (hashed_)
       index_.each([&](std::uint64_t key, const Place& place) { call(key, cell(place.number)); });
     else
       for (std::uint64_t key = 0; key < width_; ++key)
-        call(key, const_cast<Real*>(cells_.data()) + key * stride_);
+        call(key, cell(static_cast<std::uint32_t>(key)));
+  }
+
+  // The stamps at this place of all cells become 0, as a ledger begins again.
+  void clear_stamps(std::size_t place) {
+    for (std::uint64_t i = place; i < stamps_.size(); i += stamp_stride_) stamps_[i] = 0;
   }
 
   template <class Dead>
@@ -118,12 +126,13 @@ class LineStore {
     return numbers <= line ? std::bit_ceil(numbers) : (numbers + line - 1) / line * line;
   }
 
-  Real* cell(std::uint32_t number) const {
-    return const_cast<Real*>(cells_.data()) + number * stride_;
+  Cell<Real> cell(std::uint32_t number) const {
+    return {const_cast<Real*>(cells_.data()) + number * stride_,
+            const_cast<Real*>(stamps_.data()) + number * stamp_stride_};
   }
-  bool is_fresh(const Real* cell) const {
+  bool is_fresh(const Cell<Real>& cell) const {
     std::uint8_t any = 0;
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(cell);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(cell.numbers);
     for (std::size_t i = 0; i < stride_ * sizeof(Real); ++i) any |= bytes[i];
     return any == 0;
   }
@@ -132,7 +141,7 @@ class LineStore {
   [[gnu::always_inline]] RowOfCells<Real> look_up(const Key* keys, const Real* x, std::size_t n,
                                                   const Key* later, std::size_t fetched, Work& work,
                                                   Absent&& absent) const {
-    RowOfCells<Real> row{nullptr, stride_, nullptr, x, n, nullptr};
+    RowOfCells<Real> row{cell(0), stride_, stamp_stride_, nullptr, x, n, nullptr};
     if (hashed_) {
       if (work.numbers.size() < n) work.numbers.resize(n);
       index_.gather(keys, 0, n, later, fetched, work.places,
@@ -154,7 +163,7 @@ class LineStore {
       for (std::size_t k = 0; k < n; ++k) work.numbers[k] = static_cast<std::uint32_t>(keys[k]);
       row.numbers = work.numbers.data();
     }
-    row.first = const_cast<Real*>(cells_.data());  // after all that are new: they may move
+    row.first = cell(0);  // after all that are new: they may move
     if (!row.later) row.later = row.numbers;
     return row;
   }
@@ -164,7 +173,7 @@ class LineStore {
       const std::uint64_t before = cells_.size() / stride_,
                           room = std::max<std::uint64_t>(1024, 2 * before);
       if (room > UINT32_MAX) throw std::length_error("lanes take at most 2^32 features");
-      cells_ = wider(room);
+      grow(room);
       for (std::uint64_t number = room - 1; number >= std::max<std::uint64_t>(before, 1); --number)
         free_.push_back(static_cast<std::uint32_t>(number));
     }
@@ -175,18 +184,20 @@ class LineStore {
     return number;
   }
 
-  ZeroedArray<Real> wider(std::uint64_t cells) const {
-    ZeroedArray<Real> larger(cells * stride_);
+  void grow(std::uint64_t cells) {
+    ZeroedArray<Real> larger(cells * stride_), more(cells * stamp_stride_);
     std::copy_n(cells_.data(), cells_.size(), larger.data());
-    return larger;
+    std::copy_n(stamps_.data(), stamps_.size(), more.data());
+    cells_ = std::move(larger), stamps_ = std::move(more);
   }
 
   template <class Dead>
   void purge(Dead&& dead) {
     index_.each([&](std::uint64_t, const Place& place) {
-      Real* found = cell(place.number);
+      const Cell<Real> found = cell(place.number);
       if (is_fresh(found) || dead(found)) {
-        std::fill_n(found, stride_, Real(0));
+        std::fill_n(found.numbers, stride_, Real(0));
+        std::fill_n(found.stamps, stamp_stride_, Real(0));
         free_.push_back(place.number);
         --living_;
       }
@@ -197,8 +208,8 @@ class LineStore {
 
   bool hashed_;
   std::uint64_t width_;
-  std::size_t stride_;  // numbers from one cell to the next
-  ZeroedArray<Real> cells_;
+  std::size_t stride_, stamp_stride_;  // numbers, and stamps, from one cell to the next
+  ZeroedArray<Real> cells_, stamps_;
   HashedStore<Place> index_;
   std::vector<std::uint32_t> free_;
   std::uint64_t living_ = 0, limit_ = 1024;

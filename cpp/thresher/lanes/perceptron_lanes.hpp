@@ -67,22 +67,23 @@ class PerceptronLanes {
   }
   void next_pass() {}
 
-  void read(const Real* cell, bool, double* w) const {
+  void read(const Cell<Real>& cell, bool, double* w) const {
     for (std::size_t s = 0; s < slots_.count(); ++s)
-      w[s] = static_cast<double>(cell[slots_.line(0) + s]);
+      w[s] = static_cast<double>(cell.numbers[slots_.line(0) + s]);
   }
-  bool dead(const Real* cell) const {
-    return std::all_of(cell + slots_.line(0), cell + slots_.line(0) + slots_.numbers(),
+  bool dead(const Cell<Real>& cell) const {
+    return std::all_of(cell.numbers + slots_.line(0),
+                       cell.numbers + slots_.line(0) + slots_.numbers(),
                        [](Real value) { return value == 0; });
   }
   double intercept(std::size_t s, bool) const { return bias_[s]; }
   double rate(std::size_t s) const { return eta_[s]; }
   std::string advice(double) const { return "the values of the rows are too large; scale them"; }
   void plant_intercept(std::size_t s, double b) { bias_[s] = b; }
-  bool valid(const Real*) const { return true; }
+  bool valid(const Cell<Real>&) const { return true; }
 
   bool sweep_due() const { return false; }
-  void settle(Real*) {}
+  void settle(const Cell<Real>&) {}
   void begin_again() {}
 
   template <class Archive>

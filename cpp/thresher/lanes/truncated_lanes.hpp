@@ -84,7 +84,7 @@ class TruncatedLanes {
     } else {
       const Debt<Real> debt = owed();
       for (std::size_t i = 0; i < slots_.lines(); ++i)
-        kernel().open(row, slots_.line(i), slots_.stamp(i), of_line(debt, i),
+        kernel().open(row, slots_.line(i), slots_.stamp(), of_line(debt, i),
                       dot + i * slots_.size());
     }
     if (slots_.outside() || shrink_ == Shrink::subgradient) stamp(row, clock_.ledger().now());
@@ -96,8 +96,7 @@ class TruncatedLanes {
     }
     const Debt<Real> debt = owed();
     for (std::size_t i = 0; i < slots_.lines(); ++i)
-      kernel().look(row, slots_.line(i), slots_.stamp(i), of_line(debt, i),
-                    dot + i * slots_.size());
+      kernel().look(row, slots_.line(i), slots_.stamp(), of_line(debt, i), dot + i * slots_.size());
   }
 
   void predict(const double* dot, double scale, bool, double* p) const {
@@ -131,8 +130,10 @@ class TruncatedLanes {
   // ---- what others may read ------------------------------------------------------------------
 
   // The weights of a cell, by slot.
-  void read(Real* cell, bool average, double* w) const { look(alone(cell), average, w); }
-  bool dead(Real* cell) const {
+  void read(const Cell<Real>& cell, bool average, double* w) const {
+    look(alone(cell), average, w);
+  }
+  bool dead(const Cell<Real>& cell) const {
     weights_.resize(slots_.padded());
     read(cell, false, weights_.data());
     return std::all_of(weights_.begin(),
@@ -143,14 +144,14 @@ class TruncatedLanes {
   double rate(std::size_t s) const { return clock_.rate() * eta0_[s]; }
   std::string advice(double safe) const { return clock_.advice(safe); }
   void plant_intercept(std::size_t s, double b) { bias_[s] = b; }
-  bool valid(const Real* cell) const {
+  bool valid(const Cell<Real>& cell) const {
     for (std::size_t i = 0; i < slots_.lines(); ++i)
-      if (stamp_at(cell + slots_.stamp(i)) > clock_.ledger().now()) return false;
+      if (stamp_at(slots_.stamp_of(cell, i)) > clock_.ledger().now()) return false;
     return true;
   }
 
   bool sweep_due() const { return clock_.sweep_due(); }
-  void settle(Real* cell) {  // everything paid, stamped for a ledger that begins again
+  void settle(const Cell<Real>& cell) {  // everything paid, stamped for a ledger that begins again
     weights_.resize(slots_.padded());
     open(alone(cell), weights_.data());
     stamp(alone(cell), 0);
@@ -199,15 +200,15 @@ class TruncatedLanes {
     const auto stamp = static_cast<Stamp>(now);
     for (std::size_t i = 0; i < (slots_.inside() ? slots_.lines() : 1); ++i)
       for (std::size_t k = 0; k < row.n; ++k)
-        std::memcpy(static_cast<void*>(row.cell(k) + slots_.stamp(i)), &stamp, sizeof stamp);
+        std::memcpy(static_cast<void*>(slots_.stamp_of(row.cell(k), i)), &stamp, sizeof stamp);
   }
 
   // f(slot, weight as it lies, stamp) for every lane of a cell.
   template <class F>
-  void each_lane(Real* cell, F&& f) const {
+  void each_lane(const Cell<Real>& cell, F&& f) const {
     for (std::size_t lane = 0; lane < slots_.lanes(); ++lane) {
       const std::size_t s = slots_.slot(lane), i = s / slots_.size();
-      f(s, cell[slots_.line(i) + s % slots_.size()], stamp_at(cell + slots_.stamp(i)));
+      f(s, cell.numbers[slots_.line(i) + s % slots_.size()], stamp_at(slots_.stamp_of(cell, i)));
     }
   }
 
