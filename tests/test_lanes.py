@@ -338,3 +338,25 @@ def test_a_level_that_there_is_none_of_is_refused() -> None:
         _core.make_lanes(
             "truncated_gradient", "dense", "float32", 10, numbers, words, [0, 0], [-1, -1], "sse9"
         )
+
+
+def test_lanes_say_what_they_have_to_be_told() -> None:
+    numbers, words = grid(lanes=2)
+    X = rows_of(np.random.default_rng(0), 10, 10, "float64")
+
+    def made(targets: list[int]) -> _core.Lanes:
+        return _core.make_lanes(
+            "truncated_gradient", "dense", "float64", 10, numbers, words, [0, 1], targets
+        )
+
+    with pytest.raises(ValueError, match="seen: a column for each clock"):
+        made([-1, -1]).learn(batch_of(X, np.ones(10)), seen=np.ones((10, 1), np.uint8))
+    with pytest.raises(ValueError, match="learning needs labels, or classes"):
+        made([0, 1]).learn(batch_of(X, np.ones(10)))
+    classes = (np.arange(11), np.zeros(10, np.int32))
+    with pytest.raises(ValueError, match="learning needs labels, or classes"):
+        made([-1, 1]).learn(batch_of(X, None), classes=classes)
+    with pytest.raises(ValueError, match="clocks: 0 or more"):
+        _core.make_lanes(
+            "truncated_gradient", "dense", "float64", 10, numbers, words, [0, -1], [-1, -1]
+        )

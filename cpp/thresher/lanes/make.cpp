@@ -39,6 +39,10 @@ class LaneSet final : public Lanes {
 
   // Some rows at a time, so that they are still in the cache when the next part takes them.
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
+    if (told.seen && told.clocks < clocks_)
+      throw std::invalid_argument("seen: a column for each clock");
+    if ((classes_ && !told.starts) || (labels_ && !batch.labels))
+      throw std::invalid_argument("learning needs labels, or classes where a lane's target is one");
     const std::int64_t some = parts_.size() > 1 ? 256 : visit.last - visit.first;
     for (Visit chunk = visit; chunk.first < visit.last; chunk.first = chunk.last) {
       chunk.last = std::min(visit.last, chunk.first + some);
@@ -248,7 +252,9 @@ class LaneSet final : public Lanes {
   std::uint64_t width_;
   std::string level_;
   std::vector<Part> parts_;
-  std::vector<Where> where_;  // each lane is
+  std::vector<Where> where_;               // each lane is
+  std::int64_t clocks_ = 0;                // of all lanes
+  bool labels_ = false, classes_ = false;  // what lanes are told
 };
 
 }  // namespace
