@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from thresher.estimators.streaming import (
     StreamingRegressor,
 )
 from thresher.model import Progress
+from thresher.training.outputs import Alone
 
 
 class _Centred(StreamingEstimator):
@@ -24,7 +25,7 @@ class _Centred(StreamingEstimator):
 
     center: bool
 
-    def _prepare(self, learners: Sequence[_core.Learner], X: Any, mean: Any = None) -> None:
+    def _prepare(self, learners: Alone, X: Any, mean: Any = None) -> None:
         if not self.center:
             return
         if mean is None:

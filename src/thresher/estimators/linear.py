@@ -19,6 +19,7 @@ from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.model import Model, Output, Progress
 from thresher.parameters import Task
+from thresher.training.targets import Targets
 
 
 class LinearEstimator(BaseEstimator, ABC):
@@ -42,7 +43,7 @@ class LinearEstimator(BaseEstimator, ABC):
     # ---- what the two tasks define -------------------------------------------------------------
 
     @abstractmethod
-    def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
+    def _targets(self, y: NDArray[Any]) -> Targets:
         """Return the labels as each output's learner sees them."""
 
     @abstractmethod
@@ -120,7 +121,7 @@ class LinearEstimator(BaseEstimator, ABC):
         )
         return X, y
 
-    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, list[NDArray[np.float64]]] | None:
+    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, Targets] | None:
         """Return the rows to compute the loss on after each pass, and the labels of each output."""
         if eval_set is None:
             return None

@@ -20,6 +20,7 @@ from thresher.data import is_source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
 from thresher.parameters import Task
+from thresher.training.targets import Targets
 
 
 def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
@@ -132,15 +133,16 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
-    def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
+    def _targets(self, y: NDArray[Any]) -> Targets:
         numbers = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         unknown = self.classes_[numbers] != y
         if unknown.any():
             label = y[unknown].tolist()[0]
             raise ValueError(f"label {label!r} is not among the classes {self.classes_.tolist()}")
         low = 0.0 if self._loss() == "clipped_square" else -1.0
-        outputs = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        return [np.where(numbers == output, 1.0, low) for output in outputs]
+        if len(self.classes_) == 2:
+            return Targets.of_values(np.where(numbers == 1, 1.0, low))
+        return Targets.of_classes(numbers, len(self.classes_), low)
 
     def _row_weights(
         self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None
@@ -258,13 +260,13 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
             scores(self._raw(X), self._learned_loss(), classifies=False), self._learned_loss()
         )
 
-    def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
+    def _targets(self, y: NDArray[Any]) -> Targets:
         y = np.ascontiguousarray(y, np.float64)
         if self._loss() == "poisson" and (y < 0).any():
             raise ValueError("loss 'poisson' needs y >= 0")
         if self._loss() == "clipped_square" and ((y < 0) | (y > 1)).any():
             raise ValueError("loss 'clipped_square' needs y in [0, 1]")
-        return [y]
+        return Targets.of_values(y)
 
     def _row_weights(
         self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None

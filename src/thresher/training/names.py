@@ -31,8 +31,8 @@ class NameKeeper:
         """Take the names of a block; forget those of dead weights when there are too many."""
         self.table.take(block.native)
         if len(self.table) > self.most:
-            living = [learner.weights(learning.average)[0] for learner in learning.learners]
-            self.table.retain(np.unique(np.concatenate(living)))
+            living = [output.keys for output in learning.learners.outputs(learning.average)]
+            self.table.retain(np.unique(np.concatenate([np.zeros(0, np.uint64), *living])))
             self.most = max(_FEW, 2 * len(self.table))
 
     def names(self) -> dict[int, str]:
