@@ -23,8 +23,9 @@ from thresher.model import Model
 from thresher.parameters import Task
 from thresher.rules import RULES
 from thresher.training.checkpoint import check_replaceable
-from thresher.training.labels import Labels, LabelSets, ManyClasses, TwoClasses, Values
+from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.learning import Learning
+from thresher.training.outputs import Recipe
 from thresher.training.passes import Interrupted, Plan, Run
 from thresher.training.result import model_of
 
@@ -105,7 +106,7 @@ def train(options: Options) -> int:
         params["alpha"] = "auto"  # by the size of the first rows
     labels = _labels(options, source, params, task == "classifier")
     params["class_weight"] = _class_weight(options.class_weight, labels)
-    if isinstance(labels, LabelSets) and params["class_weight"]:
+    if options.reading.get("multilabel") and params["class_weight"]:
         raise ParameterError("--class-weight does not go with --multilabel: rows have many labels")
     if options.rule in MATRIX_RULES:
         return _all_at_once(options, source, labels, task, params, watcher)
@@ -212,6 +213,8 @@ def _labels(
         classes: Sequence[Any] = words if any(isinstance(n, str) for n in numbers) else numbers
     elif source.rereadable:
         classes = source.labels().tolist()
+    elif options.rule not in MATRIX_RULES and Recipe(options.rule, params, None, 1, 1).together(2):
+        return Arriving(low, multilabel)
     else:
         raise ParameterError(
             "several classes from standard input need --classes, or --cache FILE to find them"
@@ -244,7 +247,7 @@ def _class_weight(text: str | None, labels: Labels) -> dict[Any, float] | None:
             raise ParameterError(
                 f"--class-weight must be CLASS:WEIGHT,..., weights >= 0; got {text!r}"
             )
-        if label not in known:
+        if label not in known and not isinstance(labels, Arriving):
             raise ParameterError(f"--class-weight: {word} is not one of the classes")
     return found
 
@@ -295,7 +298,7 @@ def _identity(
     values |= {name: v for name, v in options.reading.items() if name != "threads"}
     if valid is not None and None not in valid.facts():
         values["validation rows"] = valid.facts()
-    if not isinstance(labels, TwoClasses) and labels.classes is not None:
+    if not isinstance(labels, TwoClasses | Arriving) and labels.classes is not None:
         values["classes"] = labels.classes.tolist()
     if isinstance(values.get("class_weight"), dict):
         values["class_weight"] = sorted(map(list, values["class_weight"].items()))

@@ -10,12 +10,9 @@ import numpy as np
 from thresher import _core
 from thresher.data import as_batch
 from thresher.errors import ParameterError
+from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
-from thresher.estimators.streaming import (
-    StreamingClassifier,
-    StreamingEstimator,
-    StreamingRegressor,
-)
+from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
 from thresher.model import Progress
 from thresher.training.outputs import Alone
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from thresher import _core
 from thresher.certificates import Certificate
 from thresher.estimators import certifying
+from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
-from thresher.estimators.streaming import StreamingClassifier
 from thresher.estimators.training import Run
 from thresher.model import Model, Output, Progress
 from thresher.training.outputs import Alone, Outputs

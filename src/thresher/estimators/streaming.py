@@ -18,7 +18,7 @@ from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
 from thresher.estimators.sources import fit_source, learn_source
-from thresher.estimators.tasks import LinearRegressor, PartialClassifier, no_rows_besides
+from thresher.estimators.tasks import LinearRegressor, no_rows_besides
 from thresher.estimators.training import Run
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Output
@@ -106,6 +106,7 @@ class StreamingEstimator(LinearEstimator):
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
         params = self._checked_params(going_on=not self._is_new())
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        arrivals = self._arrivals(y)
         targets = self._targets(y)
         if self._is_new():
             self._made_of, self._recorded = (params, None), (0.0, 0.0)
@@ -118,12 +119,20 @@ class StreamingEstimator(LinearEstimator):
         so_far = self.history_, self._recorded, self._watch
         run = Run(self, self._learners, X, targets, weights, *so_far)
         try:
-            run.one_pass(None, None, record_end=False)
+            run.one_pass(None, None, record_end=False, arrivals=arrivals)
         finally:
+            self._settle()
             self.history_, self._recorded = run.history, run.recorded
             self._conclude(run, first=False, complete=False)
         self.n_iter_ = max(self.n_iter_, 1)
         return self
+
+    def _arrivals(self, y: NDArray[Any]) -> list[int]:
+        """Take new classes of rows that go on; return when each comes."""
+        return []
+
+    def _settle(self) -> None:
+        """Forget new classes whose first row was not reached."""
 
     def _begin(self, learners: Outputs, X: Any, **prepare: Any) -> None:
         if isinstance(learners, Alone):
@@ -232,19 +241,6 @@ class StreamingEstimator(LinearEstimator):
         super().__setstate__(state)
         if saved is not None:
             self._learners = self._recipe(self._width).restore(saved[1], saved[0])
-
-
-class StreamingClassifier(PartialClassifier, StreamingEstimator):
-    """A classifier that learns row by row."""
-
-    def _learn_more_checked(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
-    ) -> Self:
-        if is_source(X):
-            no_rows_besides(self, y, sample_weight)
-            learn_source(self, X, classes)
-            return self
-        return super()._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
 
 
 class StreamingRegressor(LinearRegressor, StreamingEstimator):

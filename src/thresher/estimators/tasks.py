@@ -63,7 +63,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             before, self._names = getattr(self, "classes_", None), None
             self._kinds = None
             X, y = self._checked(X, y, reset=True)
-            classes = np.unique(y)
+            classes = np.arange(y.shape[1]) if self._is_multilabel() else np.unique(y)
             if getattr(self, "warm_start", False) and before is not None:
                 if not np.isin(classes, before).all():
                     raise ParameterError(
@@ -179,7 +179,10 @@ class PartialClassifier(LinearClassifier):
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
         classes : array, needed in the first call
-            All labels that will ever come; those absent from the first rows may come later.
+            The labels that are known; those absent from the first rows may come later. Where there
+            are more than two, rules that learn all classes together take new ones in later calls:
+            such a class learns from its first row on, and its weights are those of a model that
+            never saw the rows before.
         sample_weight : array of shape (rows,), optional
 
         Returns
@@ -197,6 +200,8 @@ class PartialClassifier(LinearClassifier):
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
     ) -> Self:
         X, y = self._checked(X, y, reset=first)
+        if self._is_multilabel() and first and classes is None:
+            classes = np.arange(y.shape[1])
         if self.class_weight == "balanced":
             raise ParameterError(
                 f"{type(self).__name__}: class_weight='balanced' needs all rows at once; give "
@@ -208,6 +213,8 @@ class PartialClassifier(LinearClassifier):
             classes = np.unique(classes)
             if len(classes) < 2:
                 raise ValueError("classes must hold at least 2 labels")
+            if self._is_multilabel() and len(classes) != y.shape[1]:
+                raise ValueError(f"classes must be {y.shape[1]} labels, one for each column of y")
             self.classes_ = classes
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise ValueError(

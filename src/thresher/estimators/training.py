@@ -14,7 +14,7 @@ from thresher import _core, settings
 from thresher.data import as_batch, nonzeros
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Progress
-from thresher.training.outputs import Alone, Outputs
+from thresher.training.outputs import Alone, Outputs, Together
 from thresher.training.targets import Targets
 
 if TYPE_CHECKING:
@@ -57,13 +57,22 @@ class Run:
         order: NDArray[np.int64] | None,
         evaluation: tuple[_core.Batch, Targets] | None,
         record_end: bool = True,
+        arrivals: Sequence[int] = (),
     ) -> float:
-        """Learn from all rows once; return the loss by which early stopping decides."""
+        """Learn from all rows once; return the loss by which early stopping decides.
+
+        At each of `arrivals`, which are places of rows, an output begins.
+        """
         before = self._tally()
-        position, rows = 0, self.X.shape[0]
+        position, rows, coming = 0, self.X.shape[0], list(arrivals)[::-1]
         while position < rows and not self.stopped:
+            while coming and coming[-1] == position:
+                coming.pop()
+                assert isinstance(self.learners, Together)
+                self.learners.add()
             mark = self._next_mark()
             end = min(self._chunk_end(position), position + mark - self.steps)
+            end = min(end, *coming[-1:], rows)
             self._learn(order, position, end)
             position = end
             if self.steps == mark and not (record_end and position == rows):

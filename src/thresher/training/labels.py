@@ -45,7 +45,7 @@ class Labels(ABC):
     def state(self, seen: Any) -> None:
         assert seen is None
 
-    def conclude(self) -> None:
+    def conclude(self) -> None:  # noqa: B027
         """Raise DataError where all rows together are not enough to learn from."""
 
 

@@ -144,8 +144,8 @@ class Learning:
             self.learners.add()
         except MemoryError:
             raise MemoryError(
-                f"no memory for the weights of another class in a dense store; a hashed store "
-                f"needs memory for the features seen alone, and bits bound the width"
+                "no memory for the weights of another class in a dense store; a hashed store "
+                "needs memory for the features seen alone, and bits bound the width"
             ) from None
 
     def _arrivals(self, block: Block, order: NDArray[np.int64] | None) -> list[int]:

@@ -347,15 +347,13 @@ class Together(Outputs):
         lanes = [numbers] * count, [words] * count, [0] * count, targets
         if self._lanes is None:
             core = RULES[recipe.rule].core
-            self._lanes = _core.make_lanes(
-                core, recipe.store, recipe.dtype, recipe.width, *lanes
-            )
+            self._lanes = _core.make_lanes(core, recipe.store, recipe.dtype, recipe.width, *lanes)
         else:
             self._lanes.add(*lanes)
         self._sizes.append(count)
 
     def expect(self, lane_of: NDArray[np.int64]) -> None:
-        """Number the outputs anew; lanes that are not there yet come by `add`."""
+        """Take a new numbering of the outputs; lanes that are not there yet come by `add`."""
         self.lane_of = lane_of
 
     def settle(self) -> NDArray[np.bool_]:
