@@ -36,6 +36,21 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> owned_matrix(std::vector<double>&& v
       heap->data(), {columns ? heap->size() / columns : 0, columns}, owner);
 }
 
+using Numbers = std::vector<std::map<std::string, double>>;
+using Words = std::vector<std::map<std::string, std::string>>;
+
+std::vector<thresher::LaneSpec> specs_of(const Numbers& numbers, const Words& words,
+                                         const std::vector<std::int64_t>& clocks,
+                                         const std::vector<std::int64_t>& targets) {
+  if (words.size() != numbers.size() || clocks.size() != numbers.size() ||
+      targets.size() != numbers.size())
+    throw std::invalid_argument("numbers, words, clocks and targets: one for each lane");
+  std::vector<thresher::LaneSpec> specs;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    specs.push_back({{numbers[i], words[i]}, clocks[i], targets[i]});
+  return specs;
+}
+
 Told told_of(const BorrowedBatch& batch, const std::optional<Seen>& seen,
              const std::optional<std::pair<Longs, Ints>>& classes, double low) {
   Told told;
@@ -157,7 +172,7 @@ void bind_lanes(nb::module_& m) {
       .def(
           "nonzeros",
           [](const Lanes& self, bool average) {
-            return each_lane(self, [&](std::size_t i) { return self.nonzeros(i, average); });
+            return owned_array(reading(self, [&] { return self.nonzeros(average); }));
           },
           "average"_a = false)
       .def(
@@ -206,6 +221,14 @@ void bind_lanes(nb::module_& m) {
           "store_bytes",
           [](const Lanes& self) { return reading(self, [&] { return self.bytes(); }); },
           "Memory of the store.")
+      .def(
+          "add",
+          [](Lanes& self, const Numbers& numbers, const Words& words,
+             const std::vector<std::int64_t>& clocks, const std::vector<std::int64_t>& targets) {
+            auto specs = specs_of(numbers, words, clocks, targets);
+            changing(self, [&] { self.add(std::move(specs)); });
+          },
+          "numbers"_a, "words"_a, "clocks"_a, "targets"_a, "More lanes, that start now.")
       .def("state",
            [](const Lanes& self) {
              const auto bytes = reading(self, [&] { return self.state(); });
@@ -231,17 +254,11 @@ void bind_lanes(nb::module_& m) {
   m.def(
       "make_lanes",
       [](const std::string& rule, const std::string& store, const std::string& dtype,
-         std::uint64_t width, const std::vector<std::map<std::string, double>>& numbers,
-         const std::vector<std::map<std::string, std::string>>& words,
+         std::uint64_t width, const Numbers& numbers, const Words& words,
          const std::vector<std::int64_t>& clocks, const std::vector<std::int64_t>& targets,
          const std::string& level) {
-        if (words.size() != numbers.size() || clocks.size() != numbers.size() ||
-            targets.size() != numbers.size())
-          throw std::invalid_argument("numbers, words, clocks and targets: one for each lane");
-        std::vector<thresher::LaneSpec> specs;
-        for (std::size_t i = 0; i < numbers.size(); ++i)
-          specs.push_back({{numbers[i], words[i]}, clocks[i], targets[i]});
-        return thresher::make_lanes(rule, store, dtype, width, std::move(specs), level);
+        return thresher::make_lanes(rule, store, dtype, width,
+                                    specs_of(numbers, words, clocks, targets), level);
       },
       "rule"_a, "store"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a, "clocks"_a, "targets"_a,
       "level"_a = "auto",

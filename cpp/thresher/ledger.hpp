@@ -49,6 +49,7 @@ class Ledger {
   double Q() const { return Q_.back(); }
   double Q(std::uint64_t e) const { return Q_[e]; }
   const double* Qs() const { return Q_.data(); }
+  const double* Bs() const { return with_l2_ ? B_.data() : nullptr; }
   double B() const { return B_now_; }
   double B(std::uint64_t e) const { return with_l2_ ? B_[e] : 1.0; }
   double F() const { return F_; }

@@ -14,6 +14,10 @@ namespace thresher {
 
 class Tally {
  public:
+  Tally() = default;
+  Tally(std::int64_t rows, double weight, double sum, double product)
+      : rows_(rows), weight_(weight), sum_(sum), product_(product) {}
+
   void add(const Outcome& outcome, double weight) {
     rows_ += 1;
     weight_ += weight;

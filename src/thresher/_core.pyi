@@ -482,6 +482,15 @@ class Lanes:
     def store_bytes(self) -> int:
         """Memory of the store."""
 
+    def add(
+        self,
+        numbers: Sequence[Mapping[str, float]],
+        words: Sequence[Mapping[str, str]],
+        clocks: Sequence[int],
+        targets: Sequence[int],
+    ) -> None:
+        """More lanes, that start now."""
+
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
     def plant_intercepts(

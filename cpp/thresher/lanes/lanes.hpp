@@ -69,9 +69,9 @@ class Lanes {
   virtual void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
                        bool average, double* out) const = 0;
   virtual SparseWeights weights(std::size_t lane, bool average) const = 0;
-  virtual std::int64_t nonzeros(std::size_t lane, bool average) const = 0;
+  virtual std::vector<std::int64_t> nonzeros(bool average) const = 0;  // of each lane
   virtual double intercept(std::size_t lane, bool average) const = 0;
-  virtual const Tally& tally(std::size_t lane) const = 0;
+  virtual Tally tally(std::size_t lane) const = 0;
   virtual double rate(std::size_t lane) const = 0;
   virtual std::string divergence(std::size_t lane) const = 0;  // what happened; empty: nothing
   virtual std::size_t bytes() const = 0;
@@ -81,6 +81,9 @@ class Lanes {
 
   virtual std::vector<std::byte> state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;
+
+  // More lanes, that start now.
+  virtual void add(std::vector<LaneSpec> specs) = 0;
 
   // Before the first step: what the intercepts start from.
   virtual void plant_intercepts(std::span<const double> intercepts) = 0;

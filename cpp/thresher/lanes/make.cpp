@@ -1,21 +1,239 @@
 // Which lanes share lines, and which stand alone.
+#include <algorithm>
+#include <exception>
 #include <memory>
+#include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "../registry.hpp"
+#include "averaged_lanes.hpp"
+#include "ftrl_lanes.hpp"
 #include "lanes.hpp"
+#include "line_lanes.hpp"
+#include "perceptron_lanes.hpp"
 #include "separate.hpp"
+#include "truncated_lanes.hpp"
 
 namespace thresher {
+namespace {
+
+using lanes::LineLanes;
+
+// Lanes made in several parts: those in lines, those that stand alone, those that came later.
+class LaneSet final : public Lanes {
+ public:
+  LaneSet(std::string rule, std::string store, std::string dtype, std::uint64_t width,
+          std::string level, std::vector<LaneSpec> specs)
+      : rule_(std::move(rule)),
+        store_(std::move(store)),
+        dtype_(std::move(dtype)),
+        width_(width),
+        level_(std::move(level)) {
+    add(std::move(specs));
+  }
+
+  std::size_t count() const override { return where_.size(); }
+
+  void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
+    Visit rest = visit;
+    std::exception_ptr error;
+    std::vector<double> own;
+    for (const Part& part : parts_) {
+      const std::size_t n = part.lanes.size(),
+                        rows = static_cast<std::size_t>(visit.last - visit.first);
+      if (before) own.resize(rows * n);
+      try {
+        part.made->learn(batch, rest, told, before ? own.data() : nullptr);
+      } catch (const DataError& bad) {  // the other parts stop there too
+        error = std::current_exception();
+        for (std::int64_t p = rest.first; p < rest.last; ++p)
+          if (visit.row(p) == bad.row) rest.last = p;
+      }
+      if (before)
+        for (std::size_t r = 0; r < rows; ++r)
+          for (std::size_t i = 0; i < n; ++i) before[r * count() + part.lanes[i]] = own[r * n + i];
+    }
+    if (error) std::rethrow_exception(error);
+  }
+
+  void next_pass() override {
+    for (const Part& part : parts_) part.made->next_pass();
+  }
+  void widen(std::uint64_t width) override {
+    for (const Part& part : parts_) part.made->widen(width);
+    width_ = store_ == "hashed" && (width == 0 || width_ == 0) ? 0 : std::max(width_, width);
+  }
+
+  void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
+               bool average, double* out) const override {
+    const auto rows = static_cast<std::size_t>(visit.last - visit.first);
+    std::vector<double> own;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      std::vector<std::int64_t> wanted;
+      std::vector<std::size_t> columns;
+      for (std::size_t k = 0; k < lanes.size(); ++k) {
+        const Where& at = where_[static_cast<std::size_t>(lanes[k])];
+        if (at.part != i) continue;
+        wanted.push_back(static_cast<std::int64_t>(at.lane)), columns.push_back(k);
+      }
+      if (wanted.empty()) continue;
+      if (wanted.size() == lanes.size()) {
+        parts_[i].made->predict(batch, visit, wanted, average, out);
+        return;
+      }
+      own.resize(rows * wanted.size());
+      parts_[i].made->predict(batch, visit, wanted, average, own.data());
+      for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t k = 0; k < columns.size(); ++k)
+          out[r * lanes.size() + columns[k]] = own[r * columns.size() + k];
+    }
+  }
+  SparseWeights weights(std::size_t lane, bool average) const override {
+    return made(lane).weights(where_[lane].lane, average);
+  }
+  std::vector<std::int64_t> nonzeros(bool average) const override {
+    std::vector<std::int64_t> found(count());
+    for (const Part& part : parts_) {
+      const auto own = part.made->nonzeros(average);
+      for (std::size_t i = 0; i < own.size(); ++i) found[part.lanes[i]] = own[i];
+    }
+    return found;
+  }
+  double intercept(std::size_t lane, bool average) const override {
+    return made(lane).intercept(where_[lane].lane, average);
+  }
+  Tally tally(std::size_t lane) const override { return made(lane).tally(where_[lane].lane); }
+  double rate(std::size_t lane) const override { return made(lane).rate(where_[lane].lane); }
+  std::string divergence(std::size_t lane) const override {
+    return made(lane).divergence(where_[lane].lane);
+  }
+  std::size_t bytes() const override {
+    return std::accumulate(
+        parts_.begin(), parts_.end(), std::size_t{0},
+        [](std::size_t sum, const Part& part) { return sum + part.made->bytes(); });
+  }
+  std::string layout(std::size_t lane) const override {
+    return made(lane).layout(where_[lane].lane);
+  }
+
+  std::vector<std::byte> state() const override {
+    Saver save;
+    for (const Part& part : parts_) save(part.made->state());
+    return save.take();
+  }
+  void restore(std::span<const std::byte> state) override {
+    Restorer restore(state);
+    std::vector<std::vector<std::byte>> states(parts_.size());
+    for (auto& own : states) restore(own);
+    if (!restore.finished()) throw std::invalid_argument("the lanes' state has bytes left over");
+    LaneSet fresh(*this);  // all or nothing
+    for (std::size_t i = 0; i < parts_.size(); ++i) fresh.parts_[i].made->restore(states[i]);
+    parts_ = std::move(fresh.parts_);
+  }
+
+  void plant_intercepts(std::span<const double> intercepts) override {
+    std::vector<double> own;
+    for (const Part& part : parts_) {
+      own.clear();
+      for (const std::size_t lane : part.lanes) own.push_back(intercepts[lane]);
+      part.made->plant_intercepts(own);
+    }
+  }
+
+  void add(std::vector<LaneSpec> specs) override {
+    std::vector<std::size_t> together, alone;
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      (joins(specs[i].params) ? together : alone).push_back(i);
+    if (together.size() == 1) alone.push_back(together[0]), together.clear();
+    const std::size_t first = count();
+    where_.resize(first + specs.size());
+    for (const auto* numbers : {&together, &alone}) {
+      if (numbers->empty()) continue;
+      Part part;
+      for (const std::size_t i : *numbers) {
+        where_[first + i] = {parts_.size(), part.lanes.size()};
+        part.lanes.push_back(first + i), part.specs.push_back(specs[i]);
+      }
+      part.lines = numbers == &together;
+      part.made = part.lines ? in_lines(part.specs) : on_their_own(part.specs);
+      parts_.push_back(std::move(part));
+    }
+  }
+
+ private:
+  struct Part {
+    std::vector<std::size_t> lanes;  // their numbers here
+    std::vector<LaneSpec> specs;
+    bool lines = false;
+    std::unique_ptr<Lanes> made;
+  };
+  struct Where {
+    std::size_t part = 0, lane = 0;
+  };
+
+  // The same parts, with nothing learned.
+  LaneSet(const LaneSet& other)
+      : rule_(other.rule_),
+        store_(other.store_),
+        dtype_(other.dtype_),
+        width_(other.width_),
+        level_(other.level_) {
+    for (const Part& part : other.parts_)
+      parts_.push_back({part.lanes, part.specs, part.lines,
+                        part.lines ? in_lines(part.specs) : on_their_own(part.specs)});
+  }
+
+  const Lanes& made(std::size_t lane) const { return *parts_[where_[lane].part].made; }
+
+  bool joins(const Params& params) const {
+    if (rule_ == "truncated_gradient") return lanes::TruncatedLanes<double>::joins(params);
+    if (rule_ == "ftrl") return lanes::FTRLLanes<double>::joins(params);
+    if (rule_ == "averaged_sgd") return lanes::AveragedLanes<double>::joins(params);
+    if (rule_ == "margin_perceptron") return lanes::PerceptronLanes<double>::joins(params);
+    return false;
+  }
+
+  std::unique_ptr<Lanes> in_lines(const std::vector<LaneSpec>& specs) const {
+    if (dtype_ == "float32") return in_lines_of<float>(specs);
+    if (dtype_ == "float64") return in_lines_of<double>(specs);
+    throw std::invalid_argument("unknown dtype '" + dtype_ + "'");
+  }
+  template <class Real>
+  std::unique_ptr<Lanes> in_lines_of(const std::vector<LaneSpec>& specs) const {
+    const auto make = [&]<class Group>() -> std::unique_ptr<Lanes> {
+      return std::make_unique<LineLanes<Group>>(store_ == "hashed", width_, specs, level_);
+    };
+    if (rule_ == "truncated_gradient")
+      return make.template operator()<lanes::TruncatedLanes<Real>>();
+    if (rule_ == "ftrl") return make.template operator()<lanes::FTRLLanes<Real>>();
+    if (rule_ == "averaged_sgd") return make.template operator()<lanes::AveragedLanes<Real>>();
+    return make.template operator()<lanes::PerceptronLanes<Real>>();
+  }
+  std::unique_ptr<Lanes> on_their_own(const std::vector<LaneSpec>& specs) const {
+    std::vector<std::unique_ptr<Learner>> learners;
+    for (const LaneSpec& spec : specs)
+      learners.push_back(make_learner(rule_, store_, dtype_, width_, spec.params));
+    return std::make_unique<SeparateLanes>(std::move(learners), specs);
+  }
+
+  std::string rule_, store_, dtype_;
+  std::uint64_t width_;
+  std::string level_;
+  std::vector<Part> parts_;
+  std::vector<Where> where_;  // each lane is
+};
+
+}  // namespace
 
 std::unique_ptr<Lanes> make_lanes(const std::string& rule, const std::string& store,
                                   const std::string& dtype, std::uint64_t width,
-                                  std::vector<LaneSpec> specs, const std::string&) {
-  std::vector<std::unique_ptr<Learner>> learners;
-  for (const LaneSpec& spec : specs)
-    learners.push_back(make_learner(rule, store, dtype, width, spec.params));
-  return std::make_unique<SeparateLanes>(std::move(learners), std::move(specs));
+                                  std::vector<LaneSpec> specs, const std::string& level) {
+  if (store != "dense" && store != "hashed")
+    throw std::invalid_argument("unknown store '" + store + "'");
+  lanes::kernels<float>(level);  // refuses a level that there is none of
+  return std::make_unique<LaneSet>(rule, store, dtype, width, level, std::move(specs));
 }
 
 }  // namespace thresher

@@ -90,13 +90,15 @@ class SeparateLanes final : public Lanes {
   SparseWeights weights(std::size_t lane, bool average) const override {
     return learners_[lane]->weights(average);
   }
-  std::int64_t nonzeros(std::size_t lane, bool average) const override {
-    return learners_[lane]->nonzeros(average);
+  std::vector<std::int64_t> nonzeros(bool average) const override {
+    std::vector<std::int64_t> found;
+    for (const auto& learner : learners_) found.push_back(learner->nonzeros(average));
+    return found;
   }
   double intercept(std::size_t lane, bool average) const override {
     return learners_[lane]->intercept(average);
   }
-  const Tally& tally(std::size_t lane) const override { return learners_[lane]->tally(); }
+  Tally tally(std::size_t lane) const override { return learners_[lane]->tally(); }
   double rate(std::size_t lane) const override { return learners_[lane]->rate(); }
   std::string divergence(std::size_t lane) const override { return diverged_[lane]; }
   std::size_t bytes() const override {
@@ -124,6 +126,10 @@ class SeparateLanes final : public Lanes {
       diverged_[lane].assign(message.begin(), message.end());
     }
     if (!restore.finished()) throw std::invalid_argument("the lanes' state has bytes left over");
+  }
+
+  void add(std::vector<LaneSpec>) override {
+    throw std::invalid_argument("lanes that stand alone are as many as they were");
   }
 
   void plant_intercepts(std::span<const double> intercepts) override {

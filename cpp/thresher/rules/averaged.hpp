@@ -23,6 +23,7 @@
 #include "../cell.hpp"
 #include "../error.hpp"
 #include "../pack.hpp"
+#include "coordinate.hpp"
 #include "rule.hpp"
 
 namespace thresher {
@@ -95,8 +96,8 @@ class AveragedSGD {
          gv = Pack<Real>::all(static_cast<Real>(g)),
          gu = Pack<Real>::all(static_cast<Real>(h_ * g))](  // h is still h_{t-1}
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
-      const Pack<Real> v = Pack<Real>::load(v_row + k) + gv * x;
-      const Pack<Real> u = Pack<Real>::load(u_row + k) + gu * x;
+      Pack<Real> v = Pack<Real>::load(v_row + k), u = Pack<Real>::load(u_row + k);
+      averaged_step(v, u, gv, gu, x);
       if constexpr (Centred) {
         for (std::size_t i = 0; i < pack_size; ++i) cells[i] = {{v[i], u[i]}, row.xbar[k + i]};
       } else {
@@ -145,6 +146,11 @@ class AveragedSGD {
   Cell settled(const Cell& cell) const { return cell; }
   void begin_again() {}
 
+  double h() const { return h_; }
+  double scaled(double sum) const {
+    return t_ == 0 ? 0.0 : -sum / (lambda_ * static_cast<double>(t_));
+  }
+
   // ---- centring: the mean of the rows is given before the first step ---------------------------
 
   Cell centred_at(double mean) {
@@ -169,10 +175,6 @@ class AveragedSGD {
     if constexpr (Centred) return {cell.vu.first(), cell.vu.second(), cell.xbar};
     else return {cell.first(), cell.second(), 0.0};
   }
-  double scaled(double sum) const {
-    return t_ == 0 ? 0.0 : -sum / (lambda_ * static_cast<double>(t_));
-  }
-
   double lambda_;
   bool fit_intercept_;
   std::int64_t t_ = 0;  // steps done

@@ -22,6 +22,7 @@
 #include "../pack.hpp"
 #include "../shrink.hpp"
 #include "../steering.hpp"
+#include "coordinate.hpp"
 #include "rule.hpp"
 
 namespace thresher {
@@ -60,7 +61,7 @@ class FTRL {
          c = Pack<Real>::all(-floor())](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x)
             __attribute__((always_inline)) {
               const Pack<Real> z = half<0>(cells), n = half<1>(cells);
-              const Pack<Real> w = soft(z, l1) / (c - sqrt(n) * a);
+              const Pack<Real> w = ftrl_weight(z, n, l1, a, c);
               z.store(z_row + k), n.store(n_row + k), w.store(w_row + k);
               return w * x;
             });
@@ -78,9 +79,9 @@ class FTRL {
     use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(),
          s = Pack<Real>::all(static_cast<Real>(slope)), a = Pack<Real>::all(inverse_alpha())](
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
-      const Pack<Real> g = s * x, n = Pack<Real>::load(n_row + k), n_new = n + g * g;
-      const Pack<Real> sigma = (sqrt(n_new) - sqrt(n)) * a;
-      zip(Pack<Real>::load(z_row + k) + (g - sigma * Pack<Real>::load(w_row + k)), n_new, cells);
+      Pack<Real> z = Pack<Real>::load(z_row + k), n = Pack<Real>::load(n_row + k);
+      ftrl_step(z, n, Pack<Real>::load(w_row + k), s * x, a);
+      zip(z, n, cells);
     });
   }
 
@@ -133,12 +134,9 @@ class FTRL {
   Cell settled(const Cell& cell) const { return cell; }
   void begin_again() {}
 
-  template <class Archive>
-  void archive(Archive& io) {
-    io(bias_z_), io(bias_n_), io(t_), io(l1_);
-  }
+  // ---- as vectors need them ------------------------------------------------------------------
 
- private:
+  Real l1() const { return l1_; }
   Real inverse_alpha() const { return static_cast<Real>(1.0 / alpha_); }
 
   // What is below the fraction when n = 0. Never 0, so that a coordinate with z = n = 0 has weight 0.
@@ -146,6 +144,12 @@ class FTRL {
     return std::max(static_cast<Real>(beta_ / alpha_) + l2_, std::numeric_limits<Real>::min());
   }
 
+  template <class Archive>
+  void archive(Archive& io) {
+    io(bias_z_), io(bias_n_), io(t_), io(l1_);
+  }
+
+ private:
   Real least_l1_, l1_;  // as given; as it is now
   Steering steering_;
   Real l2_;

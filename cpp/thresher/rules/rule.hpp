@@ -44,6 +44,13 @@ class Params {
   double number(const std::string& name) const { return at(numbers_, name); }
   const std::string& word(const std::string& name) const { return at(words_, name); }
   bool flag(const std::string& name) const { return number(name) != 0.0; }
+
+  // The same with other numbers.
+  Params with(const std::map<std::string, double>& others) const {
+    Params changed = *this;
+    for (const auto& [name, value] : others) changed.numbers_[name] = value;
+    return changed;
+  }
   double number(const std::string& name, double otherwise) const {
     return numbers_.contains(name) ? number(name) : otherwise;
   }

@@ -26,7 +26,8 @@ struct Settlement {
   const Ledger& ledger;
   Shrink shrink;
   double theta, l2;
-  double a;  // what every event takes; negative where that differs
+  double a;           // what every event takes; negative where that differs
+  double pull = 1.0;  // events take so many times what the ledger says, by the subgradient
 
   struct Settled {
     double weight;   // now
@@ -111,7 +112,7 @@ struct Settlement {
       if constexpr (Averaged)
         sum +=
             v * (ledger.F_before(i) - (i > e + 1 ? ledger.F_before(i - 1) : 0.0)) / ledger.B(i - 1);
-      v = (v - (v != 0 ? std::copysign(ledger.amount(i), v) : 0.0)) * ledger.factor(i);
+      v = (v - (v != 0 ? std::copysign(pull * ledger.amount(i), v) : 0.0)) * ledger.factor(i);
     }
     if constexpr (Averaged)
       sum += v * (ledger.F() - (now > e ? ledger.F_before(now) : 0.0)) / ledger.B();

@@ -274,6 +274,31 @@ class TruncatedGradient {
             {"squared_radius", radius_}};
   }
 
+  // ---- for lanes, whose clock this is (lanes/truncated_lanes.hpp) -----------------------------
+
+  const Ledger& ledger() const { return ledger_; }
+  double eta() const { return eta_; }  // of the step to come
+  double eta_bias() const { return eta_bias_; }
+
+  // The event of the current step: |v| -> (|v| - amount) * factor.
+  double amount() const {
+    if (shrink_ == Shrink::round) return 0.0;
+    const double g = fading_ ? g_ / static_cast<double>(t_ + 1) : g_;
+    return eta_ * static_cast<double>(K_) * g;
+  }
+  double factor() const { return 1.0 / (1.0 + eta_ * static_cast<double>(K_) * l2_); }
+
+  // The subgradient's event takes the sign of the weight before the step: a touched weight pays it
+  // together with the step, not later.
+  bool shrinks_before_step() const {
+    return shrink_ == Shrink::subgradient && shrinks_ && until_event_ == 1;
+  }
+
+  // All events take the same amount.
+  bool is_even() const {
+    return rate_.is_constant() && !relative_ && !fading_ && !steering_.wanted();
+  }
+
   // ---- sweeps --------------------------------------------------------------------------------
 
   bool sweep_due() const { return ledger_.full(); }
@@ -310,20 +335,6 @@ class TruncatedGradient {
   // of B is lost in it to the precision of a cell.
   static constexpr double least_B = !Averaged ? 1e-100 : sizeof(Real) == 4 ? 1e-8 : 1e-4;
 
-  // The event of the current step: |v| -> (|v| - amount) * factor.
-  double amount() const {
-    if (shrink_ == Shrink::round) return 0.0;
-    const double g = fading_ ? g_ / static_cast<double>(t_ + 1) : g_;
-    return eta_ * static_cast<double>(K_) * g;
-  }
-  double factor() const { return 1.0 / (1.0 + eta_ * static_cast<double>(K_) * l2_); }
-
-  // The subgradient's event takes the sign of the weight before the step: a touched weight pays it
-  // together with the step, not later.
-  bool shrinks_before_step() const {
-    return shrink_ == Shrink::subgradient && shrinks_ && until_event_ == 1;
-  }
-
   static std::pair<Real, Stamp> opened(const Cell& cell) {
     if constexpr (Averaged) return {cell.weight.first(), cell.weight.second()};
     else return {cell.first(), cell.second()};
@@ -339,11 +350,6 @@ class TruncatedGradient {
   double account(double v, double B) const { return settlement().account(v, B); }
   [[gnu::noinline]] auto settle(double v, std::uint64_t e) const {
     return settlement().settle(v, e);
-  }
-
-  // All events take the same amount.
-  bool is_even() const {
-    return rate_.is_constant() && !relative_ && !fading_ && !steering_.wanted();
   }
 
   Rate rate_;

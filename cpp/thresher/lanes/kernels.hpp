@@ -1,0 +1,90 @@
+// What is done to the lines of a row, for every level of vectors: tables of functions, chosen at run time.
+//
+// A cell holds what all lanes keep of one feature: lines of 4, 8 or 16 numbers, a number a lane. A kernel
+// takes one line of every cell of a row. The arithmetic of a coordinate is the rule's own
+// (rules/coordinate.hpp), the vectors are of lanes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace thresher::lanes {
+
+constexpr std::size_t widest = 16;  // numbers of a line
+
+// The cells of a row's features, and their values.
+template <class Real>
+struct RowOfCells {
+  Real* const* cells;
+  const Real* x;
+  std::size_t n;
+};
+
+// What truncated gradient needs to pay a line of a row: its events (ledger.hpp), counted in units that a
+// lane multiplies with its own pull.
+template <class Real>
+struct Debt {
+  const double* Q;  // Q[e]: paid up to event e
+  const double* B;  // the same for l2; none without
+  double Q_now, B_now, B_before;
+  std::uint64_t now;
+  const Real* pull;   // of each lane, in units of Q
+  const Real* theta;  // ceiling of each lane
+};
+
+enum class Pay { truncate, ceiling, round, truncate_l2, round_l2 };
+
+// Sums over a row are taken in two chains, even and odd places, each block of 4096 added in double
+// precision: the same at every level.
+template <class Real>
+struct TruncatedKernels {
+  // Pays the lines at `line` of all cells, whose stamp is at `stamp`, and takes the inner products with x.
+  // Where the stamp is the last number of the line, it is set to `now`.
+  void (*open)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
+               double* dot);
+  // The same, and writes nothing.
+  void (*look)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
+               double* dot);
+  // w += step x
+  void (*close)(const RowOfCells<Real>&, std::size_t line, std::uint64_t now, const Real* step);
+};
+
+template <class Real>
+struct FTRLKernels {
+  // A line is z, then n. Keeps the weights in `w`, if given: as many for each cell as there are lanes.
+  void (*open)(const RowOfCells<Real>&, std::size_t line, const Real* l1, const Real* a,
+               const Real* c, Real* w, double* dot);
+  void (*close)(const RowOfCells<Real>&, std::size_t line, const Real* slope, const Real* a,
+                const Real* w);
+};
+
+// All kernels of one level, for lines of 4, 8 and 16 lanes.
+template <class Real>
+struct Table {
+  TruncatedKernels<Real> truncated[3][2][5];  // [size][is the last lane the stamp?][Pay]
+  FTRLKernels<Real> ftrl[3];
+  // Inner products of the lines with x.
+  void (*inner[3])(const RowOfCells<Real>&, std::size_t line, double* dot);
+  // A line is v, then u: v += gv x, u += gu x.
+  void (*averaged_close[3])(const RowOfCells<Real>&, std::size_t line, const Real* gv,
+                            const Real* gu);
+  // w = S(w + step x, lambda) where x is not 0
+  void (*perceptron_close[3])(const RowOfCells<Real>&, std::size_t line, const Real* step,
+                              const Real* lambda);
+  // Values, slopes and factors of the logistic loss as in loss.hpp, of 16 lanes.
+  void (*logistic)(const double* p, const double* y, double* value, double* slope, double* factor);
+};
+
+// The number of a line of so many lanes in a table.
+inline std::size_t size_number(std::size_t lanes) { return lanes <= 4 ? 0 : lanes <= 8 ? 1 : 2; }
+inline std::size_t size_of_number(std::size_t number) { return std::size_t{4} << number; }
+
+// level: "avx512" | "avx2" | "portable", or "auto" for the widest that this machine has.
+template <class Real>
+const Table<Real>& kernels(const std::string& level);
+
+// What "auto" stands for here.
+std::string widest_level();
+
+}  // namespace thresher::lanes

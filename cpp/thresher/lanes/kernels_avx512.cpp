@@ -1,0 +1,12 @@
+// Vectors of 64 bytes; compiled with -mavx512f and its like, and called only where the machine has them.
+#define THRESHER_LEVEL avx512
+#define THRESHER_BYTES 64
+#include "kernels_of_level.hpp"
+
+namespace thresher::lanes {
+
+void fill_avx512(Table<float>& single, Table<double>& twice) {
+  avx512::fill(single), avx512::fill(twice);
+}
+
+}  // namespace thresher::lanes

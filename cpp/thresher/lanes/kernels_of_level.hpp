@@ -1,0 +1,240 @@
+// The kernels, for the level of vectors that the including file names. See kernels.hpp for what they do.
+#include "../rules/coordinate.hpp"
+#include "kernels.hpp"
+#include "wide.hpp"
+
+namespace thresher::lanes::THRESHER_LEVEL {
+
+// sum of term(k), k = 0 .. n - 1, for each lane.
+template <class Real, std::size_t N, class Term>
+THRESHER_INLINE void add_up(std::size_t n, double* dot, const Term& term) {
+  using P = Wide<Real, N>;
+  for (std::size_t l = 0; l < N; ++l) dot[l] = 0.0;
+  for (std::size_t k = 0; k < n;) {
+    const std::size_t to = n - k < 4096 ? n : k + 4096;
+    P even = P::all(0), odd = even;
+    for (; k + 2 <= to; k += 2) even += term(k), odd += term(k + 1);
+    if (k < to) even += term(k), ++k;
+    Real evens[N], odds[N];
+    even.store(evens), odd.store(odds);
+    for (std::size_t l = 0; l < N; ++l)
+      dot[l] += static_cast<double>(evens[l]) + static_cast<double>(odds[l]);
+  }
+}
+
+template <class Real, std::size_t N>
+void inner(const RowOfCells<Real>& row, std::size_t line, double* dot) {
+  using P = Wide<Real, N>;
+  add_up<Real, N>(row.n, dot, [&](std::size_t k) __attribute__((always_inline)) {
+    return P::load(row.cells[k] + line) * P::all(row.x[k]);
+  });
+}
+
+// ---- truncated gradient ----------------------------------------------------------------------
+
+// All bits set, but in the last number where the stamp is.
+template <class Real, std::size_t N, bool Inside>
+THRESHER_INLINE Wide<Real, N> weights_mask() {
+  using P = Wide<Real, N>;
+  typename P::Bits bits[N];
+  for (std::size_t l = 0; l < N; ++l) bits[l] = Inside && l + 1 == N ? 0 : -1;
+  Real mask[N];
+  std::memcpy(mask, bits, sizeof mask);
+  return P::load(mask);
+}
+
+template <class Real, std::size_t N>
+THRESHER_INLINE Wide<Real, N> stamp_in_last(std::uint64_t stamp) {
+  using P = Wide<Real, N>;
+  typename P::Bits bits[N] = {};
+  bits[N - 1] = static_cast<typename P::Bits>(stamp);
+  Real numbers[N];
+  std::memcpy(numbers, bits, sizeof numbers);
+  return P::load(numbers);
+}
+
+template <class Real, std::size_t N, Pay pay, bool Inside, bool Writes>
+void open(const RowOfCells<Real>& row, std::size_t line, std::size_t stamp, const Debt<Real>& debt,
+          double* dot) {
+  using P = Wide<Real, N>;
+  using Stamp = std::make_unsigned_t<typename P::Bits>;
+  constexpr bool l2 = pay == Pay::truncate_l2 || pay == Pay::round_l2;
+  const P mask = weights_mask<Real, N, Inside>(), stamps = stamp_in_last<Real, N>(debt.now);
+  const P pull = P::load(debt.pull), theta = P::load(debt.theta);
+  const double Q_now = debt.Q_now, B_now = debt.B_now, B_before = debt.B_before;
+  const double *Q = debt.Q, *B = debt.B;
+  const std::uint64_t now = debt.now;
+  add_up<Real, N>(row.n, dot, [&](std::size_t k) __attribute__((always_inline)) {
+    Real* cell = row.cells[k];
+    Stamp e;
+    std::memcpy(&e, cell + stamp, sizeof e);
+    P v = P::load(cell + line);
+    if constexpr (Inside) v = v & mask;
+    double owed = Q_now - Q[e];
+    P before = v;  // the last event, in rounding
+    if constexpr (l2) {
+      const double left = B_now / B[e];  // of v, by all events
+      owed *= B_now;
+      if constexpr (pay == Pay::round_l2) before = v * P::all(static_cast<Real>(B_before / B[e]));
+      v = v * P::all(static_cast<Real>(left));
+    }
+    P w;
+    if constexpr (pay == Pay::round || pay == Pay::round_l2) {
+      w = e == now ? v : where_greater(theta, absolute(before), P::all(0), v);
+    } else {
+      w = soft(v, pull * P::all(static_cast<Real>(owed)));
+      if constexpr (pay == Pay::ceiling) w = where_greater(absolute(v), theta, v, w);
+    }
+    if constexpr (Writes) (Inside ? w | stamps : w).store(cell + line);
+    return w * P::all(row.x[k]);
+  });
+}
+
+template <class Real, std::size_t N, bool Inside>
+void close(const RowOfCells<Real>& row, std::size_t line, std::uint64_t now, const Real* steps) {
+  using P = Wide<Real, N>;
+  const P mask = weights_mask<Real, N, Inside>(), stamps = stamp_in_last<Real, N>(now);
+  const P step = P::load(steps);
+  for (std::size_t k = 0; k < row.n; ++k) {
+    Real* cell = row.cells[k] + line;
+    P v = P::load(cell);
+    if constexpr (Inside) v = v & mask;
+    v = v + step * P::all(row.x[k]);
+    (Inside ? v | stamps : v).store(cell);
+  }
+}
+
+// ---- FTRL ------------------------------------------------------------------------------------
+
+template <class Real, std::size_t N>
+void ftrl_open(const RowOfCells<Real>& row, std::size_t line, const Real* l1s, const Real* as,
+               const Real* cs, Real* ws, double* dot) {
+  using P = Wide<Real, N>;
+  const P l1 = P::load(l1s), a = P::load(as), c = P::load(cs);
+  add_up<Real, N>(row.n, dot, [&](std::size_t k) __attribute__((always_inline)) {
+    const Real* cell = row.cells[k] + line;
+    const P w = ftrl_weight(P::load(cell), P::load(cell + N), l1, a, c);
+    if (ws) w.store(ws + k * N);
+    return w * P::all(row.x[k]);
+  });
+}
+
+template <class Real, std::size_t N>
+void ftrl_close(const RowOfCells<Real>& row, std::size_t line, const Real* slopes, const Real* as,
+                const Real* ws) {
+  using P = Wide<Real, N>;
+  const P slope = P::load(slopes), a = P::load(as);
+  for (std::size_t k = 0; k < row.n; ++k) {
+    Real* cell = row.cells[k] + line;
+    P z = P::load(cell), n = P::load(cell + N);
+    ftrl_step(z, n, P::load(ws + k * N), slope * P::all(row.x[k]), a);
+    z.store(cell), n.store(cell + N);
+  }
+}
+
+// ---- averaged SGD ----------------------------------------------------------------------------
+
+template <class Real, std::size_t N>
+void averaged_close(const RowOfCells<Real>& row, std::size_t line, const Real* gvs,
+                    const Real* gus) {
+  using P = Wide<Real, N>;
+  const P gv = P::load(gvs), gu = P::load(gus);
+  for (std::size_t k = 0; k < row.n; ++k) {
+    Real* cell = row.cells[k] + line;
+    P v = P::load(cell), u = P::load(cell + N);
+    averaged_step(v, u, gv, gu, P::all(row.x[k]));
+    v.store(cell), u.store(cell + N);
+  }
+}
+
+// ---- margin perceptron -----------------------------------------------------------------------
+
+template <class Real, std::size_t N>
+void perceptron_close(const RowOfCells<Real>& row, std::size_t line, const Real* steps,
+                      const Real* lambdas) {
+  using P = Wide<Real, N>;
+  const P step = P::load(steps), lambda = P::load(lambdas);
+  for (std::size_t k = 0; k < row.n; ++k) {
+    if (row.x[k] == 0) continue;
+    Real* cell = row.cells[k] + line;
+    soft(P::load(cell) + step * P::all(row.x[k]), lambda).store(cell);
+  }
+}
+
+// ---- the logistic loss -----------------------------------------------------------------------
+
+// e^t for t <= 0; below -700, where nothing is left of it, e^-700.
+template <class P>
+THRESHER_INLINE P exp_of_negative(const P& given) {
+  const P least = P::all(-700.0), magic = P::all(0x1.8p52);
+  const P t = where_greater(given, least, given, least);
+  const P n = (t * P::all(1.4426950408889634074) + magic) - magic;  // the nearest whole number
+  const P r = (t - n * P::all(0x1.62e42fefa0000p-1)) - n * P::all(0x1.cf79abc9e3b3ap-40);  // ln 2
+  P sum = P::all(1.0 / 6227020800);
+  constexpr double terms[] = {1.0 / 479001600,
+                              1.0 / 39916800,
+                              1.0 / 3628800,
+                              1.0 / 362880,
+                              1.0 / 40320,
+                              1.0 / 5040,
+                              1.0 / 720,
+                              1.0 / 120,
+                              1.0 / 24,
+                              1.0 / 6,
+                              1.0 / 2,
+                              1.0,
+                              1.0};
+  for (const double term : terms) sum = sum * r + P::all(term);
+  return P::make([&](std::size_t i) __attribute__((always_inline)) {
+    using Vector = typename P::Vector;
+    using Bits = typename P::BitVector;
+    const Bits power = (Bits)(n.part[i] + (Vector{} + 0x1.8p52)) << 52;  // n in the exponent
+    return (Vector)((Bits)sum.part[i] + power);
+  });
+}
+
+inline void logistic(const double* ps, const double* ys, double* values, double* slopes,
+                     double* factors) {
+  constexpr std::size_t N = THRESHER_BYTES / sizeof(double);
+  using P = Wide<double, N>;
+  for (std::size_t l = 0; l < widest; l += N) {
+    const P y = P::load(ys + l), margin = P::load(ps + l) * y, zero = P::all(0), one = P::all(1);
+    const P e = exp_of_negative(zero - absolute(margin));
+    where_greater(margin, zero, zero, zero - margin).store(values + l);
+    const P share = where_greater(margin, zero, e, one) / (one + e);
+    (zero - y * share).store(slopes + l);
+    (one + e).store(factors + l);
+  }
+}
+
+// ---- the table -------------------------------------------------------------------------------
+
+template <class Real, std::size_t N, bool Inside>
+void set_truncated(Table<Real>& table, std::size_t size) {
+  auto& row = table.truncated[size][Inside];
+  const auto set = [&]<Pay pay>() {
+    row[static_cast<std::size_t>(pay)] = {open<Real, N, pay, Inside, true>,
+                                          open<Real, N, pay, Inside, false>,
+                                          close<Real, N, Inside>};
+  };
+  set.template operator()<Pay::truncate>(), set.template operator()<Pay::ceiling>();
+  set.template operator()<Pay::round>(), set.template operator()<Pay::truncate_l2>();
+  set.template operator()<Pay::round_l2>();
+}
+
+template <class Real, std::size_t N>
+void set_others(Table<Real>& table, std::size_t size) {
+  set_truncated<Real, N, false>(table, size), set_truncated<Real, N, true>(table, size);
+  table.ftrl[size] = {ftrl_open<Real, N>, ftrl_close<Real, N>};
+  table.inner[size] = inner<Real, N>;
+  table.averaged_close[size] = averaged_close<Real, N>;
+  table.perceptron_close[size] = perceptron_close<Real, N>;
+}
+
+template <class Real>
+void fill(Table<Real>& table) {
+  set_others<Real, 4>(table, 0), set_others<Real, 8>(table, 1), set_others<Real, 16>(table, 2);
+  table.logistic = logistic;
+}
+
+}  // namespace thresher::lanes::THRESHER_LEVEL

@@ -1,0 +1,346 @@
+// Lanes in lines: the loop over rows for groups of lanes that lie side by side (group.hpp).
+//
+// A row is staged once and its cells are found once. Then each group whose clock sees the row makes its
+// step: inner products of all lanes, losses of all lanes, steps of all lanes.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../archive.hpp"
+#include "../error.hpp"
+#include "../loss.hpp"
+#include "../rows.hpp"
+#include "../safe_rate.hpp"
+#include "../tally.hpp"
+#include "kernels.hpp"
+#include "lanes.hpp"
+#include "line_store.hpp"
+#include "losses.hpp"
+
+namespace thresher::lanes {
+
+template <class Group>
+class LineLanes final : public Lanes {
+  using Real = typename Group::Real;
+
+ public:
+  LineLanes(bool hashed, std::uint64_t width, const std::vector<LaneSpec>& specs,
+            const std::string& level)
+      : level_(level == "auto" ? widest_level() : level),
+        members_(members(specs, kernels<Real>(level))),
+        store_(hashed, width, lay_out()) {
+    where_.resize(specs.size());
+    for (std::size_t m = 0; m < members_.size(); ++m)
+      for (std::size_t i = 0; i < members_[m].lanes.size(); ++i)
+        where_[members_[m].lanes[i]] = {m, members_[m].group.slots().slot(i)};
+  }
+
+  std::size_t count() const override { return where_.size(); }
+
+  void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
+    Rows<Real> rows(batch, visit, store_.width());
+    const auto dead = [this](Real* cell) { return is_dead(cell); };
+    for (std::int64_t position = 0; rows.next(); ++position) {
+      store_.reserve(rows.count(), dead);
+      find(rows, store_);
+      const RowOfCells<Real> row{cells_.data(), rows.values(), rows.count()};
+      const double squares = squared_norm(row);
+      if (!std::isfinite(squares)) rows.check_values();
+      check_target(rows.row(), batch.labels ? rows.label() : 0.0, rows.weight());
+      double* out = before ? before + static_cast<std::size_t>(position) * count() : nullptr;
+      for (Member& member : members_) {
+        const bool sees = told.sees(rows.row(), member.clock);
+        if (sees) step(member, row, squares, batch, rows, told);
+        if (out)
+          for (std::size_t i = 0; i < member.lanes.size(); ++i)
+            out[member.lanes[i]] = sees ? member.losses.p[member.group.slots().slot(i)]
+                                        : std::numeric_limits<double>::quiet_NaN();
+      }
+    }
+  }
+
+  void next_pass() override {
+    for (Member& member : members_) member.group.next_pass();
+  }
+  void widen(std::uint64_t width) override { store_.widen(width); }
+
+  void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
+               bool average, double* out) const override {
+    std::vector<std::vector<std::pair<std::size_t, std::size_t>>> wanted(members_.size());
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      const Where& at = where_[static_cast<std::size_t>(lanes[i])];
+      wanted[at.member].emplace_back(at.slot, i);
+    }
+    Rows<Real> rows(batch, visit, store_.width());
+    typename LineStore<Real>::Places places;
+    std::vector<Real*> cells;
+    std::vector<double> dot(most_slots()), p(most_slots());
+    for (; rows.next(); out += lanes.size()) {
+      cells.resize(rows.count());
+      rows.with_keys([&](const auto* keys) {
+        using Key = std::remove_cvref_t<decltype(*keys)>;
+        const auto [later, fetched] = rows.template ahead<Key>(rows.count());
+        store_.find(keys, rows.count(), later, fetched, places, cells.data());
+      });
+      const RowOfCells<Real> row{cells.data(), rows.values(), rows.count()};
+      for (std::size_t m = 0; m < members_.size(); ++m) {
+        if (wanted[m].empty()) continue;
+        const Group& group = members_[m].group;
+        group.look(row, average, dot.data());
+        group.predict(dot.data(), row_scale(members_[m].losses.of[0], rows), average, p.data());
+        for (const auto& [slot, i] : wanted[m]) {
+          if (!std::isfinite(p[slot])) {
+            rows.check_values();
+            throw DataError(rows.row(), "the prediction overflows");
+          }
+          out[i] = p[slot];
+        }
+      }
+    }
+  }
+
+  SparseWeights weights(std::size_t lane, bool average) const override {
+    std::vector<std::pair<std::uint64_t, double>> found;
+    std::vector<double> w(most_slots());
+    const auto [m, slot] = where_[lane];
+    store_.each([&](std::uint64_t key, Real* cell) {
+      members_[m].group.read(cell, average, w.data());
+      if (w[slot] != 0.0) found.emplace_back(key, w[slot]);
+    });
+    std::sort(found.begin(), found.end());
+    SparseWeights result;
+    for (const auto& [key, value] : found)
+      result.keys.push_back(key), result.values.push_back(value);
+    return result;
+  }
+  std::vector<std::int64_t> nonzeros(bool average) const override {
+    std::vector<std::int64_t> found(count());
+    std::vector<double> w(most_slots());
+    store_.each([&](std::uint64_t, Real* cell) {
+      for (const Member& member : members_) {
+        member.group.read(cell, average, w.data());
+        for (std::size_t i = 0; i < member.lanes.size(); ++i)
+          found[member.lanes[i]] += w[member.group.slots().slot(i)] != 0.0;
+      }
+    });
+    return found;
+  }
+  double intercept(std::size_t lane, bool average) const override {
+    return members_[where_[lane].member].group.intercept(where_[lane].slot, average);
+  }
+  Tally tally(std::size_t lane) const override {
+    return members_[where_[lane].member].losses.tally(where_[lane].slot);
+  }
+  double rate(std::size_t lane) const override {
+    return members_[where_[lane].member].group.rate(where_[lane].slot);
+  }
+  std::string divergence(std::size_t lane) const override {
+    const auto& told = members_[where_[lane].member].diverged;
+    const auto found = told.find(where_[lane].slot);
+    return found == told.end() ? "" : found->second;
+  }
+  std::size_t bytes() const override { return store_.bytes(); }
+  std::string layout(std::size_t lane) const override {
+    const Slots& slots = members_[where_[lane].member].group.slots();
+    return level_ + " lines of " + std::to_string(slots.size());
+  }
+
+  std::vector<std::byte> state() const override {
+    Saver save;
+    save(signature());
+    for (const Member& member : members_) const_cast<Member&>(member).archive(save);  // reads
+    std::uint64_t cells = 0;
+    store_.each([&](std::uint64_t, Real*) { ++cells; });
+    save(cells);
+    store_.each([&](std::uint64_t key, const Real* cell) {
+      save(key), save(std::vector<Real>(cell, cell + store_.numbers()));
+    });
+    return save.take();
+  }
+
+  void restore(std::span<const std::byte> state) override {
+    Restorer restore(state);
+    std::uint64_t saved = 0, cells = 0;
+    restore(saved);
+    if (saved != signature())
+      throw std::invalid_argument("the state is of lanes of another rule, number type or layout");
+    std::vector<Member> fresh = members_;
+    for (Member& member : fresh) member.archive(restore);
+    LineStore<Real> store = store_.empty();
+    restore(cells);
+    for (; cells > 0; --cells) {
+      std::uint64_t key = 0;
+      std::vector<Real> numbers;
+      restore(key), restore(numbers);
+      if (numbers.size() != store.numbers() ||
+          !std::all_of(fresh.begin(), fresh.end(),
+                       [&](const Member& member) { return member.group.valid(numbers.data()); }))
+        throw std::invalid_argument("the lanes' state is damaged");
+      std::copy(numbers.begin(), numbers.end(), store.put(key));
+    }
+    if (!restore.finished()) throw std::invalid_argument("the lanes' state has bytes left over");
+    members_ = std::move(fresh), store_ = std::move(store);
+  }
+
+  void add(std::vector<LaneSpec>) override {
+    throw std::invalid_argument("lanes in lines are as many as they were");
+  }
+
+  void plant_intercepts(std::span<const double> intercepts) override {
+    for (std::size_t lane = 0; lane < count(); ++lane)
+      members_[where_[lane].member].group.plant_intercept(where_[lane].slot, intercepts[lane]);
+  }
+
+ private:
+  // A group, and what its lanes are told.
+  struct Member {
+    Group group;
+    std::vector<std::size_t> lanes;  // by their place in the group
+    std::int64_t clock;
+    LaneLosses losses;
+    std::map<std::size_t, std::string> diverged;  // by slot
+
+    template <class Archive>
+    void archive(Archive& io) {
+      group.archive(io), losses.archive(io);
+      archive_messages(io, diverged);
+    }
+  };
+
+  struct Where {
+    std::size_t member = 0, slot = 0;
+  };
+
+  static std::vector<Member> members(const std::vector<LaneSpec>& specs, const Table<Real>& table) {
+    std::map<std::string, std::vector<std::size_t>> together;
+    for (std::size_t lane = 0; lane < specs.size(); ++lane) {
+      const Params& params = specs[lane].params;
+      together[std::to_string(specs[lane].clock) +
+               (specs[lane].target < 0 ? " label " : " class ") + params.word("loss") +
+               (params.flag("fit_intercept") ? " intercept " : " ") + Group::common(params)]
+          .push_back(lane);
+    }
+    std::vector<Member> found;
+    for (const auto& [key, lanes] : together) {
+      std::vector<const Params*> params;
+      for (const std::size_t lane : lanes) params.push_back(&specs[lane].params);
+      Group group(params, table);
+      LaneLosses losses(group.slots(), specs, lanes, table.logistic);
+      found.push_back({std::move(group), lanes, specs[lanes[0]].clock, std::move(losses), {}});
+    }
+    return found;
+  }
+
+  // Groups one behind the other, then the stamps of those that have them outside.
+  std::size_t lay_out() {
+    std::size_t at = 0;
+    for (const Member& member : members_) at += member.group.slots().numbers();
+    std::size_t line = 0;
+    for (Member& member : members_) {
+      member.group.slots().lay(line, at);
+      line += member.group.slots().numbers();
+      at += member.group.slots().outside();
+    }
+    return at;
+  }
+
+  void find(Rows<Real>& rows, LineStore<Real>& store) {
+    const std::size_t n = rows.count();
+    if (cells_.size() < n) cells_.resize(n);
+    rows.with_keys([&](const auto* keys) {
+      using Key = std::remove_cvref_t<decltype(*keys)>;
+      const auto [later, fetched] = rows.template ahead<Key>(n);
+      store.find(keys, n, later, fetched, places_, cells_.data());
+    });
+  }
+
+  // As learner.hpp sums it, so that rates relative to it are the same to the last bit.
+  static double squared_norm(const RowOfCells<Real>& row) {
+    double sum = 0.0;
+    for (std::size_t from = 0; from < row.n; from += 4096) {
+      const std::size_t to = std::min(row.n, from + 4096);
+      Pack<Real> squares = Pack<Real>::all(0);
+      for (std::size_t k = from; k < to; k += pack_size) {
+        const Pack<Real> x =
+            k + pack_size <= to ? Pack<Real>::load(row.x + k) : Pack<Real>::load(row.x + k, to - k);
+        squares += x * x;
+      }
+      sum += squares.total();
+    }
+    return sum;
+  }
+
+  void step(Member& member, const RowOfCells<Real>& row, double squares, const Batch& batch,
+            const Rows<Real>& rows, const Told& told) {
+    Group& group = member.group;
+    LaneLosses& losses = member.losses;
+    const double scale = row_scale(losses.of[0], rows), weight = rows.weight();
+    group.open(row, losses.dot.data());
+    group.predict(losses.dot.data(), scale, false, losses.p.data());
+    losses.tell(batch, rows.row(), told);
+    losses.take(weight);
+    group.see(scale * scale * squares, weight * losses.steepness);
+    // The intercept's x is 1, so the gradient is at least g.
+    const double norm = std::max(1.0, scale * std::sqrt(squares));
+    bool fits = true;
+    for (std::size_t s = 0; s < group.slots().count(); ++s)
+      fits &= std::fabs(losses.g[s]) * group.rate_of_step(s) * norm < Group::largest;
+    if (!fits) [[unlikely]]
+      stop(member, norm, batch, rows.row());
+    if (losses.any()) group.close(row, losses.g.data(), scale);
+    group.finish(losses.g.data());
+    losses.add(weight);
+    if (group.sweep_due()) [[unlikely]] {
+      store_.each([&](std::uint64_t, Real* cell) { group.settle(cell); });
+      group.begin_again();
+      store_.drop([this](Real* cell) { return is_dead(cell); });
+    }
+  }
+
+  // Lanes whose step would not be finite stop here.
+  void stop(Member& member, double norm, const Batch& batch, std::int64_t row) {
+    for (std::size_t s = 0; s < member.group.slots().count(); ++s) {
+      if (std::fabs(member.losses.g[s]) * member.group.rate_of_step(s) * norm < Group::largest)
+        continue;
+      const std::int64_t step = member.losses.tally(s).rows() + 1;
+      member.losses.stop(s);
+      member.diverged[s] = "the weights diverged at step " + std::to_string(step) + ", row " +
+                           std::to_string(row) + ": " +
+                           member.group.advice(safe_rate<Real>(batch, member.losses.of[0]));
+    }
+  }
+
+  bool is_dead(Real* cell) const {
+    return std::all_of(members_.begin(), members_.end(),
+                       [&](const Member& member) { return member.group.dead(cell); });
+  }
+
+  std::size_t most_slots() const {
+    std::size_t most = 0;
+    for (const Member& member : members_) most = std::max(most, member.group.slots().padded());
+    return most;
+  }
+
+  // Of the rule, the number type and the layout.
+  std::uint64_t signature() const {
+    return signature_of<Group>() ^ (store_.numbers() * 64 + count());
+  }
+
+  std::string level_;
+  std::vector<Member> members_;
+  LineStore<Real> store_;
+  std::vector<Where> where_;  // each lane is
+  std::vector<Real*> cells_;  // of the row
+  typename LineStore<Real>::Places places_;
+};
+
+}  // namespace thresher::lanes

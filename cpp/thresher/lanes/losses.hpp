@@ -1,0 +1,155 @@
+// The losses of a group of lanes: what each is told of a row, what it suffers, and the tally of that.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "../loss.hpp"
+#include "../tally.hpp"
+#include "group.hpp"
+#include "lanes.hpp"
+
+namespace thresher::lanes {
+
+class LaneLosses {
+ public:
+  using Logistic = void (*)(const double*, const double*, double*, double*, double*);
+
+  LaneLosses(const Slots& slots, const std::vector<LaneSpec>& specs,
+             const std::vector<std::size_t>& lanes, Logistic logistic)
+      : slots_(slots.count()),
+        logistic_(specs[lanes[0]].params.word("loss") == "logistic" ? logistic : nullptr) {
+    for (auto* numbers : {&dot, &p, &g, &y_, &value_, &slope_, &sum_, &alive_})
+      numbers->assign(slots.padded(), 0.0);
+    factor_.assign(slots.padded(), 1.0), product_ = factor_;
+    stopped_.assign(slots.padded(), Common{});
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      const Params& params = specs[lanes[i]].params;
+      const std::size_t slot = slots.slot(i);
+      used_.push_back(slot), alive_[slot] = 1.0;
+      of.emplace_back(params.word("loss"), params.number("epsilon"), params.number("quantile"));
+      if (specs[lanes[i]].target >= 0) of_class_[specs[lanes[i]].target].push_back(slot);
+    }
+  }
+
+  std::vector<Loss> of;           // of each lane
+  std::vector<double> dot, p, g;  // of each slot: inner product, prediction, weighted slope
+  double steepness = 1.0;         // of the first lane; lanes whose rates need it stand alone
+
+  void tell(const Batch& batch, std::int64_t row, const Told& told) {
+    if (of_class_.empty()) {
+      std::fill(y_.begin(), y_.end(), batch.labels[row]);
+      return;
+    }
+    std::fill(y_.begin(), y_.end(), told.low);
+    for (std::int64_t i = told.starts[row]; i < told.starts[row + 1]; ++i)
+      if (const auto found = of_class_.find(told.classes[i]); found != of_class_.end())
+        for (const std::size_t slot : found->second) y_[slot] = 1.0;
+  }
+
+  // Losses and slopes at p. A lane that stopped has none.
+  void take(double weight) {
+    if (logistic_) {
+      for (std::size_t s = 0; s < slots_; s += widest)
+        logistic_(&p[s], &y_[s], &value_[s], &slope_[s], &factor_[s]);
+    } else {
+      for (std::size_t i = 0; i < used_.size(); ++i) {
+        const std::size_t s = used_[i];
+        const Outcome outcome = of[i](p[s], y_[s]);
+        value_[s] = outcome.value, slope_[s] = outcome.slope, factor_[s] = outcome.factor;
+        if (i == 0) steepness = outcome.steepness;
+      }
+    }
+    for (std::size_t s = 0; s < slots_; ++s) {
+      const bool alive = alive_[s] != 0.0;
+      g[s] = alive ? weight * slope_[s] : 0.0;
+      value_[s] = alive ? value_[s] : 0.0, factor_[s] = alive ? factor_[s] : 1.0;
+      // A prediction that is not finite has no slope: what is not finite stays.
+      g[s] = alive && !(std::fabs(p[s]) <= std::numeric_limits<double>::max()) ? p[s] : g[s];
+    }
+  }
+
+  bool any() const {
+    double sum = 0.0;
+    for (std::size_t s = 0; s < slots_; ++s) sum += std::fabs(g[s]);
+    return sum != 0.0;
+  }
+
+  // The row joins the tallies.
+  void add(double weight) {
+    common_.rows += 1, common_.weight += weight;
+    if (weight == 1.0) {
+      double most = 0.0;
+      for (std::size_t s = 0; s < slots_; ++s) {
+        sum_[s] += value_[s];
+        product_[s] *= factor_[s];
+        most = std::max(most, product_[s]);
+      }
+      if (most > 1e300) [[unlikely]]
+        for (std::size_t s = 0; s < slots_; ++s)
+          sum_[s] += std::log(product_[s]), product_[s] = 1.0;
+    } else {
+      for (std::size_t s = 0; s < slots_; ++s)
+        sum_[s] += weight * (value_[s] + std::log(factor_[s]));
+    }
+  }
+
+  void stop(std::size_t slot) {
+    sum_[slot] += std::log(product_[slot]), product_[slot] = 1.0;
+    stopped_[slot] = common_;
+    alive_[slot] = g[slot] = value_[slot] = 0.0, factor_[slot] = 1.0;
+  }
+
+  Tally tally(std::size_t slot) const {
+    const bool alive = alive_[slot] != 0.0;
+    const Common& common = alive ? common_ : stopped_[slot];
+    return {common.rows, common.weight, sum_[slot], alive ? product_[slot] : 1.0};
+  }
+
+  template <class Archive>
+  void archive(Archive& io) {
+    io(common_), io(sum_), io(product_), io(alive_), io(stopped_);
+  }
+
+ private:
+  struct Common {
+    std::int64_t rows = 0;
+    double weight = 0.0;
+  };
+
+  std::size_t slots_;
+  Logistic logistic_;
+  std::vector<std::size_t> used_;  // slots of the lanes
+  std::unordered_map<std::int64_t, std::vector<std::size_t>> of_class_;
+  std::vector<double> y_, value_, slope_, factor_, sum_, product_, alive_;
+  Common common_;
+  std::vector<Common> stopped_;  // when a lane stopped
+};
+
+// Messages by slot, to a state and back.
+template <class Archive>
+void archive_messages(Archive& io, std::map<std::size_t, std::string>& messages) {
+  std::vector<std::uint64_t> slots;
+  std::vector<char> text;
+  for (const auto& [slot, message] : messages) {
+    slots.push_back(slot), slots.push_back(message.size());
+    text.insert(text.end(), message.begin(), message.end());
+  }
+  io(slots), io(text);
+  messages.clear();
+  std::size_t from = 0;
+  for (std::size_t i = 0; i + 1 < slots.size(); i += 2) {
+    const auto length = static_cast<std::size_t>(slots[i + 1]);
+    if (length > text.size() - from) throw std::invalid_argument("the lanes' state is damaged");
+    messages[slots[i]] = std::string(text.data() + from, length);
+    from += length;
+  }
+}
+
+}  // namespace thresher::lanes

@@ -1,0 +1,130 @@
+// N numbers, one for each lane, in the widest vectors that this file is compiled for.
+//
+// Included by kernels.hpp alone, which is compiled once for each level of vectors (THRESHER_LEVEL, a
+// namespace, and THRESHER_BYTES, the size of a vector). A Wide is an array of native vectors: compilers
+// silently take wider ones apart into single numbers. Everything is inlined, so that no code for one level
+// can stand in for that of another. All levels give the same bits: a lane never mixes with its neighbours.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#define THRESHER_INLINE [[gnu::always_inline]] inline
+
+namespace thresher::lanes::THRESHER_LEVEL {
+
+template <class T, std::size_t N>
+struct Wide {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  static constexpr std::size_t size = N;
+  static constexpr std::size_t bytes =
+      N * sizeof(T) < THRESHER_BYTES ? N * sizeof(T) : THRESHER_BYTES;
+  static constexpr std::size_t width = bytes / sizeof(T), parts = N / width;
+  static_assert(bytes >= 16 && width * parts == N);
+  typedef T Vector __attribute__((vector_size(bytes)));
+  typedef Bits BitVector __attribute__((vector_size(bytes)));
+
+  Vector part[parts];
+
+  template <class F>
+  THRESHER_INLINE static Wide make(F&& f) {
+    return make(f, std::make_index_sequence<parts>{});
+  }
+  THRESHER_INLINE static Wide all(T value) {
+    return make([=](std::size_t) { return Vector{} + value; });
+  }
+  THRESHER_INLINE static Wide load(const T* from) {
+    return make([=](std::size_t i) {
+      Vector v;
+      std::memcpy(&v, from + i * width, sizeof v);
+      return v;
+    });
+  }
+  THRESHER_INLINE void store(T* to) const {
+    for (std::size_t i = 0; i < parts; ++i) std::memcpy(to + i * width, &part[i], sizeof part[i]);
+  }
+
+  THRESHER_INLINE friend Wide operator+(const Wide& a, const Wide& b) {
+    return make([&](std::size_t i) { return a.part[i] + b.part[i]; });
+  }
+  THRESHER_INLINE friend Wide operator-(const Wide& a, const Wide& b) {
+    return make([&](std::size_t i) { return a.part[i] - b.part[i]; });
+  }
+  THRESHER_INLINE friend Wide operator*(const Wide& a, const Wide& b) {
+    return make([&](std::size_t i) { return a.part[i] * b.part[i]; });
+  }
+  THRESHER_INLINE friend Wide operator/(const Wide& a, const Wide& b) {
+    return make([&](std::size_t i) { return a.part[i] / b.part[i]; });
+  }
+  THRESHER_INLINE Wide& operator+=(const Wide& other) { return *this = *this + other; }
+
+  THRESHER_INLINE static Vector sign_bit() {
+    return (Vector)((BitVector{} + 1) << (8 * sizeof(T) - 1));
+  }
+
+  // sgn(v) (|v| - a)_+ , as in pack.hpp.
+  THRESHER_INLINE friend Wide soft(const Wide& v, const Wide& a) {
+    return make([&](std::size_t i) {
+      const BitVector sign = (BitVector)v.part[i] & (BitVector)sign_bit();
+      const Vector left = (Vector)((BitVector)v.part[i] ^ sign) - a.part[i];
+      return (Vector)((BitVector)(left > Vector{} ? left : Vector{}) | sign);
+    });
+  }
+  THRESHER_INLINE friend Wide absolute(const Wide& v) {
+    return make(
+        [&](std::size_t i) { return (Vector)((BitVector)v.part[i] & ~(BitVector)sign_bit()); });
+  }
+  // a where x > y, else b.
+  THRESHER_INLINE friend Wide where_greater(const Wide& x, const Wide& y, const Wide& a,
+                                            const Wide& b) {
+    return make([&](std::size_t i) { return x.part[i] > y.part[i] ? a.part[i] : b.part[i]; });
+  }
+  // The bits of both: a mask has all bits of a lane, or none.
+  THRESHER_INLINE friend Wide operator&(const Wide& a, const Wide& mask) {
+    return make(
+        [&](std::size_t i) { return (Vector)((BitVector)a.part[i] & (BitVector)mask.part[i]); });
+  }
+  THRESHER_INLINE friend Wide operator|(const Wide& a, const Wide& b) {
+    return make(
+        [&](std::size_t i) { return (Vector)((BitVector)a.part[i] | (BitVector)b.part[i]); });
+  }
+
+  THRESHER_INLINE friend Wide sqrt(const Wide& a) {
+    return make([&](std::size_t i) {
+#if defined(__AVX512F__)
+      if constexpr (bytes == 64 && sizeof(T) == 4)
+        return (Vector)_mm512_maskz_sqrt_ps(0xFFFF, (__m512)a.part[i]);
+      else if constexpr (bytes == 64) return (Vector)_mm512_maskz_sqrt_pd(0xFF, (__m512d)a.part[i]);
+      else
+#endif
+#if defined(__AVX__)
+          if constexpr (bytes == 32 && sizeof(T) == 4)
+        return (Vector)_mm256_sqrt_ps((__m256)a.part[i]);
+      else if constexpr (bytes == 32) return (Vector)_mm256_sqrt_pd((__m256d)a.part[i]);
+      else
+#endif
+#if defined(__SSE2__)
+          if constexpr (bytes == 16 && sizeof(T) == 4)
+        return (Vector)_mm_sqrt_ps((__m128)a.part[i]);
+      else return (Vector)_mm_sqrt_pd((__m128d)a.part[i]);
+#else
+      Vector root = a.part[i];
+      for (std::size_t k = 0; k < width; ++k) root[k] = __builtin_sqrt(root[k]);
+      return root;
+#endif
+    });
+  }
+
+ private:
+  template <class F, std::size_t... I>
+  THRESHER_INLINE static Wide make(F& f, std::index_sequence<I...>) {
+    return {{f(I)...}};  // written out: a loop would leave the parts in memory
+  }
+};
+
+}  // namespace thresher::lanes::THRESHER_LEVEL
