@@ -20,6 +20,7 @@ from thresher.training.outputs import Together
 from thresher.training.targets import Targets
 
 _CELLS = 1 << 22  # scores held at a time
+_TINY = float(np.finfo(np.float64).tiny)  # no logistic score stands for a probability of 0 or 1
 
 
 class StreamingClassifier(PartialClassifier, StreamingEstimator):
@@ -147,7 +148,9 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         if self._is_multilabel():
-            return independent(self.decision_function(X), self._learned_loss())
+            loss = self._learned_loss()
+            low, high = (_TINY, 1.0 - 2.0**-53) if loss == "logistic" else (0.0, 1.0)
+            return np.clip(independent(self.decision_function(X), loss), low, high)
         return np.asarray(super().predict_proba(X))
 
     def __sklearn_tags__(self) -> Any:

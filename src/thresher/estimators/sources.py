@@ -154,9 +154,8 @@ def _labels(estimator: StreamingEstimator, source: Source, classes: Any = None) 
             f"{type(estimator).__name__}: {source} can be read only once, and its classes are "
             f"not known; use partial_fit with classes="
         )
-    return (LabelSets if sets else ManyClasses)(
-        source.labels() if classes is None else classes, low
-    )
+    known = source.labels() if classes is None else classes
+    return (LabelSets if sets else ManyClasses)(known, low)
 
 
 def _learning(
@@ -187,7 +186,9 @@ def _keep(
     """Let the estimator have what was learned, of columns taken for these kinds, and its names."""
     learning = run.learning
     if isinstance(estimator, LinearClassifier):
-        estimator.classes_ = learning.labels.classes
+        classes = learning.labels.classes
+        assert classes is not None
+        estimator.classes_ = classes
         estimator._multilabel = "sparse" if run.source.reading.multilabel else ""
     estimator._learners, estimator.history_ = learning.learners, learning.history
     estimator._recorded, estimator._watch = learning.recorded, learning.watch

@@ -121,9 +121,9 @@ class Learning:
         batch, position, rows, learners = block.batch, 0, block.rows, self.learners
         try:
             while position < rows and len(learners.full) < max(len(learners), 1):
-                while arrivals and arrivals[-1] == position:
-                    arrivals.pop()
-                    self._begin_output()
+                if arrivals and arrivals[-1] == position:
+                    self._begin_outputs(arrivals.count(position))
+                    arrivals = [later for later in arrivals if later != position]
                 mark = max(128, 1 << self.steps.bit_length())
                 end = min(arrivals[-1] if arrivals else rows, position + mark - self.steps)
                 try:
@@ -138,10 +138,10 @@ class Learning:
         finally:
             self._settle()
 
-    def _begin_output(self) -> None:
+    def _begin_outputs(self, count: int) -> None:
         assert isinstance(self.learners, Together)
         try:
-            self.learners.add()
+            self.learners.add(count)
         except MemoryError:
             raise MemoryError(
                 "no memory for the weights of another class in a dense store; a hashed store "
