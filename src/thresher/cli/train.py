@@ -25,8 +25,8 @@ from thresher.rules import RULES
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.learning import Learning
-from thresher.training.outputs import Recipe
 from thresher.training.passes import Interrupted, Plan, Run
+from thresher.training.recipe import Recipe
 from thresher.training.result import model_of
 
 MATRIX_RULES = ("stabilized", "coordinate-descent", "hard-threshold")  # see all rows at once
@@ -188,8 +188,10 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
 
 
 def _store(options: Options, source: Source) -> str:
-    if options.store not in ("auto", "dense", "hashed"):
-        raise ParameterError(f"--store must be auto, dense or hashed; got {options.store!r}")
+    if options.store not in ("auto", "dense", "hashed", "nonzero"):
+        raise ParameterError(
+            f"--store must be auto, dense, hashed or nonzero; got {options.store!r}"
+        )
     if options.store == "auto":
         return "hashed" if source.named and source.bits is None else "dense"
     if options.store == "dense" and source.named and source.bits is None:
@@ -207,19 +209,23 @@ def _labels(
     multilabel = bool(options.reading.get("multilabel"))
     if not options.multiclass and not multilabel and options.classes is None:
         return TwoClasses(low)
+    counted = None
     if options.classes is not None:
         words = options.classes.split(",")
         numbers = [_number(word) for word in words]
         classes: Sequence[Any] = words if any(isinstance(n, str) for n in numbers) else numbers
     elif source.rereadable:
-        classes = source.labels().tolist()
+        known, counted = source.label_counts()
+        classes = known.tolist()
     elif options.rule not in MATRIX_RULES and Recipe(options.rule, params, None, 1, 1).together(2):
         return Arriving(low, multilabel)
     else:
         raise ParameterError(
             "several classes from standard input need --classes, or --cache FILE to find them"
         )
-    return (LabelSets if multilabel else ManyClasses)(classes, low)
+    labels = (LabelSets if multilabel else ManyClasses)(classes, low)
+    labels.counted = counted
+    return labels
 
 
 def _number(word: str) -> Any:
@@ -267,7 +273,7 @@ def _width(options: Options, source: Source, params: Mapping[str, Any]) -> tuple
         if width == 2**64:
             raise ParameterError(f"the rule {options.rule} needs --bits where features have names")
         return width, False
-    if params["store"] == "hashed":
+    if params["store"] != "dense":
         return 0, not source.named
     return 1, True
 

@@ -14,7 +14,7 @@ from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
 from thresher.model import Progress
-from thresher.training.outputs import Alone
+from thresher.training.alone import Alone
 
 
 class _Centred(StreamingEstimator):

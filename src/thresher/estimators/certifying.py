@@ -21,7 +21,7 @@ from thresher.certificates import (
 from thresher.data import as_batch, is_sparse, nonzeros
 from thresher.estimators.linear import LinearEstimator
 from thresher.model import Output
-from thresher.training.outputs import Alone
+from thresher.training.alone import Alone
 
 if TYPE_CHECKING:
     from thresher.estimators.training import Run

@@ -16,8 +16,8 @@ from thresher.errors import ParameterError
 from thresher.estimators.sources import learn_source
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import LinearClassifier, PartialClassifier, no_rows_besides
-from thresher.training.outputs import Together
 from thresher.training.targets import Targets
+from thresher.training.together import Together
 
 _CELLS = 1 << 22  # scores held at a time
 _TINY = float(np.finfo(np.float64).tiny)  # no logistic score stands for a probability of 0 or 1

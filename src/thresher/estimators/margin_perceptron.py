@@ -13,7 +13,8 @@ from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
 from thresher.estimators.training import Run
 from thresher.model import Model, Output, Progress
-from thresher.training.outputs import Alone, Outputs
+from thresher.training.alone import Alone
+from thresher.training.outputs import Outputs
 from thresher.training.passes import Run as SourceRun
 
 _NEVER = 2**63 - 1

@@ -14,9 +14,9 @@ from thresher.health.watch import DivergenceWarning
 from thresher.model import Progress
 from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, Values
 from thresher.training.learning import Learning
-from thresher.training.outputs import Together
 from thresher.training.passes import Plan, Run, Watcher
 from thresher.training.result import names_of, outputs_of
+from thresher.training.together import Together
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -154,15 +154,19 @@ def _labels(estimator: StreamingEstimator, source: Source, classes: Any = None) 
             f"{type(estimator).__name__}: {source} can be read only once, and its classes are "
             f"not known; use partial_fit with classes="
         )
-    known = source.labels() if classes is None else classes
-    return (LabelSets if sets else ManyClasses)(known, low)
+    known, counted = classes, None
+    if classes is None:
+        known, counted = source.label_counts()
+    labels = (LabelSets if sets else ManyClasses)(known, low)
+    labels.counted = counted
+    return labels
 
 
 def _learning(
     estimator: StreamingEstimator, source: Source, params: dict[str, Any], labels: Labels
 ) -> Learning:
     rule, name = estimator._rule, type(estimator).__name__
-    hashed = params.get("store", "dense") == "hashed"
+    hashed = params.get("store", "dense") != "dense"
     if source.named and source.bits is None and not hashed:
         raise ParameterError(
             f"{name}: features with names need store='hashed', or bits= in scan to number them"
@@ -194,7 +198,7 @@ def _keep(
     estimator._recorded, estimator._watch = learning.recorded, learning.watch
     estimator._width = learning.width or 2**64
     estimator.n_features_in_ = estimator._width
-    estimator._sparse_coef = learning.store == "hashed"
+    estimator._sparse_coef = learning.store != "dense"
     estimator._forget_answers()
     estimator._conclude_source(run)
     estimator._kinds = kinds or run.source.kinds

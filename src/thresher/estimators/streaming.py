@@ -22,8 +22,11 @@ from thresher.estimators.tasks import LinearRegressor, no_rows_besides
 from thresher.estimators.training import Run
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Output
-from thresher.training.outputs import Alone, Outputs, Recipe
+from thresher.training.alone import Alone
+from thresher.training.outputs import Outputs
 from thresher.training.passes import Run as SourceRun
+from thresher.training.recipe import Recipe
+from thresher.training.together import OnlyNonzero
 
 _BLOCK = 2000  # rows of a block of shuffle="blocks"
 
@@ -60,6 +63,8 @@ class StreamingEstimator(LinearEstimator):
             self._made_of, self._recorded = (params, X.shape[0]), (0.0, 0.0)
             learners, history, passes = self._new_learners(len(targets), X.shape[1]), [], 0
             self._begin(learners, X)
+            if isinstance(learners, OnlyNonzero):
+                learners.plant(targets.counts(), targets.rows)
         self._width, self.history_ = X.shape[1], history
         self._watch = DivergenceWatch(examples=learners.steps)
         run = Run(self, learners, X, targets, weights, history, self._recorded, self._watch)
@@ -92,7 +97,7 @@ class StreamingEstimator(LinearEstimator):
             for learner in learners:  # its l1 acts whenever a weight is read
                 learner.steer()
         self._recorded = run.recorded
-        self._width, self._sparse_coef = X.shape[1], params.get("store") == "hashed"
+        self._width, self._sparse_coef = X.shape[1], params.get("store", "dense") != "dense"
         self._forget_answers()
         self._conclude(run, first=not going_on, complete=complete)
         if run.history and run.history[-1].nonzeros == 0 and nonzeros(X) > 0:
@@ -113,7 +118,7 @@ class StreamingEstimator(LinearEstimator):
             learners = self._new_learners(len(targets), X.shape[1])
             self._begin(learners, X, **prepare)
             self._learners, self.history_, self.n_iter_ = learners, [], 0
-            self._width, self._sparse_coef = X.shape[1], params.get("store") == "hashed"
+            self._width, self._sparse_coef = X.shape[1], params.get("store", "dense") != "dense"
             self._watch = DivergenceWatch()
         self._forget_answers()
         so_far = self.history_, self._recorded, self._watch

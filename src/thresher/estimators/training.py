@@ -14,8 +14,10 @@ from thresher import _core, settings
 from thresher.data import as_batch, nonzeros
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Progress
-from thresher.training.outputs import Alone, Outputs, Together
+from thresher.training.alone import Alone
+from thresher.training.outputs import Outputs
 from thresher.training.targets import Targets
+from thresher.training.together import Together
 
 if TYPE_CHECKING:
     from thresher.estimators.streaming import StreamingEstimator

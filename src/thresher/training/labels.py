@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 
 class Labels(ABC):
-    """What the labels of a stream mean: how many outputs there are, and what each is told."""
+    """What the labels of a stream mean: how many outputs there are, and what each is told.
+
+    Attributes
+    ----------
+    counted : pair or None
+        How many rows have each of the classes, and how many rows there are, where that is known.
+    """
+
+    counted: tuple[NDArray[np.int64], int] | None = None
 
     @property
     @abstractmethod

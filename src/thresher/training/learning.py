@@ -15,9 +15,12 @@ from thresher.errors import DataError, ParameterError
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Progress
 from thresher.parameters import Task
+from thresher.training.alone import Alone
 from thresher.training.labels import Arriving, Labels
-from thresher.training.outputs import Alone, Outputs, Recipe, Together
+from thresher.training.outputs import Outputs
+from thresher.training.recipe import Recipe
 from thresher.training.targets import Targets
+from thresher.training.together import OnlyNonzero, Together
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -93,6 +96,8 @@ class Learning:
             ) from None
         if isinstance(self.learners, Alone):
             self.learners.paused = self._is_full
+        if isinstance(self.learners, OnlyNonzero) and self.labels.counted is not None:
+            self.learners.plant(*self.labels.counted)
 
     def alone(self) -> Alone:
         """Return the learners, of a rule whose outputs each stand alone."""
@@ -287,7 +292,7 @@ class Learning:
         self.learners, self.history, self.recorded = learners, list(history), recorded
         if isinstance(learners, Alone):
             learners.paused = self._is_full
-        if self.store == "hashed" and self._room == 0:
+        if self.store != "dense" and self._room == 0:
             learners.widen(0)  # those of a matrix took its columns alone
         self.watch = watch
         self.steps = learners.steps
