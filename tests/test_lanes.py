@@ -186,7 +186,9 @@ def levels() -> list[str]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("lanes", [2, 3, 4, 7, 15, 16, 17, 31, 33])
-@pytest.mark.parametrize("rule", ["truncated-gradient", "ftrl", "averaged-sgd", "margin-perceptron"])
+@pytest.mark.parametrize(
+    "rule", ["truncated-gradient", "ftrl", "averaged-sgd", "margin-perceptron"]
+)
 def test_all_levels_give_the_same_bits(rule: str, lanes: int, dtype: str) -> None:
     rng = np.random.default_rng(lanes)
     X = rows_of(rng, 200, 30, dtype)

@@ -148,7 +148,7 @@ def _labels(estimator: StreamingEstimator, source: Source, classes: Any = None) 
             )
         return Arriving(low, sets, np.asarray(classes)[np.argsort(learners.lane_of)].tolist())
     if classes is None and not source.rereadable:
-        if estimator._recipe(1).together(2):
+        if sets and estimator._recipe(1).together(2):
             return Arriving(low, sets)
         raise ParameterError(
             f"{type(estimator).__name__}: {source} can be read only once, and its classes are "

@@ -134,11 +134,17 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             return np.asarray(np.log(self.predict_proba(X)))
 
     def _targets(self, y: NDArray[Any]) -> Targets:
-        numbers = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-        unknown = self.classes_[numbers] != y
+        if (self.classes_.dtype.kind in "UO") != (y.dtype.kind in "UO"):  # words and numbers
+            numbers, unknown = np.zeros(len(y), np.intp), np.ones(len(y), bool)
+        else:
+            numbers = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+            unknown = self.classes_[numbers] != y
         if unknown.any():
             label = y[unknown].tolist()[0]
-            raise ValueError(f"label {label!r} is not among the classes {self.classes_.tolist()}")
+            few = "; two classes stay two" if len(self.classes_) == 2 else ""
+            raise ValueError(
+                f"label {label!r} is not among the classes {self.classes_.tolist()}{few}"
+            )
         low = 0.0 if self._loss() == "clipped_square" else -1.0
         if len(self.classes_) == 2:
             return Targets.of_values(np.where(numbers == 1, 1.0, low))
