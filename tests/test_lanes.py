@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thresher import _core
@@ -30,7 +30,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     },
     "forward-backward": {"l1": [0.0, 1e-3, 0.03], "eta0": [0.1, 0.4], "l2": [0.0, 0.1]},
     "ftrl": {"l1": [0.0, 0.5, 2.0], "l2": [0.0, 0.1], "alpha": [0.1, 1.0], "beta": [0.5, 1.0]},
-    "averaged-sgd": {"alpha": [1e-3, 0.01, 0.1]},
+    "averaged-sgd": {"alpha": [0.01, 0.5, 2.0, 20.0]},
     "margin-perceptron": {"l1": [0.0, 0.01], "margin": [0.5, 1.0], "eta0": [0.1, 1.0],
                           "shrink": ["row", "all"]},
     "dual-averaging": {"l1": [0.0, 0.01], "strength": [1.0, 3.0]},
@@ -39,7 +39,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 
 def rows_of(rng: np.random.Generator, rows: int, width: int, dtype: str) -> Any:
     X = sp.random(rows, width, 0.3, format="csr", random_state=rng, data_rvs=rng.standard_normal)
-    return X.astype(dtype)
+    return (0.4 * X).astype(dtype)
 
 
 def batch_of(X: Any, y: Any, weights: Any = None) -> _core.Batch:
@@ -87,6 +87,7 @@ def cases(draw: Any) -> dict[str, Any]:
     }
 
 
+@settings(max_examples=max(100, settings.default.max_examples))
 @given(cases())
 def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
     rule, dtype, store, rng = case["rule"], case["dtype"], case["store"], case["rng"]
@@ -129,26 +130,36 @@ def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
     resumed.learn(batch, order, cut, rows, seen=seen, classes=classes)
     resumed.next_pass()
     resumed.learn(batch, None, 0, 20, seen=seen, classes=classes)
-    raw = resumed.predict(batch, average=average)
+    stopped = [bool(message) for message in resumed.divergences]
+    calm = np.flatnonzero(~np.array(stopped))
+    raw = np.zeros((rows, len(numbers)))
+    raw[:, calm] = resumed.predict(batch, calm, average=average)
     for lane in range(len(numbers)):
         alone = _core.make_learner(core, store, dtype, width, numbers[lane], words[lane])
         target = np.where(kinds == targets[lane], 1.0, -1.0) if several else y
         own = batch_of(X, target, weights)
-        mine = order[:cut][seen[order[:cut], clocks[lane]] == 1]
         expected = np.full(cut, np.nan)
-        if lane == 0:
+
+        def mine(visited: Any, clock: int = clocks[lane]) -> Any:
+            return visited[seen[visited, clock] == 1]
+
+        try:
             for place, row in enumerate(order[:cut]):
                 if seen[row, clocks[lane]]:
-                    expected[place] = alone.predict(own)[row]
+                    expected[place] = alone.predict(own)[row] if lane == 0 else 0.0
                     alone.learn(own, np.array([row]))
-            assert (np.isnan(before[:, 0]) == np.isnan(expected)).all()
+            alone.learn(own, mine(order[cut:]))
+            alone.next_pass()
+            alone.learn(own, mine(np.arange(20)))
+        except _core.DivergenceError:
+            assert stopped[lane]
+            continue
+        assert not stopped[lane]
+        if alone.loss_sum > 500:  # what explodes makes roundings large
+            continue
+        assert (np.isnan(before[:, lane]) == np.isnan(expected)).all()
+        if lane == 0:
             same(np.nan_to_num(before[:, 0]), np.nan_to_num(expected), dtype)
-        else:
-            alone.learn(own, mine)
-        rest = order[cut:]
-        alone.learn(own, rest[seen[rest, clocks[lane]] == 1])
-        alone.next_pass()
-        alone.learn(own, np.arange(20)[seen[:20, clocks[lane]] == 1])
         same(raw[:, lane], alone.predict(own, average), dtype)
         dense, alone_dense = np.zeros(width), np.zeros(width)
         keys, values = resumed.weights(lane, average)

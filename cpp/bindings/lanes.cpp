@@ -29,11 +29,12 @@ using Seen = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::devi
 using Ints = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> owned_matrix(std::vector<double>&& values,
+                                                         const thresher::Visit& visit,
                                                          std::size_t columns) {
   auto* heap = new std::vector<double>(std::move(values));
   nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
   return nb::ndarray<nb::numpy, double, nb::ndim<2>>(
-      heap->data(), {columns ? heap->size() / columns : 0, columns}, owner);
+      heap->data(), {static_cast<std::size_t>(visit.last - visit.first), columns}, owner);
 }
 
 using Numbers = std::vector<std::map<std::string, double>>;
@@ -120,7 +121,7 @@ void bind_lanes(nb::module_& m) {
             changing(self,
                      [&] { self.learn(held.batch, visit, told, before ? out.data() : nullptr); });
             if (!before) return std::nullopt;
-            return owned_matrix(std::move(out), self.count());
+            return owned_matrix(std::move(out), visit, self.count());
           },
           "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
           "seen"_a.none() = nb::none(), "classes"_a.none() = nb::none(), "low"_a = -1.0,
@@ -154,7 +155,7 @@ void bind_lanes(nb::module_& m) {
             std::vector<double> out(static_cast<std::size_t>(visit.last - visit.first) *
                                     wanted.size());
             reading(self, [&] { self.predict(held.batch, visit, wanted, average, out.data()); });
-            return owned_matrix(std::move(out), wanted.size());
+            return owned_matrix(std::move(out), visit, wanted.size());
           },
           "batch"_a, "lanes"_a.none() = nb::none(), "order"_a.none() = nb::none(),
           "average"_a = false,

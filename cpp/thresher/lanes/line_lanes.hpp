@@ -65,6 +65,7 @@ class LineLanes final : public Lanes {
             out[member.lanes[i]] = sees ? member.losses.p[member.group.slots().slot(i)]
                                         : std::numeric_limits<double>::quiet_NaN();
       }
+      if (std::exchange(swept_, false)) store_.drop(dead);  // no group has the row's cells any more
     }
   }
 
@@ -302,7 +303,7 @@ class LineLanes final : public Lanes {
     if (group.sweep_due()) [[unlikely]] {
       store_.each([&](std::uint64_t, Real* cell) { group.settle(cell); });
       group.begin_again();
-      store_.drop([this](Real* cell) { return is_dead(cell); });
+      swept_ = true;
     }
   }
 
@@ -340,6 +341,7 @@ class LineLanes final : public Lanes {
   LineStore<Real> store_;
   std::vector<Where> where_;  // each lane is
   std::vector<Real*> cells_;  // of the row
+  bool swept_ = false;        // by a group, in this row
   typename LineStore<Real>::Places places_;
 };
 
