@@ -44,7 +44,6 @@ class Run:
         self.batch = as_batch(X)
         self.steps = learners.steps
         if isinstance(learners, Alone):
-            learners.paused = estimator._paused
             learners.full = {i for i, m in enumerate(learners) if estimator._is_full(m)}
         self.stopped = False
         self.began = time.perf_counter() - (self.history[-1].seconds if self.history else 0.0)
@@ -90,7 +89,9 @@ class Run:
     def _learn(self, order: NDArray[np.int64] | None, first: int, last: int) -> None:
         """Let all outputs learn these rows."""
         try:
-            self.learners.learn(self.batch, self.targets, self.weights, order, first, last)
+            self.learners.learn(
+                self.batch, self.targets, self.weights, order, first, last, self.estimator._paused
+            )
         finally:
             self.steps = self.learners.steps
         if self.visits is not None:

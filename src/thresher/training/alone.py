@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.model import Output
 from thresher.rules import RULES
-from thresher.training.outputs import Order, Outputs
+from thresher.training.outputs import Order, Outputs, Paused
 from thresher.training.targets import Losses, Targets
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ class Alone(Outputs):
             _core.make_learner(core, recipe.store, recipe.dtype, recipe.width, numbers, words)
             for _ in range(count)
         ]
-
-    # Called with an output and its learner when the learner pauses: does the output stop for good?
-    paused: Callable[[int, _core.Learner], bool] = staticmethod(lambda output, learner: False)
 
     def __len__(self) -> int:
         return len(self.learners)
@@ -75,6 +72,7 @@ class Alone(Outputs):
         order: Order,
         first: int,
         last: int,
+        paused: Paused = None,
     ) -> None:
         """Learn, one output after the other; Ctrl-C waits until all have learned."""
         reached = [first] * len(self)
@@ -89,7 +87,7 @@ class Alone(Outputs):
                         learner.learn(batch, order, reached[output], last)
                     finally:
                         reached[output] += learner.steps - before
-                    if learner.paused and self.paused(output, learner):
+                    if learner.paused and paused is not None and paused(output, learner):
                         self.full.add(output)
 
         try:

@@ -94,8 +94,6 @@ class Learning:
                 f"no memory for {outputs} x {self._room} weights in a dense store; "
                 f"a hashed store needs memory for the features seen alone, and bits bound the width"
             ) from None
-        if isinstance(self.learners, Alone):
-            self.learners.paused = self._is_full
         if isinstance(self.learners, OnlyNonzero) and self.labels.counted is not None:
             self.learners.plant(*self.labels.counted)
 
@@ -132,7 +130,7 @@ class Learning:
                 mark = max(128, 1 << self.steps.bit_length())
                 end = min(arrivals[-1] if arrivals else rows, position + mark - self.steps)
                 try:
-                    learners.learn(batch, targets, weights, order, position, end)
+                    learners.learn(batch, targets, weights, order, position, end, self._is_full)
                 finally:
                     self.steps = learners.steps
                 position = end
@@ -290,8 +288,6 @@ class Learning:
     ) -> None:
         """Go on with learners that have learned before."""
         self.learners, self.history, self.recorded = learners, list(history), recorded
-        if isinstance(learners, Alone):
-            learners.paused = self._is_full
         if self.store != "dense" and self._room == 0:
             learners.widen(0)  # those of a matrix took its columns alone
         self.watch = watch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from thresher.training.targets import Losses, Targets
 _CELLS = 1 << 22  # predictions held at a time
 
 Order = NDArray[np.int64] | None
+Paused = Callable[[int, _core.Learner], bool] | None
 
 
 class Outputs(ABC):
@@ -56,9 +57,12 @@ class Outputs(ABC):
         order: Order,
         first: int,
         last: int,
+        paused: Paused = None,
     ) -> None:
         """Let all outputs learn the rows order[first:last].
 
+        `paused` is asked, of an output that stands alone and whose rule paused, whether the output
+        has stopped learning for good.
         A bad row stops all outputs before it, so that they stay in step. Divergence of one of
         several outputs leaves them out of step.
         """

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.model import Output
 from thresher.rules import RULES
-from thresher.training.outputs import Order, Outputs
+from thresher.training.outputs import Order, Outputs, Paused
 from thresher.training.targets import Targets
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class Together(Outputs):
         order: Order,
         first: int,
         last: int,
+        paused: Paused = None,
     ) -> None:
         """Learn, all outputs row by row."""
         if self._lanes is None:  # rows before the first that has a class
