@@ -19,13 +19,16 @@ from thresher.training.targets import Targets
 if TYPE_CHECKING:
     from thresher.training.recipe import Recipe
 
+_GROUP = 240  # lanes of a group: 16 lines of 15, in single precision
+
 
 class Together(Outputs):
     """All outputs learn from one look at each feature of each row, one lane for each class.
 
-    More may come while learning: a new one learns from then on, and equals a model that never saw
-    the rows before. Lanes are numbered as they came, outputs by the order of their classes:
-    output k is lane ``lane_of[k]``.
+    Of thousands, as many learn a block together as the processor's cache can hold. More may come
+    while learning: a new one learns from then on, and equals a model that never saw the rows
+    before. Lanes are numbered as they came, outputs by the order of their classes: output k is lane
+    ``lane_of[k]``.
 
     Parameters
     ----------
@@ -37,22 +40,27 @@ class Together(Outputs):
     def __init__(self, recipe: Recipe, count: int) -> None:
         self.recipe, self.full = recipe, set()
         self._sizes: list[int] = []  # lanes that came at a time
-        self._lanes: _core.Lanes | None = None
+        self._groups: list[_core.Lanes] = []
         self.lane_of = np.arange(count)
         if count:
             self.add(count)
 
+    @property
+    def there(self) -> int:
+        """Number of lanes that came."""
+        return sum(self._sizes)
+
     def add(self, count: int = 1) -> None:
         """Let so many lanes begin to learn now."""
         numbers, words = self.recipe.parameters()
-        first = sum(self._sizes)
-        targets, recipe = list(range(first, first + count)), self.recipe
-        lanes = [numbers] * count, [words] * count, [0] * count, targets
-        if self._lanes is None:
-            core = RULES[recipe.rule].core
-            self._lanes = _core.make_lanes(core, recipe.store, recipe.dtype, recipe.width, *lanes)
-        else:
-            self._lanes.add(*lanes)
+        recipe, core = self.recipe, RULES[self.recipe.rule].core
+        for first in range(self.there, self.there + count, _GROUP):
+            n = min(_GROUP, self.there + count - first)
+            targets = list(range(first, first + n))
+            lanes = [numbers] * n, [words] * n, [0] * n, targets
+            self._groups.append(
+                _core.make_lanes(core, recipe.store, recipe.dtype, recipe.width, *lanes)
+            )
         self._sizes.append(count)
 
     def expect(self, lane_of: NDArray[np.int64]) -> None:
@@ -61,16 +69,9 @@ class Together(Outputs):
 
     def settle(self) -> NDArray[np.bool_]:
         """Forget the outputs that were expected and did not come; tell which are there."""
-        there = self.lane_of < sum(self._sizes)
+        there = self.lane_of < self.there
         self.lane_of = self.lane_of[there]
         return there
-
-    @property
-    def lanes(self) -> _core.Lanes:
-        """The lanes themselves."""
-        if self._lanes is None:
-            raise ValueError("no output has come yet")
-        return self._lanes
 
     def __len__(self) -> int:
         return len(self.lane_of)
@@ -78,19 +79,20 @@ class Together(Outputs):
     @property
     def steps(self) -> int:
         """Rows learned by the first lane."""
-        return 0 if self._lanes is None else int(self._lanes.steps().max())
+        return int(self._groups[0].steps().max()) if self._groups else 0
 
     @property
     def tally(self) -> tuple[float, float]:
         """Sums of losses and weights."""
-        if self._lanes is None:
-            return 0.0, 0.0
-        return float(self._lanes.loss_sums().sum()), float(self._lanes.weight_sums().sum())
+        return (
+            float(sum(group.loss_sums().sum() for group in self._groups)),
+            float(sum(group.weight_sums().sum() for group in self._groups)),
+        )
 
     @property
     def rate(self) -> float:
         """Learning rate of the last step of the first lane."""
-        return float(self.lanes.rates()[0])
+        return float(self._groups[0].rates()[0])
 
     def learn(
         self,
@@ -102,72 +104,81 @@ class Together(Outputs):
         last: int,
         paused: Paused = None,
     ) -> None:
-        """Learn, all outputs row by row."""
-        if self._lanes is None:  # rows before the first that has a class
-            return
+        """Learn, all outputs of a group row by row; Ctrl-C waits until all groups have learned."""
         batch.set_targets(None, weights)
-        numbers = self.lane_of.astype(np.int32)[targets.numbers]
-        classes = targets.starts, numbers
-        self.lanes.learn(batch, order, first, last, classes=classes, low=targets.low)
-        for message in filter(None, self.lanes.divergences):
-            raise _core.DivergenceError(message)
+        classes = targets.starts, self.lane_of.astype(np.int32)[targets.numbers]
+        stopped: _core.DataError | KeyboardInterrupt | None = None
+        for group in self._groups:
+            before = int(group.steps().max())
+            try:
+                group.learn(batch, order, first, last, classes=classes, low=targets.low)
+            except _core.DataError as error:
+                last, stopped = first + int(group.steps().max()) - before, error
+            except KeyboardInterrupt as error:
+                stopped = error
+        if stopped is not None:
+            raise stopped
+        for group in self._groups:
+            for message in filter(None, group.divergences):
+                raise _core.DivergenceError(message)
 
     def predict(
         self, batch: _core.Batch, average: bool = False, rows: Order = None
     ) -> NDArray[np.float64]:
         """Return raw predictions."""
-        return self.lanes.predict(batch, self.lane_of, rows, average)
+        parts = [group.predict(batch, None, rows, average) for group in self._groups]
+        found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        in_order = (self.lane_of == np.arange(len(self.lane_of))).all()
+        return found if in_order else np.ascontiguousarray(found[:, self.lane_of])
 
     def output(self, number: int, average: bool = False) -> Output:
         """Return what an output has learned."""
-        lane = int(self.lane_of[number])
-        return Output(
-            *self.lanes.weights(lane, average), float(self.lanes.intercepts(average)[lane])
-        )
+        return self.outputs(average)[number]
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
         """Return what each output has learned."""
-        if self._lanes is None:
-            return []
-        intercepts = self.lanes.intercepts(average)
-        return [
-            Output(*self.lanes.weights(lane, average), float(intercepts[lane])).largest(target)
-            for lane in self.lane_of.tolist()
+        found = [
+            Output(*group.weights(lane, average), float(intercept)).largest(target)
+            for group in self._groups
+            for lane, intercept in enumerate(group.intercepts(average))
         ]
+        return [found[lane] for lane in self.lane_of.tolist() if lane < len(found)]
 
     def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
-        """Count the nonzero weights of each output."""
-        found = self.lanes.nonzeros(average)
+        """Count the nonzero weights of each output that is there."""
+        found = np.concatenate([group.nonzeros(average) for group in self._groups])
         return np.asarray(found[self.lane_of[self.lane_of < len(found)]])
 
     def next_pass(self) -> None:
         """Let the rates decay."""
-        self.lanes.next_pass()
+        for group in self._groups:
+            group.next_pass()
 
     def widen(self, width: int) -> None:
         """Take more features."""
         self.recipe = replace(self.recipe, width=width)
-        if self._lanes is not None:
-            self._lanes.widen(width)
+        for group in self._groups:
+            group.widen(width)
 
     def states(self) -> list[bytes]:
-        """Return how the lanes came, and their common state."""
+        """Return how the lanes came, and the state of each group."""
         about = {"sizes": self._sizes, "lane_of": self.lane_of.tolist()}
-        state = b"" if self._lanes is None else self._lanes.state()
-        return [json.dumps(about).encode(), state]
+        return [json.dumps(about).encode(), *(group.state() for group in self._groups)]
 
     def restore(self, states: Sequence[bytes]) -> None:
-        """Go on from a state."""
-        if len(states) != 2:
-            raise ValueError("it is not of outputs that learned together")
-        about = json.loads(states[0])
-        if about["sizes"] != self._sizes:
-            self._lanes, self._sizes = None, []
-            for size in about["sizes"]:
+        """Go on from states."""
+        try:
+            about = json.loads(states[0])
+            sizes, lane_of = list(about["sizes"]), np.array(about["lane_of"], np.int64)
+        except (IndexError, KeyError, TypeError, ValueError):
+            raise ValueError("it is not of outputs that learned together") from None
+        if sizes != self._sizes:
+            self._groups, self._sizes = [], []
+            for size in sizes:
                 self.add(size)
-        self.lane_of = np.array(about["lane_of"], np.int64)
-        if self._lanes is not None:
-            self._lanes.restore(states[1])
+        self.lane_of = lane_of
+        for group, state in zip(self._groups, states[1:], strict=True):
+            group.restore(state)
 
 
 class OnlyNonzero(Together):
@@ -184,40 +195,40 @@ class OnlyNonzero(Together):
         Outputs to begin with.
     """
 
-    _lanes: _core.LabelLists | None
+    _lists: _core.LabelLists
 
     def add(self, count: int = 1) -> None:
         """Let so many classes begin now."""
-        recipe, first = self.recipe, sum(self._sizes)
-        if self._lanes is None:
+        recipe, first = self.recipe, self.there
+        if first == 0:
             core = RULES[recipe.rule].core
-            self._lanes = _core.make_labels(
+            self._lists = _core.make_labels(
                 core, recipe.dtype, recipe.width, *recipe.parameters(), count
             )
-            known = np.zeros(0)
+            self._groups, known = [self._lists], np.zeros(0)
         else:
-            known = self._lanes.intercepts()
-            self._lanes.grow(first + count)
+            known = self._lists.intercepts()
+            self._lists.grow(first + count)
         self._sizes.append(count)
         if recipe.params.get("fit_intercept", True):
             # Until `plant`, classes known from the beginning count as equally frequent.
             rows = self.steps + 1 if first or count == 1 else count
             new = np.full(count, _log_odds(1, rows))
-            self._lanes.plant_intercepts(np.concatenate([known, new]))
+            self._lists.plant_intercepts(np.concatenate([known, new]))
 
     def plant(self, counts: NDArray[np.int64], rows: int) -> None:
         """Start from the log-odds of classes that so many of the rows have."""
         if self.recipe.params.get("fit_intercept", True):
             planted = np.empty(len(counts))
             planted[self.lane_of] = _log_odds(counts, rows)
-            self.lanes.plant_intercepts(planted)
+            self._lists.plant_intercepts(planted)
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
         """Return what each output has learned."""
-        if self._lanes is None:
+        if self.there == 0:
             return []
-        classes, keys, weights = self._lanes.class_weights()
-        intercepts = self._lanes.intercepts()
+        classes, keys, weights = self._lists.class_weights()
+        intercepts = self._lists.intercepts()
         ends = np.searchsorted(classes, np.arange(len(intercepts) + 1)).tolist()
         return [
             Output(
@@ -226,6 +237,7 @@ class OnlyNonzero(Together):
                 float(intercepts[lane]),
             )
             for lane in self.lane_of.tolist()
+            if lane < len(intercepts)
         ]
 
 
