@@ -26,7 +26,7 @@ class AveragedLanes {
   AveragedLanes(const std::vector<const Params*>& lanes, const Table<Real>& table)
       : slots_(lanes.size(), false, 2), table_(table) {
     for (const Params* lane : lanes) rules_.emplace_back(*lane);
-    gv_.assign(slots_.padded(), 0), gu_ = gv_;
+    gv_.assign(slots_.padded(), 0), gu_ = gv_, ones_.assign(slots_.padded(), 1.0);
     lane_of_ = slots_.spread<std::size_t>(none, [](std::size_t l) { return l; });
   }
 
@@ -46,7 +46,7 @@ class AveragedLanes {
     const double h = rules_[0].h();
     for (std::size_t k = 0; k < row.n; ++k)
       for (std::size_t s = 0; s < slots_.count(); ++s) {
-        const Real* v = row.cells[k] + slots_.line(s / slots_.size()) + s % slots_.size();
+        const Real* v = row.cell(k) + slots_.line(s / slots_.size()) + s % slots_.size();
         dot[s] += (h * static_cast<double>(v[0]) - static_cast<double>(v[slots_.size()])) *
                   static_cast<double>(row.x[k]);
       }
@@ -59,7 +59,8 @@ class AveragedLanes {
     }
   }
   void see(double, double) {}
-  double rate_of_step(std::size_t) const { return std::max(1.0, rules_[0].h()); }
+  double pace() const { return std::max(1.0, rules_[0].h()); }
+  const double* rates() const { return ones_.data(); }
   static constexpr double largest = 1e30;  // a float overflows at 3e38
 
   void close(const RowOfCells<Real>& row, const double* g, double scale) {
@@ -78,8 +79,7 @@ class AveragedLanes {
   void next_pass() {}
 
   void read(Real* cell, bool average, double* w) const {
-    const Real one = 1;
-    look({&cell, &one, 1}, average, w);
+    look(alone(cell), average, w);
     for (std::size_t lane = 0; lane < rules_.size(); ++lane)
       w[slots_.slot(lane)] = rules_[lane].scaled(w[slots_.slot(lane)]);
   }
@@ -114,6 +114,7 @@ class AveragedLanes {
   const Table<Real>& table_;
   std::vector<AveragedSGD<Real, false>> rules_;
   std::vector<std::size_t> lane_of_;
+  std::vector<double> ones_;
   std::vector<Real> gv_, gu_;  // of the row
 };
 

@@ -28,7 +28,7 @@ class FTRLLanes {
     l1_ = slots_.spread<Real>(0, [&](std::size_t l) { return rules_[l].l1(); });
     a_ = slots_.spread<Real>(0, [&](std::size_t l) { return rules_[l].inverse_alpha(); });
     c_ = slots_.spread<Real>(-1, [&](std::size_t l) { return -rules_[l].floor(); });
-    slope_.assign(slots_.padded(), 0);
+    slope_.assign(slots_.padded(), 0), ones_.assign(slots_.padded(), 1.0);
     lane_of_ = slots_.spread<std::size_t>(none, [](std::size_t l) { return l; });
   }
 
@@ -49,7 +49,8 @@ class FTRLLanes {
       p[slots_.slot(lane)] += rules_[lane].intercept();
   }
   void see(double, double) {}
-  double rate_of_step(std::size_t) const { return 1.0; }
+  double pace() const { return 1.0; }
+  const double* rates() const { return ones_.data(); }
   static constexpr double largest = 1e15;  // n adds up squares, and a float overflows at 3e38
 
   void close(const RowOfCells<Real>& row, const double* g, double scale) {
@@ -67,8 +68,7 @@ class FTRLLanes {
   void next_pass() {}
 
   void read(Real* cell, bool average, double* w) const {
-    const Real one = 1;
-    look({&cell, &one, 1}, average, w);
+    look(alone(cell), average, w);
   }
   bool dead(const Real* cell) const {  // n remembers: a zero weight is not dead
     return std::all_of(cell + slots_.line(0), cell + slots_.line(0) + slots_.numbers(),
@@ -105,6 +105,7 @@ class FTRLLanes {
   std::vector<FTRL<Real>> rules_;  // of each lane, for its parameters and its intercept
   std::vector<Real> l1_, a_, c_;
   std::vector<std::size_t> lane_of_;
+  std::vector<double> ones_;
   std::vector<Real> slope_, w_;  // of the row
 };
 

@@ -13,13 +13,27 @@ namespace thresher::lanes {
 
 constexpr std::size_t widest = 16;  // numbers of a line
 
-// The cells of a row's features, and their values.
+// The cells of a row's features, by number, and their values; and as many cells of later rows, to prefetch
+// meanwhile.
 template <class Real>
 struct RowOfCells {
-  Real* const* cells;
+  Real* first;         // cell 0
+  std::size_t stride;  // from one cell to the next
+  const std::uint32_t* numbers;
   const Real* x;
   std::size_t n;
+  const std::uint32_t* later;
+
+  Real* cell(std::size_t k) const { return first + numbers[k] * stride; }
 };
+
+// One cell, as a row with x = 1.
+template <class Real>
+RowOfCells<Real> alone(Real* cell) {
+  static constexpr std::uint32_t zero = 0;
+  static constexpr Real one = 1;
+  return {cell, 0, &zero, &one, 1, &zero};
+}
 
 // What truncated gradient needs to pay a line of a row: its events (ledger.hpp), counted in units that a
 // lane multiplies with its own pull.
@@ -59,6 +73,27 @@ struct FTRLKernels {
                 const Real* w);
 };
 
+// What lanes predict, are told and suffer in a row; n is a multiple of 16.
+struct LossesOfRow {
+  std::size_t n;
+  const double *p, *y, *alive;           // alive: 1, or 0 for slots without a lane that learns
+  double *value, *slope, *factor, *g;    // as in loss.hpp; g: the slope times the weight of the row
+};
+
+struct Weighed {
+  bool fits;  // all steps are within bounds
+  bool any;   // is not 0
+};
+
+struct LossKernels {
+  // Values, slopes and factors of the logistic loss.
+  void (*logistic)(const LossesOfRow&);
+  // g, and whether |g| rate < bound in all lanes. Lanes that do not learn suffer nothing.
+  Weighed (*weigh)(const LossesOfRow&, double weight, const double* rates, double bound);
+  // sum += value, product *= factor; the largest product.
+  double (*add)(const LossesOfRow&, double* sum, double* product);
+};
+
 // All kernels of one level, for lines of 4, 8 and 16 lanes.
 template <class Real>
 struct Table {
@@ -72,8 +107,7 @@ struct Table {
   // w = S(w + step x, lambda) where x is not 0
   void (*perceptron_close[3])(const RowOfCells<Real>&, std::size_t line, const Real* step,
                               const Real* lambda);
-  // Values, slopes and factors of the logistic loss as in loss.hpp, of 16 lanes.
-  void (*logistic)(const double* p, const double* y, double* value, double* slope, double* factor);
+  LossKernels losses;
 };
 
 // The number of a line of so many lanes in a table.

@@ -5,10 +5,16 @@
 
 namespace thresher::lanes::THRESHER_LEVEL {
 
-// sum of term(k), k = 0 .. n - 1, for each lane.
+// sum of term(k, cell, x) over the row, for each lane.
 template <class Real, std::size_t N, class Term>
-THRESHER_INLINE void add_up(std::size_t n, double* dot, const Term& term) {
+THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double* dot,
+                            const Term& given) {
   using P = Wide<Real, N>;
+  const auto term = [=](std::size_t k) __attribute__((always_inline)) {
+    __builtin_prefetch(row.first + row.later[k] * row.stride + line, 1);
+    return given(k, row.first + row.numbers[k] * row.stride, row.x[k]);
+  };
+  const std::size_t n = row.n;
   for (std::size_t l = 0; l < N; ++l) dot[l] = 0.0;
   for (std::size_t k = 0; k < n;) {
     const std::size_t to = n - k < 4096 ? n : k + 4096;
@@ -25,9 +31,10 @@ THRESHER_INLINE void add_up(std::size_t n, double* dot, const Term& term) {
 template <class Real, std::size_t N>
 void inner(const RowOfCells<Real>& row, std::size_t line, double* dot) {
   using P = Wide<Real, N>;
-  add_up<Real, N>(row.n, dot, [&](std::size_t k) __attribute__((always_inline)) {
-    return P::load(row.cells[k] + line) * P::all(row.x[k]);
-  });
+  const auto term = [=](std::size_t, const Real* cell, Real x) __attribute__((always_inline)) {
+    return P::load(cell + line) * P::all(x);
+  };
+  add_up<Real, N>(row, line, dot, term);
 }
 
 // ---- truncated gradient ----------------------------------------------------------------------
@@ -64,8 +71,8 @@ void open(const RowOfCells<Real>& row, std::size_t line, std::size_t stamp, cons
   const double Q_now = debt.Q_now, B_now = debt.B_now, B_before = debt.B_before;
   const double *Q = debt.Q, *B = debt.B;
   const std::uint64_t now = debt.now;
-  add_up<Real, N>(row.n, dot, [&](std::size_t k) __attribute__((always_inline)) {
-    Real* cell = row.cells[k];
+  // By value: what is captured by reference is loaded anew after every store.
+  const auto term = [=](std::size_t, Real* cell, Real x) __attribute__((always_inline)) {
     Stamp e;
     std::memcpy(&e, cell + stamp, sizeof e);
     P v = P::load(cell + line);
@@ -86,17 +93,19 @@ void open(const RowOfCells<Real>& row, std::size_t line, std::size_t stamp, cons
       if constexpr (pay == Pay::ceiling) w = where_greater(absolute(v), theta, v, w);
     }
     if constexpr (Writes) (Inside ? w | stamps : w).store(cell + line);
-    return w * P::all(row.x[k]);
-  });
+    return w * P::all(x);
+  };
+  add_up<Real, N>(row, line, dot, term);
 }
 
 template <class Real, std::size_t N, bool Inside>
-void close(const RowOfCells<Real>& row, std::size_t line, std::uint64_t now, const Real* steps) {
+void close(const RowOfCells<Real>& given, std::size_t line, std::uint64_t now, const Real* steps) {
+  const RowOfCells<Real> row = given;  // by value, as it stays in registers
   using P = Wide<Real, N>;
   const P mask = weights_mask<Real, N, Inside>(), stamps = stamp_in_last<Real, N>(now);
   const P step = P::load(steps);
   for (std::size_t k = 0; k < row.n; ++k) {
-    Real* cell = row.cells[k] + line;
+    Real* cell = row.first + row.numbers[k] * row.stride + line;
     P v = P::load(cell);
     if constexpr (Inside) v = v & mask;
     v = v + step * P::all(row.x[k]);
@@ -111,21 +120,22 @@ void ftrl_open(const RowOfCells<Real>& row, std::size_t line, const Real* l1s, c
                const Real* cs, Real* ws, double* dot) {
   using P = Wide<Real, N>;
   const P l1 = P::load(l1s), a = P::load(as), c = P::load(cs);
-  add_up<Real, N>(row.n, dot, [&](std::size_t k) __attribute__((always_inline)) {
-    const Real* cell = row.cells[k] + line;
-    const P w = ftrl_weight(P::load(cell), P::load(cell + N), l1, a, c);
+  const auto term = [=](std::size_t k, const Real* cell, Real x) __attribute__((always_inline)) {
+    const P w = ftrl_weight(P::load(cell + line), P::load(cell + line + N), l1, a, c);
     if (ws) w.store(ws + k * N);
-    return w * P::all(row.x[k]);
-  });
+    return w * P::all(x);
+  };
+  add_up<Real, N>(row, line, dot, term);
 }
 
 template <class Real, std::size_t N>
-void ftrl_close(const RowOfCells<Real>& row, std::size_t line, const Real* slopes, const Real* as,
+void ftrl_close(const RowOfCells<Real>& given, std::size_t line, const Real* slopes, const Real* as,
                 const Real* ws) {
+  const RowOfCells<Real> row = given;  // by value, as it stays in registers
   using P = Wide<Real, N>;
   const P slope = P::load(slopes), a = P::load(as);
   for (std::size_t k = 0; k < row.n; ++k) {
-    Real* cell = row.cells[k] + line;
+    Real* cell = row.first + row.numbers[k] * row.stride + line;
     P z = P::load(cell), n = P::load(cell + N);
     ftrl_step(z, n, P::load(ws + k * N), slope * P::all(row.x[k]), a);
     z.store(cell), n.store(cell + N);
@@ -135,12 +145,13 @@ void ftrl_close(const RowOfCells<Real>& row, std::size_t line, const Real* slope
 // ---- averaged SGD ----------------------------------------------------------------------------
 
 template <class Real, std::size_t N>
-void averaged_close(const RowOfCells<Real>& row, std::size_t line, const Real* gvs,
+void averaged_close(const RowOfCells<Real>& given, std::size_t line, const Real* gvs,
                     const Real* gus) {
+  const RowOfCells<Real> row = given;  // by value, as it stays in registers
   using P = Wide<Real, N>;
   const P gv = P::load(gvs), gu = P::load(gus);
   for (std::size_t k = 0; k < row.n; ++k) {
-    Real* cell = row.cells[k] + line;
+    Real* cell = row.first + row.numbers[k] * row.stride + line;
     P v = P::load(cell), u = P::load(cell + N);
     averaged_step(v, u, gv, gu, P::all(row.x[k]));
     v.store(cell), u.store(cell + N);
@@ -150,13 +161,14 @@ void averaged_close(const RowOfCells<Real>& row, std::size_t line, const Real* g
 // ---- margin perceptron -----------------------------------------------------------------------
 
 template <class Real, std::size_t N>
-void perceptron_close(const RowOfCells<Real>& row, std::size_t line, const Real* steps,
+void perceptron_close(const RowOfCells<Real>& given, std::size_t line, const Real* steps,
                       const Real* lambdas) {
+  const RowOfCells<Real> row = given;  // by value, as it stays in registers
   using P = Wide<Real, N>;
   const P step = P::load(steps), lambda = P::load(lambdas);
   for (std::size_t k = 0; k < row.n; ++k) {
     if (row.x[k] == 0) continue;
-    Real* cell = row.cells[k] + line;
+    Real* cell = row.first + row.numbers[k] * row.stride + line;
     soft(P::load(cell) + step * P::all(row.x[k]), lambda).store(cell);
   }
 }
@@ -170,21 +182,16 @@ THRESHER_INLINE P exp_of_negative(const P& given) {
   const P t = where_greater(given, least, given, least);
   const P n = (t * P::all(1.4426950408889634074) + magic) - magic;  // the nearest whole number
   const P r = (t - n * P::all(0x1.62e42fefa0000p-1)) - n * P::all(0x1.cf79abc9e3b3ap-40);  // ln 2
-  P sum = P::all(1.0 / 6227020800);
-  constexpr double terms[] = {1.0 / 479001600,
-                              1.0 / 39916800,
-                              1.0 / 3628800,
-                              1.0 / 362880,
-                              1.0 / 40320,
-                              1.0 / 5040,
-                              1.0 / 720,
-                              1.0 / 120,
-                              1.0 / 24,
-                              1.0 / 6,
-                              1.0 / 2,
-                              1.0,
-                              1.0};
-  for (const double term : terms) sum = sum * r + P::all(term);
+  const P rr = r * r;  // two chains, half as long
+  const auto horner = [&](const auto&... terms) __attribute__((always_inline)) {
+    P sum = P::all(0.0);
+    ((sum = sum * rr + P::all(terms)), ...);
+    return sum;
+  };
+  const P even = horner(1.0 / 479001600, 1.0 / 3628800, 1.0 / 40320, 1.0 / 720, 1.0 / 24, 0.5, 1.0);
+  const P odd = horner(1.0 / 6227020800, 1.0 / 39916800, 1.0 / 362880, 1.0 / 5040, 1.0 / 120,
+                       1.0 / 6, 1.0);
+  const P sum = even + r * odd;
   return P::make([&](std::size_t i) __attribute__((always_inline)) {
     using Vector = typename P::Vector;
     using Bits = typename P::BitVector;
@@ -193,18 +200,57 @@ THRESHER_INLINE P exp_of_negative(const P& given) {
   });
 }
 
-inline void logistic(const double* ps, const double* ys, double* values, double* slopes,
-                     double* factors) {
-  constexpr std::size_t N = THRESHER_BYTES / sizeof(double);
-  using P = Wide<double, N>;
-  for (std::size_t l = 0; l < widest; l += N) {
-    const P y = P::load(ys + l), margin = P::load(ps + l) * y, zero = P::all(0), one = P::all(1);
-    const P e = exp_of_negative(zero - absolute(margin));
-    where_greater(margin, zero, zero, zero - margin).store(values + l);
+using Doubles = Wide<double, THRESHER_BYTES / sizeof(double)>;
+
+inline void logistic(const LossesOfRow& row) {
+  using P = Doubles;
+  for (std::size_t s = 0; s < row.n; s += P::size) {
+    const P y = P::load(row.y + s), margin = P::load(row.p + s) * y;
+    const P zero = P::all(0), one = P::all(1), e = exp_of_negative(zero - absolute(margin));
+    where_greater(margin, zero, zero, zero - margin).store(row.value + s);
     const P share = where_greater(margin, zero, e, one) / (one + e);
-    (zero - y * share).store(slopes + l);
-    (one + e).store(factors + l);
+    (zero - y * share).store(row.slope + s);
+    (one + e).store(row.factor + s);
   }
+}
+
+inline Weighed weigh(const LossesOfRow& row, double weight, const double* rates, double bound) {
+  using P = Doubles;
+  const P weights = P::all(weight), zero = P::all(0), one = P::all(1), most = P::all(bound);
+  const P finite = P::all(1.7976931348623157e308);
+  P outside = zero, any = zero;
+  for (std::size_t s = 0; s < row.n; s += P::size) {
+    const P alive = P::load(row.alive + s), p = P::load(row.p + s);
+    // A prediction that is not finite has no slope: what is not finite stays.
+    P g = where_not_greater(absolute(p), finite, weights * P::load(row.slope + s), p);
+    g = where_greater(alive, zero, g, zero);
+    g.store(row.g + s);
+    where_greater(alive, zero, P::load(row.value + s), zero).store(row.value + s);
+    where_greater(alive, zero, P::load(row.factor + s), one).store(row.factor + s);
+    outside = outside | where_greater(most, absolute(g) * P::load(rates + s), zero, one);
+    any = any | absolute(g);
+  }
+  double outsides[P::size], anys[P::size];
+  outside.store(outsides), any.store(anys);
+  Weighed found{true, false};
+  for (std::size_t i = 0; i < P::size; ++i)
+    found.fits &= outsides[i] == 0.0, found.any |= !(anys[i] == 0.0);
+  return found;
+}
+
+inline double add(const LossesOfRow& row, double* sum, double* product) {
+  using P = Doubles;
+  P most = P::all(0);
+  for (std::size_t s = 0; s < row.n; s += P::size) {
+    (P::load(sum + s) + P::load(row.value + s)).store(sum + s);
+    const P p = P::load(product + s) * P::load(row.factor + s);
+    p.store(product + s);
+    most = where_greater(p, most, p, most);
+  }
+  double found[P::size], largest = 0.0;
+  most.store(found);
+  for (std::size_t i = 0; i < P::size; ++i) largest = found[i] > largest ? found[i] : largest;
+  return largest;
 }
 
 // ---- the table -------------------------------------------------------------------------------
@@ -234,7 +280,7 @@ void set_others(Table<Real>& table, std::size_t size) {
 template <class Real>
 void fill(Table<Real>& table) {
   set_others<Real, 4>(table, 0), set_others<Real, 8>(table, 1), set_others<Real, 16>(table, 2);
-  table.logistic = logistic;
+  table.losses = {logistic, weigh, add};
 }
 
 }  // namespace thresher::lanes::THRESHER_LEVEL

@@ -51,11 +51,11 @@ class LineLanes final : public Lanes {
     const auto dead = [this](Real* cell) { return is_dead(cell); };
     for (std::int64_t position = 0; rows.next(); ++position) {
       store_.reserve(rows.count(), dead);
-      find(rows, store_);
-      const RowOfCells<Real> row{cells_.data(), rows.values(), rows.count()};
+      const RowOfCells<Real> row = found(rows, store_, work_);
       const double squares = squared_norm(row);
       if (!std::isfinite(squares)) rows.check_values();
       check_target(rows.row(), batch.labels ? rows.label() : 0.0, rows.weight());
+      rows.foresee();
       double* out = before ? before + static_cast<std::size_t>(position) * count() : nullptr;
       for (Member& member : members_) {
         const bool sees = told.sees(rows.row(), member.clock);
@@ -82,17 +82,10 @@ class LineLanes final : public Lanes {
       wanted[at.member].emplace_back(at.slot, i);
     }
     Rows<Real> rows(batch, visit, store_.width());
-    typename LineStore<Real>::Places places;
-    std::vector<Real*> cells;
+    typename LineStore<Real>::Work work;
     std::vector<double> dot(most_slots()), p(most_slots());
     for (; rows.next(); out += lanes.size()) {
-      cells.resize(rows.count());
-      rows.with_keys([&](const auto* keys) {
-        using Key = std::remove_cvref_t<decltype(*keys)>;
-        const auto [later, fetched] = rows.template ahead<Key>(rows.count());
-        store_.find(keys, rows.count(), later, fetched, places, cells.data());
-      });
-      const RowOfCells<Real> row{cells.data(), rows.values(), rows.count()};
+      const RowOfCells<Real> row = found(rows, store_, work);
       for (std::size_t m = 0; m < members_.size(); ++m) {
         if (wanted[m].empty()) continue;
         const Group& group = members_[m].group;
@@ -235,7 +228,7 @@ class LineLanes final : public Lanes {
       std::vector<const Params*> params;
       for (const std::size_t lane : lanes) params.push_back(&specs[lane].params);
       Group group(params, table);
-      LaneLosses losses(group.slots(), specs, lanes, table.logistic);
+      LaneLosses losses(group.slots(), specs, lanes, table.losses);
       found.push_back({std::move(group), lanes, specs[lanes[0]].clock, std::move(losses), {}});
     }
     return found;
@@ -254,14 +247,17 @@ class LineLanes final : public Lanes {
     return at;
   }
 
-  void find(Rows<Real>& rows, LineStore<Real>& store) {
-    const std::size_t n = rows.count();
-    if (cells_.size() < n) cells_.resize(n);
+  template <class Store>  // const or not: only one that is not takes in new features
+  static RowOfCells<Real> found(Rows<Real>& rows, Store& store,
+                                typename LineStore<Real>::Work& work) {
+    RowOfCells<Real> row;
     rows.with_keys([&](const auto* keys) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
+      const std::size_t n = rows.count();
       const auto [later, fetched] = rows.template ahead<Key>(n);
-      store.find(keys, n, later, fetched, places_, cells_.data());
+      row = store.find(keys, rows.values(), n, later, fetched, work);
     });
+    return row;
   }
 
   // As learner.hpp sums it, so that rates relative to it are the same to the last bit.
@@ -288,16 +284,12 @@ class LineLanes final : public Lanes {
     group.open(row, losses.dot.data());
     group.predict(losses.dot.data(), scale, false, losses.p.data());
     losses.tell(batch, rows.row(), told);
-    losses.take(weight);
-    group.see(scale * scale * squares, weight * losses.steepness);
+    group.see(scale * scale * squares, weight);
     // The intercept's x is 1, so the gradient is at least g.
-    const double norm = std::max(1.0, scale * std::sqrt(squares));
-    bool fits = true;
-    for (std::size_t s = 0; s < group.slots().count(); ++s)
-      fits &= std::fabs(losses.g[s]) * group.rate_of_step(s) * norm < Group::largest;
-    if (!fits) [[unlikely]]
-      stop(member, norm, batch, rows.row());
-    if (losses.any()) group.close(row, losses.g.data(), scale);
+    const double bound = Group::largest / (group.pace() * std::max(1.0, scale * std::sqrt(squares)));
+    const Weighed weighed = losses.take(weight, group.rates(), bound);
+    if (!weighed.fits) [[unlikely]] stop(member, bound, batch, rows.row());
+    if (weighed.any) group.close(row, losses.g.data(), scale);
     group.finish(losses.g.data());
     losses.add(weight);
     if (group.sweep_due()) [[unlikely]] {
@@ -308,10 +300,9 @@ class LineLanes final : public Lanes {
   }
 
   // Lanes whose step would not be finite stop here.
-  void stop(Member& member, double norm, const Batch& batch, std::int64_t row) {
+  void stop(Member& member, double bound, const Batch& batch, std::int64_t row) {
     for (std::size_t s = 0; s < member.group.slots().count(); ++s) {
-      if (std::fabs(member.losses.g[s]) * member.group.rate_of_step(s) * norm < Group::largest)
-        continue;
+      if (std::fabs(member.losses.g[s]) * member.group.rates()[s] < bound) continue;
       const std::int64_t step = member.losses.tally(s).rows() + 1;
       member.losses.stop(s);
       member.diverged[s] = "the weights diverged at step " + std::to_string(step) + ", row " +
@@ -340,9 +331,8 @@ class LineLanes final : public Lanes {
   std::vector<Member> members_;
   LineStore<Real> store_;
   std::vector<Where> where_;  // each lane is
-  std::vector<Real*> cells_;  // of the row
   bool swept_ = false;        // by a group, in this row
-  typename LineStore<Real>::Places places_;
+  typename LineStore<Real>::Work work_;
 };
 
 }  // namespace thresher::lanes

@@ -13,24 +13,32 @@
 #include "../pack.hpp"
 #include "../stores/hashed.hpp"
 #include "../stores/pages.hpp"
+#include "kernels.hpp"
 
 namespace thresher::lanes {
 
 template <class Real>
 class LineStore {
+  struct Place {
+    std::uint32_t number = 0;  // of the cell; cell 0 is that of absent keys, all zeros
+    bool operator==(const Place&) const = default;
+  };
+
  public:
-  using Places = std::vector<std::uint64_t>;  // for the index to work in
+  struct Work {  // of a row
+    typename HashedStore<Place>::Places places;
+    std::vector<std::uint32_t> numbers;
+  };
 
   // `numbers`: of a cell.
   LineStore(bool hashed, std::uint64_t width, std::size_t numbers)
       : hashed_(hashed),
         width_(width),
         stride_(stride_of(numbers)),
-        cells_((hashed ? 0 : width) * stride_),
-        index_(0),
-        fresh_(stride_),
-        chunk_(std::bit_floor(std::max<std::size_t>(1, (2 << 20) / (stride_ * sizeof(Real))))) {
+        cells_((hashed ? 1 : width) * stride_),
+        index_(0) {
     if (!hashed && width == 0) throw std::invalid_argument("a dense store needs a width");
+    if (!hashed) check(width);
   }
 
   // A store like this one, with nothing in it.
@@ -39,17 +47,15 @@ class LineStore {
   std::uint64_t width() const { return width_; }  // 0: any key
   std::size_t numbers() const { return stride_; }
   std::size_t bytes() const {
-    const std::size_t cells = cells_.size() + chunks_.size() * chunk_ * stride_;
-    return cells * sizeof(Real) + (hashed_ ? index_.bytes() : 0);
+    return cells_.size() * sizeof(Real) + (hashed_ ? index_.bytes() : 0);
   }
 
   void widen(std::uint64_t width) {
     if (hashed_) {
       width_ = width == 0 || width_ == 0 ? 0 : std::max(width_, width);
     } else if (width > width_) {
-      ZeroedArray<Real> wider(width * stride_);
-      std::copy_n(cells_.data(), cells_.size(), wider.data());
-      cells_ = std::move(wider), width_ = width;
+      check(width);
+      cells_ = wider(width), width_ = width;
     }
   }
 
@@ -61,22 +67,22 @@ class LineStore {
     limit_ = std::max<std::uint64_t>(1024, 2 * (living_ + n));
   }
 
-  // cells[k] becomes the cell of keys[k]. later[k], for k < fetched, are keys to prefetch meanwhile.
+  // The cells of keys, and those of later rows' keys, `fetched` of which are known: find them worth
+  // prefetching. `work` holds the numbers where keys are none themselves.
   template <class Key>
-  void find(const Key* keys, std::size_t n, const Key* later, std::size_t fetched, Places& places,
-            Real** cells) {
-    look_up(keys, n, later, fetched, places, cells, [this](std::uint64_t key) { return add(key); });
+  RowOfCells<Real> find(const Key* keys, const Real* x, std::size_t n, const Key* later,
+                        std::size_t fetched, Work& work) {
+    return look_up(keys, x, n, later, fetched, work, [this](std::uint64_t key) { return add(key); });
   }
   // The same for who only reads: an absent key has a cell of zeros.
   template <class Key>
-  void find(const Key* keys, std::size_t n, const Key* later, std::size_t fetched, Places& places,
-            Real** cells) const {
-    look_up(keys, n, later, fetched, places, cells,
-            [this](std::uint64_t) { return const_cast<Real*>(fresh_.data()); });
+  RowOfCells<Real> find(const Key* keys, const Real* x, std::size_t n, const Key* later,
+                        std::size_t fetched, Work& work) const {
+    return look_up(keys, x, n, later, fetched, work, [](std::uint64_t) { return 0u; });
   }
 
   Real* put(std::uint64_t key) {
-    if (hashed_) return add(key);
+    if (hashed_) return cell(add(key));
     if (key >= width_) throw std::invalid_argument("a feature number is not below the width");
     return cells_.data() + key * stride_;
   }
@@ -100,10 +106,10 @@ class LineStore {
   }
 
  private:
-  struct Place {
-    std::uint64_t number = 0;  // of the cell, from 1
-    bool operator==(const Place&) const = default;
-  };
+  static void check(std::uint64_t width) {
+    if (width > UINT32_MAX)
+      throw std::invalid_argument("lanes in a dense store take at most 2^32 - 1 features");
+  }
 
   // A cell of up to a line begins on a boundary of its size; larger ones on one of cache lines.
   static std::size_t stride_of(std::size_t numbers) {
@@ -111,9 +117,8 @@ class LineStore {
     return numbers <= line ? std::bit_ceil(numbers) : (numbers + line - 1) / line * line;
   }
 
-  Real* cell(std::uint64_t number) const {
-    --number;
-    return const_cast<Real*>(chunks_[number / chunk_].data()) + number % chunk_ * stride_;
+  Real* cell(std::uint32_t number) const {
+    return const_cast<Real*>(cells_.data()) + number * stride_;
   }
   bool is_fresh(const Real* cell) const {
     std::uint8_t any = 0;
@@ -123,44 +128,55 @@ class LineStore {
   }
 
   template <class Key, class Absent>
-  [[gnu::always_inline]] void look_up(const Key* keys, std::size_t n, const Key* later,
-                                      std::size_t fetched, Places& places, Real** cells,
-                                      Absent&& absent) const {
-    if (!hashed_) {
-      Real* first = const_cast<Real*>(cells_.data());
-      for (std::size_t k = 0; k < fetched; ++k)
-        fetch(first + static_cast<std::uint64_t>(later[k]) * stride_);
+  [[gnu::always_inline]] RowOfCells<Real> look_up(const Key* keys, const Real* x, std::size_t n,
+                                                  const Key* later, std::size_t fetched, Work& work,
+                                                  Absent&& absent) const {
+    RowOfCells<Real> row{nullptr, stride_, nullptr, x, n, nullptr};
+    if (hashed_) {
+      if (work.numbers.size() < n) work.numbers.resize(n);
+      index_.gather(keys, 0, n, later, fetched, work.places,
+                    [&](std::size_t k, const Four<Place>& four) {
+                      for (std::size_t i = 0; i < pack_size && k + i < n; ++i) {
+                        work.numbers[k + i] = four[i].number;
+                        __builtin_prefetch(cells_.data() + four[i].number * stride_, 1);
+                      }
+                    });
       for (std::size_t k = 0; k < n; ++k)
-        cells[k] = first + static_cast<std::uint64_t>(keys[k]) * stride_;
-      return;
+        if (work.numbers[k] == 0)
+          work.numbers[k] = absent(static_cast<std::uint64_t>(static_cast<std::int64_t>(keys[k])));
+      row.numbers = work.numbers.data();
+    } else if constexpr (sizeof(Key) == 4) {  // keys are numbers of cells
+      row.numbers = reinterpret_cast<const std::uint32_t*>(keys);
+      if (fetched == n) row.later = reinterpret_cast<const std::uint32_t*>(later);
+    } else {
+      if (work.numbers.size() < n) work.numbers.resize(n);
+      for (std::size_t k = 0; k < n; ++k) work.numbers[k] = static_cast<std::uint32_t>(keys[k]);
+      row.numbers = work.numbers.data();
     }
-    index_.gather(keys, 0, n, later, fetched, places, [&](std::size_t k, const Four<Place>& four) {
-      for (std::size_t i = 0; i < pack_size && k + i < n; ++i) {
-        cells[k + i] = four[i].number ? cell(four[i].number) : nullptr;
-        if (cells[k + i]) fetch(cells[k + i]);
-      }
-    });
-    for (std::size_t k = 0; k < n; ++k)
-      if (!cells[k])
-        cells[k] = absent(static_cast<std::uint64_t>(static_cast<std::int64_t>(keys[k])));
+    row.first = const_cast<Real*>(cells_.data());  // after all that are new: they may move
+    if (!row.later) row.later = row.numbers;
+    return row;
   }
 
-  void fetch(const Real* cell) const {
-    constexpr std::size_t line = 64 / sizeof(Real);
-    for (std::size_t i = 0; i < stride_; i += line) __builtin_prefetch(cell + i, 1);
-  }
-
-  Real* add(std::uint64_t key) {
+  std::uint32_t add(std::uint64_t key) {
     if (free_.empty()) {
-      const std::uint64_t first = chunks_.size() * chunk_;
-      chunks_.emplace_back(chunk_ * stride_);
-      for (std::uint64_t i = chunk_; i > 0; --i) free_.push_back(first + i);
+      const std::uint64_t before = cells_.size() / stride_, room = std::max<std::uint64_t>(1024, 2 * before);
+      if (room > UINT32_MAX) throw std::length_error("lanes take at most 2^32 features");
+      cells_ = wider(room);
+      for (std::uint64_t number = room - 1; number >= std::max<std::uint64_t>(before, 1); --number)
+        free_.push_back(static_cast<std::uint32_t>(number));
     }
-    const std::uint64_t number = free_.back();
+    const std::uint32_t number = free_.back();
     index_.put(key, {number});
     free_.pop_back();
     ++living_;
-    return cell(number);
+    return number;
+  }
+
+  ZeroedArray<Real> wider(std::uint64_t cells) const {
+    ZeroedArray<Real> larger(cells * stride_);
+    std::copy_n(cells_.data(), cells_.size(), larger.data());
+    return larger;
   }
 
   template <class Dead>
@@ -182,10 +198,7 @@ class LineStore {
   std::size_t stride_;  // numbers from one cell to the next
   ZeroedArray<Real> cells_;
   HashedStore<Place> index_;
-  std::vector<Real> fresh_;
-  std::uint64_t chunk_;  // cells of a chunk
-  std::vector<ZeroedArray<Real>> chunks_;
-  std::vector<std::uint64_t> free_;
+  std::vector<std::uint32_t> free_;
   std::uint64_t living_ = 0, limit_ = 1024;
 };
 

@@ -19,12 +19,9 @@ namespace thresher::lanes {
 
 class LaneLosses {
  public:
-  using Logistic = void (*)(const double*, const double*, double*, double*, double*);
-
   LaneLosses(const Slots& slots, const std::vector<LaneSpec>& specs,
-             const std::vector<std::size_t>& lanes, Logistic logistic)
-      : slots_(slots.count()),
-        logistic_(specs[lanes[0]].params.word("loss") == "logistic" ? logistic : nullptr) {
+             const std::vector<std::size_t>& lanes, const LossKernels& kernels)
+      : kernels_(kernels), logistic_(specs[lanes[0]].params.word("loss") == "logistic") {
     for (auto* numbers : {&dot, &p, &g, &y_, &value_, &slope_, &sum_, &alive_})
       numbers->assign(slots.padded(), 0.0);
     factor_.assign(slots.padded(), 1.0), product_ = factor_;
@@ -40,7 +37,6 @@ class LaneLosses {
 
   std::vector<Loss> of;           // of each lane
   std::vector<double> dot, p, g;  // of each slot: inner product, prediction, weighted slope
-  double steepness = 1.0;         // of the first lane; lanes whose rates need it stand alone
 
   void tell(const Batch& batch, std::int64_t row, const Told& told) {
     if (of_class_.empty()) {
@@ -53,49 +49,30 @@ class LaneLosses {
         for (const std::size_t slot : found->second) y_[slot] = 1.0;
   }
 
-  // Losses and slopes at p. A lane that stopped has none.
-  void take(double weight) {
+  // Losses and slopes at p. A lane that stopped has none. `rates` and `bound`: a step of |g| rate that is
+  // not below the bound does not fit.
+  Weighed take(double weight, const double* rates, double bound) {
     if (logistic_) {
-      for (std::size_t s = 0; s < slots_; s += widest)
-        logistic_(&p[s], &y_[s], &value_[s], &slope_[s], &factor_[s]);
+      kernels_.logistic(row());
     } else {
       for (std::size_t i = 0; i < used_.size(); ++i) {
         const std::size_t s = used_[i];
         const Outcome outcome = of[i](p[s], y_[s]);
         value_[s] = outcome.value, slope_[s] = outcome.slope, factor_[s] = outcome.factor;
-        if (i == 0) steepness = outcome.steepness;
       }
     }
-    for (std::size_t s = 0; s < slots_; ++s) {
-      const bool alive = alive_[s] != 0.0;
-      g[s] = alive ? weight * slope_[s] : 0.0;
-      value_[s] = alive ? value_[s] : 0.0, factor_[s] = alive ? factor_[s] : 1.0;
-      // A prediction that is not finite has no slope: what is not finite stays.
-      g[s] = alive && !(std::fabs(p[s]) <= std::numeric_limits<double>::max()) ? p[s] : g[s];
-    }
-  }
-
-  bool any() const {
-    double sum = 0.0;
-    for (std::size_t s = 0; s < slots_; ++s) sum += std::fabs(g[s]);
-    return sum != 0.0;
+    return kernels_.weigh(row(), weight, rates, bound);
   }
 
   // The row joins the tallies.
   void add(double weight) {
     common_.rows += 1, common_.weight += weight;
     if (weight == 1.0) {
-      double most = 0.0;
-      for (std::size_t s = 0; s < slots_; ++s) {
-        sum_[s] += value_[s];
-        product_[s] *= factor_[s];
-        most = std::max(most, product_[s]);
-      }
-      if (most > 1e300) [[unlikely]]
-        for (std::size_t s = 0; s < slots_; ++s)
+      if (kernels_.add(row(), sum_.data(), product_.data()) > 1e300) [[unlikely]]
+        for (std::size_t s = 0; s < sum_.size(); ++s)
           sum_[s] += std::log(product_[s]), product_[s] = 1.0;
     } else {
-      for (std::size_t s = 0; s < slots_; ++s)
+      for (std::size_t s = 0; s < sum_.size(); ++s)
         sum_[s] += weight * (value_[s] + std::log(factor_[s]));
     }
   }
@@ -123,8 +100,13 @@ class LaneLosses {
     double weight = 0.0;
   };
 
-  std::size_t slots_;
-  Logistic logistic_;
+  LossesOfRow row() {
+    return {p.size(),       p.data(),      y_.data(),      alive_.data(),
+            value_.data(), slope_.data(), factor_.data(), g.data()};
+  }
+
+  LossKernels kernels_;
+  bool logistic_;
   std::vector<std::size_t> used_;  // slots of the lanes
   std::unordered_map<std::int64_t, std::vector<std::size_t>> of_class_;
   std::vector<double> y_, value_, slope_, factor_, sum_, product_, alive_;

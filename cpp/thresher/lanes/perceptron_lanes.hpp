@@ -48,7 +48,8 @@ class PerceptronLanes {
     for (std::size_t s = 0; s < slots_.count(); ++s) p[s] = scale * dot[s] + bias_[s];
   }
   void see(double, double) {}
-  double rate_of_step(std::size_t s) const { return eta_[s]; }
+  double pace() const { return 1.0; }
+  const double* rates() const { return eta_.data(); }
   static constexpr double largest = 1e30;  // a float overflows at 3e38
 
   void close(const RowOfCells<Real>& row, const double* g, double scale) {

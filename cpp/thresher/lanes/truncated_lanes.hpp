@@ -105,9 +105,9 @@ class TruncatedLanes {
   }
 
   void see(double squared_norm, double weight) { clock_.see(squared_norm, weight); }
-  double rate_of_step(std::size_t s) const {
-    return std::max(clock_.eta(), clock_.eta_bias()) * eta0_[s];
-  }
+  // A step moves the intercept by g times pace() rates()[slot] at most, and the weights by that times ||x||.
+  double pace() const { return std::max(clock_.eta(), clock_.eta_bias()); }
+  const double* rates() const { return eta0_.data(); }
   static constexpr double largest = 1e30;  // a float overflows at 3e38
 
   void close(const RowOfCells<Real>& row, const double* g, double scale) {
@@ -132,8 +132,7 @@ class TruncatedLanes {
 
   // The weights of a cell, by slot.
   void read(Real* cell, bool average, double* w) const {
-    const Real one = 1;
-    look({&cell, &one, 1}, average, w);
+    look(alone(cell), average, w);
   }
   bool dead(Real* cell) const {
     weights_.resize(slots_.padded());
@@ -154,10 +153,9 @@ class TruncatedLanes {
 
   bool sweep_due() const { return clock_.sweep_due(); }
   void settle(Real* cell) {  // everything paid, stamped for a ledger that begins again
-    const Real one = 1;
     weights_.resize(slots_.padded());
-    open({&cell, &one, 1}, weights_.data());
-    stamp({&cell, &one, 1}, 0);
+    open(alone(cell), weights_.data());
+    stamp(alone(cell), 0);
   }
   void begin_again() { clock_.begin_again(); }
 
@@ -203,7 +201,7 @@ class TruncatedLanes {
     const auto stamp = static_cast<Stamp>(now);
     for (std::size_t i = 0; i < (slots_.inside() ? slots_.lines() : 1); ++i)
       for (std::size_t k = 0; k < row.n; ++k)
-        std::memcpy(static_cast<void*>(row.cells[k] + slots_.stamp(i)), &stamp, sizeof stamp);
+        std::memcpy(static_cast<void*>(row.cell(k) + slots_.stamp(i)), &stamp, sizeof stamp);
   }
 
   // f(slot, weight as it lies, stamp) for every lane of a cell.
@@ -219,7 +217,7 @@ class TruncatedLanes {
   void swing(const RowOfCells<Real>& row, double* dot, bool writes) {
     std::fill_n(dot, slots_.padded(), 0.0);
     for (std::size_t k = 0; k < row.n; ++k)
-      each_lane(row.cells[k], [&](std::size_t s, Real& w, Stamp e) {
+      each_lane(row.cell(k), [&](std::size_t s, Real& w, Stamp e) {
         const double a = clock_.is_even() ? clock_.amount() * g_[s] : -1.0;
         const Settlement<false> settlement{clock_.ledger(), shrink_, 0.0, l2_, a, g_[s]};
         const auto paid = static_cast<Real>(settlement.settle(w, e).weight);
@@ -230,7 +228,7 @@ class TruncatedLanes {
   // Its event of this step, before the step.
   void shrink(const RowOfCells<Real>& row) {
     for (std::size_t k = 0; k < row.n; ++k)
-      each_lane(row.cells[k], [&](std::size_t s, Real& w, Stamp) {
+      each_lane(row.cell(k), [&](std::size_t s, Real& w, Stamp) {
         const Real a = static_cast<Real>(clock_.amount() * g_[s]);
         if (w != 0) w = (w - std::copysign(a, w)) * static_cast<Real>(clock_.factor());
       });

@@ -36,7 +36,7 @@ struct Wide {
     return make(f, std::make_index_sequence<parts>{});
   }
   THRESHER_INLINE static Wide all(T value) {
-    return make([=](std::size_t) { return Vector{} + value; });
+    return make([=](std::size_t) { return value - Vector{}; });
   }
   THRESHER_INLINE static Wide load(const T* from) {
     return make([=](std::size_t i) {
@@ -83,6 +83,11 @@ struct Wide {
   THRESHER_INLINE friend Wide where_greater(const Wide& x, const Wide& y, const Wide& a,
                                             const Wide& b) {
     return make([&](std::size_t i) { return x.part[i] > y.part[i] ? a.part[i] : b.part[i]; });
+  }
+  // a where x <= y, else b: also where x is NaN.
+  THRESHER_INLINE friend Wide where_not_greater(const Wide& x, const Wide& y, const Wide& a,
+                                                const Wide& b) {
+    return make([&](std::size_t i) { return x.part[i] <= y.part[i] ? a.part[i] : b.part[i]; });
   }
   // The bits of both: a mask has all bits of a lane, or none.
   THRESHER_INLINE friend Wide operator&(const Wide& a, const Wide& mask) {

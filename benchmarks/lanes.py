@@ -1,0 +1,144 @@
+"""Many models from one pass, side by side with one model and with scikit-learn.
+
+One run, interleaved, best of several: `python benchmarks/lanes.py [--rows 500000] [--repeats 5]`.
+
+The rows are those of core.py: 73 features each, the r-th most frequent as often as 1/r, unit norm.
+
+1. 15 lanes against one model, truncated gradient, float32, period 10, constant rates, gravities from 0 to
+   1e-5: one epoch of the core's loop on learners that have their memory, for every level of vectors that
+   the machine has. Lanes are checked against the model alone: largest difference of the mean loss.
+2. A grid of 16 gravities in lanes against 16 fits of `SGDClassifier(loss="log_loss", penalty="l1",
+   alpha=gravity, learning_rate="constant", eta0=0.5, max_iter=1, tol=None, shuffle=False,
+   fit_intercept=False)`, at its faster number type; mean training losses of both are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from core import ETA, WIDTHS, stream
+from sklearn.linear_model import SGDClassifier
+
+from thresher import TruncatedGradientClassifier, _core
+from thresher.settings import core_parameters
+
+
+def told(gravity: float) -> tuple[dict[str, float], dict[str, str]]:
+    """Return what the core is told of one model."""
+    model = TruncatedGradientClassifier(gravity=gravity, eta0=ETA, fit_intercept=False)
+    return core_parameters("truncated-gradient", model.get_params(), None)
+
+
+def lanes_of(gravities: Any, width: int, level: str) -> _core.Lanes:
+    """Return lanes of these gravities."""
+    numbers, words = zip(*[told(g) for g in gravities], strict=True)
+    n = len(numbers)
+    return _core.make_lanes(
+        "truncated_gradient", "dense", "float32", width, list(numbers), list(words), [0] * n,
+        [-1] * n, level,
+    )  # fmt: skip
+
+
+def levels() -> list[str]:
+    """Return the levels of vectors that this machine has."""
+    found = []
+    for level in ("portable", "avx2", "avx512"):
+        try:
+            lanes_of([0.0, 0.0], 1, level)
+        except ValueError:
+            continue
+        found.append(level)
+    return found
+
+
+def best(jobs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Return the least time of each job, over interleaved runs."""
+    times = dict.fromkeys(jobs, np.inf)
+    for _ in range(repeats):
+        for name, job in jobs.items():
+            began = time.perf_counter()
+            job()
+            times[name] = min(times[name], time.perf_counter() - began)
+    return times
+
+
+def against_one(rows: int, repeats: int, count: int) -> None:
+    """Print what `count` lanes cost, in units of one model."""
+    gravities = np.linspace(0, 1e-5, count)
+    print(f"{count} lanes, in units of one model (Mnnz/s of the one model)")
+    for name, width in WIDTHS.items():
+        X, y = stream(rows, width)
+        batch = _core.sparse_batch(X.indptr, X.indices, X.data, width, y)
+        alone = _core.make_learner("truncated_gradient", "dense", "float32", width, *told(1e-5))
+        many = {level: lanes_of(gravities, width, level) for level in levels()}
+        jobs: dict[str, Callable[[], Any]] = {"one": lambda a=alone, b=batch: a.learn(b)}
+        jobs |= {level: lambda m=made, b=batch: m.learn(b) for level, made in many.items()}
+        times = best(jobs, repeats)
+        worst = max(
+            abs(made.loss_sums()[-1] / made.steps()[-1] - alone.loss_sum / alone.steps)
+            for made in many.values()
+        )
+        ratios = "  ".join(f"{level} {times[level] / times['one']:.2f}" for level in many)
+        speed = X.nnz / times["one"] / 1e6
+        print(f"  {name:5} {ratios}   ({speed:.0f} Mnnz/s; losses differ by {worst:.1e})")
+
+
+def against_sklearn(rows: int, repeats: int) -> None:
+    """Print what 16 fits of scikit-learn cost, in units of 16 lanes."""
+    gravities = np.geomspace(1e-8, 1e-5, 16)
+    print("16 fits of scikit-learn, in units of one pass of 16 lanes")
+    for name, width in WIDTHS.items():
+        X, y = stream(rows, width)
+        batch = _core.sparse_batch(X.indptr, X.indices, X.data, width, y)
+        made: dict[str, _core.Lanes] = {}
+        peers: dict[str, list[SGDClassifier]] = {}
+
+        def lanes(level: str, width: int = width, batch: Any = batch, made: Any = made) -> None:
+            made[level] = lanes_of(gravities, width, level)
+            made[level].learn(batch)
+
+        def peer(dtype: str, X: Any = X, y: Any = y, peers: Any = peers) -> None:
+            data = X.astype(dtype)
+            peers[dtype] = [
+                SGDClassifier(
+                    loss="log_loss", penalty="l1", alpha=g, learning_rate="constant", eta0=ETA,
+                    max_iter=1, tol=None, shuffle=False, fit_intercept=False,
+                ).fit(data, y)
+                for g in gravities
+            ]  # fmt: skip
+
+        jobs: dict[str, Callable[[], Any]] = {
+            level: lambda level=level: lanes(level) for level in levels()
+        }
+        jobs |= {dtype: lambda dtype=dtype: peer(dtype) for dtype in ("float32", "float64")}
+        times = best(jobs, repeats)
+        fastest = min(("float32", "float64"), key=lambda dtype: times[dtype])
+        ratios = "  ".join(f"{level} {times[fastest] / times[level]:.1f}x" for level in made)
+        raw = made[levels()[-1]].predict(batch)
+        ours = np.logaddexp(0, -y[:, None] * raw).mean(axis=0)
+        theirs = [np.logaddexp(0, -y * model.decision_function(X)).mean() for model in peers[fastest]]
+        print(
+            f"  {name:5} {ratios}   (peer {fastest}, {times[fastest]:.1f} s; mean loss "
+            f"{np.mean(ours):.4f} / {np.mean(theirs):.4f})"
+        )
+
+
+def main() -> None:
+    """Run both comparisons."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--lanes", type=int, default=15)
+    parser.add_argument("--skip-peer", action="store_true")
+    args = parser.parse_args()
+    against_one(args.rows, args.repeats, args.lanes)
+    if not args.skip_peer:
+        against_sklearn(args.rows, max(1, args.repeats // 2))
+
+
+if __name__ == "__main__":
+    main()
