@@ -302,3 +302,26 @@ def test_bad_labels() -> None:
         clf.partial_fit(X, SETS[:, :5])
     with pytest.raises(ValueError, match="several columns"):
         clf.partial_fit(X, SETS[:, 0])
+
+
+# ---- models with many outputs -------------------------------------------------------------------
+
+
+def test_many_outputs_by_one_product() -> None:
+    """The scores of a model are those of the estimator, for matrices, arrays and new features."""
+    Y = sets_of(2, 300, 70)
+    clf = TruncatedGradientClassifier(loss="hinge", dtype="float64", gravity=1e-3).fit(X, Y)
+    model = clf.model_
+    for rows in (X, X.toarray(), X.astype(np.float32)):
+        np.testing.assert_allclose(
+            model.decision_function(rows), clf.decision_function(rows), rtol=1e-5, atol=1e-6
+        )
+    for value in (np.nan, np.inf, 1e300):
+        bad = X.toarray()
+        bad[7, 3] = value
+        with pytest.raises(_core.DataError, match="row 7: the value of feature 3"):
+            model.decision_function(bad)
+    empty = TruncatedGradientClassifier(loss="hinge", gravity=1e9).partial_fit(X, Y)
+    np.testing.assert_allclose(
+        empty.model_.decision_function(X), empty.decision_function(X), rtol=1e-6
+    )

@@ -14,6 +14,7 @@ from thresher import _core, settings
 from thresher.data import as_batch, nonzeros
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Progress
+from thresher.scoring import learners_of
 from thresher.training.alone import Alone
 from thresher.training.outputs import Outputs
 from thresher.training.targets import Targets
@@ -134,7 +135,7 @@ class Run:
         if target is None:
             total = self.learners.loss_on(batch, targets, self.losses, average=e._average)
         else:  # the model has fewer weights than the learners
-            learners = e._model_of(self.learners.outputs(e._average, target))._learners()
+            learners = learners_of(e._model_of(self.learners.outputs(e._average, target)))
             raw = np.column_stack([learner.predict(batch) for learner in learners])
             total = float(targets.row_losses(raw, self.losses).sum())
         return total / targets.rows
