@@ -120,7 +120,9 @@ def against_sklearn(rows: int, repeats: int) -> None:
         ratios = "  ".join(f"{level} {times[fastest] / times[level]:.1f}x" for level in made)
         raw = made[levels()[-1]].predict(batch)
         ours = np.logaddexp(0, -y[:, None] * raw).mean(axis=0)
-        theirs = [np.logaddexp(0, -y * model.decision_function(X)).mean() for model in peers[fastest]]
+        theirs = [
+            np.logaddexp(0, -y * model.decision_function(X)).mean() for model in peers[fastest]
+        ]
         print(
             f"  {name:5} {ratios}   (peer {fastest}, {times[fastest]:.1f} s; mean loss "
             f"{np.mean(ours):.4f} / {np.mean(theirs):.4f})"

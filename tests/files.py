@@ -11,6 +11,7 @@ import numpy as np
 
 from thresher.cli import main
 from thresher.data import opening
+from thresher.data.source import scan
 
 THRESHER = [sys.executable, "-m", "thresher.cli"]
 
@@ -50,6 +51,11 @@ def vw(path: Path, rows=400, seed=0) -> Path:
         lines.append(f"{label} 'row{number}|word {text} |age:0.1 years:{rng.integers(20, 70)}\n")
     path.write_text("".join(lines))
     return path
+
+
+def pipe(X, y, size=37):
+    """Return rows as a source that can be read only once."""
+    return scan(iter([(X[i : i + size], y[i : i + size]) for i in range(0, len(y), size)]))
 
 
 def environment(**changes):

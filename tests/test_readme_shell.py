@@ -31,4 +31,8 @@ def test_the_shell_session_of_the_readme(tmp_path):
     assert len(scores) == 20_000
     assert all(0 <= float(score) <= 1 for score in scores)
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"clicks.vw", "clicks.thresher", "scores.txt", "night.thresher", "clicks.cache"}
+    assert left == {
+        *("clicks.vw", "clicks.thresher", "scores.txt", "night.thresher", "clicks.cache"),
+        *("best.thresher", "result.html"),
+    }
+    assert "14 models" in printed["tune"]

@@ -38,7 +38,12 @@ if TYPE_CHECKING:
         TruncatedGradientRegressor,
     )
     from thresher.preprocessing import UnitVarianceScaler
-    from thresher.stability import StabilitySelection, stability_score
+    from thresher.search import OnePassSearchCV, SparsityPath
+    from thresher.stability import (
+        StabilitySelection,
+        StreamingStabilitySelection,
+        stability_score,
+    )
 
 __all__ = [
     "AveragedSGDClassifier",
@@ -60,11 +65,14 @@ __all__ = [
     "MirrorDescentRegressor",
     "Model",
     "ModelFileError",
+    "OnePassSearchCV",
     "ParameterError",
     "Progress",
     "Source",
+    "SparsityPath",
     "StabilitySelection",
     "StabilizedClassifier",
+    "StreamingStabilitySelection",
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",
     "UnitVarianceScaler",
@@ -81,8 +89,11 @@ __all__ = [
 
 _MODULES = ("certificates", "health", "preprocessing", "stability")
 _HOMES = {
+    "OnePassSearchCV": "search",
     "Source": "data.source",
+    "SparsityPath": "search",
     "StabilitySelection": "stability",
+    "StreamingStabilitySelection": "stability",
     "UnitVarianceScaler": "preprocessing",
     "scan": "data.source",
     "stability_score": "stability",

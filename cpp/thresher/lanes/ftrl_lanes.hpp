@@ -67,9 +67,7 @@ class FTRLLanes {
   }
   void next_pass() {}
 
-  void read(Real* cell, bool average, double* w) const {
-    look(alone(cell), average, w);
-  }
+  void read(Real* cell, bool average, double* w) const { look(alone(cell), average, w); }
   bool dead(const Real* cell) const {  // n remembers: a zero weight is not dead
     return std::all_of(cell + slots_.line(0), cell + slots_.line(0) + slots_.numbers(),
                        [](Real value) { return value == 0; });

@@ -76,8 +76,8 @@ struct FTRLKernels {
 // What lanes predict, are told and suffer in a row; n is a multiple of 16.
 struct LossesOfRow {
   std::size_t n;
-  const double *p, *y, *alive;           // alive: 1, or 0 for slots without a lane that learns
-  double *value, *slope, *factor, *g;    // as in loss.hpp; g: the slope times the weight of the row
+  const double *p, *y, *alive;         // alive: 1, or 0 for slots without a lane that learns
+  double *value, *slope, *factor, *g;  // as in loss.hpp; g: the slope times the weight of the row
 };
 
 struct Weighed {

@@ -31,9 +31,8 @@ THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double
 template <class Real, std::size_t N>
 void inner(const RowOfCells<Real>& row, std::size_t line, double* dot) {
   using P = Wide<Real, N>;
-  const auto term = [=](std::size_t, const Real* cell, Real x) __attribute__((always_inline)) {
-    return P::load(cell + line) * P::all(x);
-  };
+  const auto term = [=](std::size_t, const Real* cell, Real x)
+                        __attribute__((always_inline)) { return P::load(cell + line) * P::all(x); };
   add_up<Real, N>(row, line, dot, term);
 }
 
@@ -189,8 +188,8 @@ THRESHER_INLINE P exp_of_negative(const P& given) {
     return sum;
   };
   const P even = horner(1.0 / 479001600, 1.0 / 3628800, 1.0 / 40320, 1.0 / 720, 1.0 / 24, 0.5, 1.0);
-  const P odd = horner(1.0 / 6227020800, 1.0 / 39916800, 1.0 / 362880, 1.0 / 5040, 1.0 / 120,
-                       1.0 / 6, 1.0);
+  const P odd =
+      horner(1.0 / 6227020800, 1.0 / 39916800, 1.0 / 362880, 1.0 / 5040, 1.0 / 120, 1.0 / 6, 1.0);
   const P sum = even + r * odd;
   return P::make([&](std::size_t i) __attribute__((always_inline)) {
     using Vector = typename P::Vector;

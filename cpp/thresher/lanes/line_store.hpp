@@ -72,7 +72,8 @@ class LineStore {
   template <class Key>
   RowOfCells<Real> find(const Key* keys, const Real* x, std::size_t n, const Key* later,
                         std::size_t fetched, Work& work) {
-    return look_up(keys, x, n, later, fetched, work, [this](std::uint64_t key) { return add(key); });
+    return look_up(keys, x, n, later, fetched, work,
+                   [this](std::uint64_t key) { return add(key); });
   }
   // The same for who only reads: an absent key has a cell of zeros.
   template <class Key>
@@ -160,7 +161,8 @@ class LineStore {
 
   std::uint32_t add(std::uint64_t key) {
     if (free_.empty()) {
-      const std::uint64_t before = cells_.size() / stride_, room = std::max<std::uint64_t>(1024, 2 * before);
+      const std::uint64_t before = cells_.size() / stride_,
+                          room = std::max<std::uint64_t>(1024, 2 * before);
       if (room > UINT32_MAX) throw std::length_error("lanes take at most 2^32 features");
       cells_ = wider(room);
       for (std::uint64_t number = room - 1; number >= std::max<std::uint64_t>(before, 1); --number)

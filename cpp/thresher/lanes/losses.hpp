@@ -101,7 +101,7 @@ class LaneLosses {
   };
 
   LossesOfRow row() {
-    return {p.size(),       p.data(),      y_.data(),      alive_.data(),
+    return {p.size(),      p.data(),      y_.data(),      alive_.data(),
             value_.data(), slope_.data(), factor_.data(), g.data()};
   }
 

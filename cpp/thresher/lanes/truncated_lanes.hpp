@@ -131,9 +131,7 @@ class TruncatedLanes {
   // ---- what others may read ------------------------------------------------------------------
 
   // The weights of a cell, by slot.
-  void read(Real* cell, bool average, double* w) const {
-    look(alone(cell), average, w);
-  }
+  void read(Real* cell, bool average, double* w) const { look(alone(cell), average, w); }
   bool dead(Real* cell) const {
     weights_.resize(slots_.padded());
     read(cell, false, weights_.data());

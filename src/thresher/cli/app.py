@@ -11,18 +11,26 @@ from thresher._version import __version__
 from thresher.cli.arguments import (
     LEARNING,
     NIGHT,
-    RESULT,
     Bits,
+    Cache,
+    Classes,
+    ClassWeight,
     Data,
     Format,
     Ignore,
     Interactions,
     Json,
     Label,
+    Loss,
+    Multiclass,
     Multilabel,
+    Names,
     Ngrams,
     OnBadLine,
     Quiet,
+    Seed,
+    Shuffle,
+    Store,
     Text,
     Threads,
     Weight,
@@ -30,6 +38,7 @@ from thresher.cli.arguments import (
     reading_of,
 )
 from thresher.cli.options import takes_parameters
+from thresher.cli.tune_command import tune
 
 app = typer.Typer(
     name="thresher",
@@ -108,47 +117,10 @@ def train(
             rich_help_panel=LEARNING,
         ),
     ] = "ftrl",
-    loss: Annotated[
-        str | None,
-        typer.Option(
-            "--loss",
-            metavar="LOSS",
-            help="logistic, hinge, squared_hinge for classes; squared, square, absolute, huber, "
-            "epsilon_insensitive, quantile, poisson, clipped_square for numbers. Default: "
-            "logistic.",
-            rich_help_panel=LEARNING,
-            show_default=False,
-        ),
-    ] = None,
-    multiclass: Annotated[
-        bool,
-        typer.Option(
-            "--multiclass",
-            help="Labels are any numbers (or words, in tables), each a class. Without it they are "
-            "-1 and 1, or 0 and 1.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = False,
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            "--classes",
-            metavar="A,B,...",
-            help="All classes. Default: found by a reading of their own.",
-            rich_help_panel=LEARNING,
-            show_default=False,
-        ),
-    ] = None,
-    class_weight: Annotated[
-        str | None,
-        typer.Option(
-            "--class-weight",
-            metavar="A:W,...",
-            help="Weights of the rows of classes.",
-            rich_help_panel=LEARNING,
-            show_default=False,
-        ),
-    ] = None,
+    loss: Loss = None,
+    multiclass: Multiclass = False,
+    classes: Classes = None,
+    class_weight: ClassWeight = None,
     passes: Annotated[
         int | None,
         typer.Option(
@@ -158,26 +130,9 @@ def train(
             show_default=False,
         ),
     ] = None,
-    shuffle: Annotated[
-        bool,
-        typer.Option(
-            "--shuffle",
-            help="Shuffle rows within blocks of about a megabyte, and the blocks of a cache.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of chance.", rich_help_panel=LEARNING)] = 0,
-    store: Annotated[
-        str,
-        typer.Option(
-            "--store",
-            metavar="STORE",
-            help="dense: an array of all features. hashed: a table of those with nonzero weight, "
-            "for rules that drop dead ones, else of those seen. nonzero: lists of nonzero weights "
-            "alone, for many classes or labels. auto: hashed for names without --bits, else dense.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = "auto",
+    shuffle: Shuffle = False,
+    seed: Seed = 0,
+    store: Store = "auto",
     valid: Annotated[
         list[str],
         typer.Option(
@@ -217,17 +172,7 @@ def train(
     ignore: Ignore = [],  # noqa: B006
     threads: Threads = None,
     on_bad_line: OnBadLine = "error",
-    cache: Annotated[
-        str | None,
-        typer.Option(
-            "--cache",
-            metavar="FILE",
-            help="Parse once into this file and learn from it; made anew when the data or the way "
-            "of reading them have changed.",
-            rich_help_panel=NIGHT,
-            show_default=False,
-        ),
-    ] = None,
+    cache: Cache = None,
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -258,15 +203,7 @@ def train(
             rich_help_panel=NIGHT,
         ),
     ] = False,
-    names: Annotated[
-        bool,
-        typer.Option(
-            "--names/--no-names",
-            help="Keep the names of the features with nonzero weight; found by reading files once "
-            "more.",
-            rich_help_panel=RESULT,
-        ),
-    ] = True,
+    names: Names = True,
     json: Json = False,
     quiet: Quiet = False,
     chosen: Any = None,
@@ -289,6 +226,9 @@ def train(
         quiet,
     )  # fmt: skip
     raise typer.Exit(run(options))
+
+
+app.command()(tune)
 
 
 @app.command()

@@ -145,6 +145,87 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Write a JSON object for each event.", rich_help_panel=RESULT),
 ]
+Loss = Annotated[
+    str | None,
+    typer.Option(
+        "--loss",
+        metavar="LOSS",
+        help="logistic, hinge, squared_hinge for classes; squared, square, absolute, huber, "
+        "epsilon_insensitive, quantile, poisson, clipped_square for numbers. Default: "
+        "logistic.",
+        rich_help_panel=LEARNING,
+        show_default=False,
+    ),
+]
+Multiclass = Annotated[
+    bool,
+    typer.Option(
+        "--multiclass",
+        help="Labels are any numbers (or words, in tables), each a class. Without it they are "
+        "-1 and 1, or 0 and 1.",
+        rich_help_panel=LEARNING,
+    ),
+]
+Classes = Annotated[
+    str | None,
+    typer.Option(
+        "--classes",
+        metavar="A,B,...",
+        help="All classes. Default: found by a reading of their own.",
+        rich_help_panel=LEARNING,
+        show_default=False,
+    ),
+]
+ClassWeight = Annotated[
+    str | None,
+    typer.Option(
+        "--class-weight",
+        metavar="A:W,...",
+        help="Weights of the rows of classes.",
+        rich_help_panel=LEARNING,
+        show_default=False,
+    ),
+]
+Shuffle = Annotated[
+    bool,
+    typer.Option(
+        "--shuffle",
+        help="Shuffle rows within blocks of about a megabyte, and the blocks of a cache.",
+        rich_help_panel=LEARNING,
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Seed of chance.", rich_help_panel=LEARNING)]
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        metavar="STORE",
+        help="dense: an array of all features. hashed: a table of those with nonzero weight, "
+        "for rules that drop dead ones, else of those seen. nonzero: lists of nonzero weights "
+        "alone, for many classes or labels. auto: hashed for names without --bits, else dense.",
+        rich_help_panel=LEARNING,
+    ),
+]
+Cache = Annotated[
+    str | None,
+    typer.Option(
+        "--cache",
+        metavar="FILE",
+        help="Parse once into this file and learn from it; made anew when the data or the way "
+        "of reading them have changed.",
+        rich_help_panel=NIGHT,
+        show_default=False,
+    ),
+]
+Names = Annotated[
+    bool,
+    typer.Option(
+        "--names/--no-names",
+        help="Keep the names of the features with nonzero weight; found by reading files once "
+        "more.",
+        rich_help_panel=RESULT,
+    ),
+]
 
 
 def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def train(options: Options) -> int:
     if options.rule not in RULES:
         raise ParameterError(f"--rule must be one of {', '.join(RULES)}; got {options.rule!r}")
     if options.loss is not None:
-        _check_loss(options)
+        check_loss(options)
     check_place(options.model)
     if options.checkpoint is not None:
         check_place(options.checkpoint)
@@ -100,12 +100,12 @@ def train(options: Options) -> int:
     elif options.passes > 1 and not source.rereadable:
         raise ParameterError("more than one pass over standard input needs --cache FILE")
     if "store" in params:
-        params["store"] = _store(options, source)
+        params["store"] = store_of(options, source)
     settings.check(options.rule, task, params, f"the rule {options.rule}")
     if auto:
         params["alpha"] = "auto"  # by the size of the first rows
     labels = _labels(options, source, params, task == "classifier")
-    params["class_weight"] = _class_weight(options.class_weight, labels)
+    params["class_weight"] = class_weights(options.class_weight, labels)
     if options.reading.get("multilabel") and params["class_weight"]:
         raise ParameterError("--class-weight does not go with --multilabel: rows have many labels")
     if options.rule in MATRIX_RULES:
@@ -122,7 +122,8 @@ def train(options: Options) -> int:
     return _go(options, run, watcher)
 
 
-def _check_loss(options: Options) -> None:
+def check_loss(options: Options) -> None:
+    """Raise ParameterError for a loss that the rule does not have."""
     losses = RULES[options.rule].losses
     if len(losses) == 1:
         raise ParameterError(
@@ -150,7 +151,7 @@ def _all_at_once(
         raise ParameterError(f"--multilabel does not go with the rule {options.rule}")
     valid = _valid(options, watcher)
     model, seconds = train_matrix(options, source, labels, task, params, valid, watcher)
-    model = replace(model, parameters={**model.parameters, **_described(options, source)})
+    model = replace(model, parameters={**model.parameters, **described(options, source)})
     model.save(options.model)
     report(options, model, source, seconds, None)
     return 0
@@ -164,7 +165,7 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
         )
     try:
         run.go()
-        model = model_of(run, options.names, **_described(options, run.source))
+        model = model_of(run, options.names, **described(options, run.source))
     except Interrupted:
         watcher.close()
         print(
@@ -187,7 +188,8 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
 # ---- what is learned from what -------------------------------------------------------------------
 
 
-def _store(options: Options, source: Source) -> str:
+def store_of(options: Options, source: Source) -> str:
+    """Return the store that fits the features, where none is chosen."""
     if options.store not in ("auto", "dense", "hashed", "nonzero"):
         raise ParameterError(
             f"--store must be auto, dense, hashed or nonzero; got {options.store!r}"
@@ -209,23 +211,28 @@ def _labels(
     multilabel = bool(options.reading.get("multilabel"))
     if not options.multiclass and not multilabel and options.classes is None:
         return TwoClasses(low)
-    counted = None
-    if options.classes is not None:
-        words = options.classes.split(",")
-        numbers = [_number(word) for word in words]
-        classes: Sequence[Any] = words if any(isinstance(n, str) for n in numbers) else numbers
-    elif source.rereadable:
-        known, counted = source.label_counts()
-        classes = known.tolist()
-    elif options.rule not in MATRIX_RULES and Recipe(options.rule, params, None, 1, 1).together(2):
+    classes, counted = classes_of(options), None
+    if classes is None and source.rereadable:
+        found, counted = source.label_counts()
+        classes = found.tolist()
+    if classes is not None:
+        labels = (LabelSets if multilabel else ManyClasses)(classes, low)
+        labels.counted = counted
+        return labels
+    if options.rule not in MATRIX_RULES and Recipe(options.rule, params, None, 1, 1).together(2):
         return Arriving(low, multilabel)
-    else:
-        raise ParameterError(
-            "several classes from standard input need --classes, or --cache FILE to find them"
-        )
-    labels = (LabelSets if multilabel else ManyClasses)(classes, low)
-    labels.counted = counted
-    return labels
+    raise ParameterError(
+        "several classes from standard input need --classes, or --cache FILE to find them"
+    )
+
+
+def classes_of(options: Options) -> Sequence[Any] | None:
+    """Return the classes that were given: numbers, or words where one of them is one."""
+    if options.classes is None:
+        return None
+    words = options.classes.split(",")
+    numbers = [_number(word) for word in words]
+    return words if any(isinstance(number, str) for number in numbers) else numbers
 
 
 def _number(word: str) -> Any:
@@ -235,7 +242,8 @@ def _number(word: str) -> Any:
         return word
 
 
-def _class_weight(text: str | None, labels: Labels) -> dict[Any, float] | None:
+def class_weights(text: str | None, labels: Labels) -> dict[Any, float] | None:
+    """Return the weights of classes that a text stands for."""
     if text is None:
         return None
     if labels.classes is None:
@@ -332,7 +340,7 @@ def seconds_of(text: str) -> float:
 # ---- the end -------------------------------------------------------------------------------------
 
 
-def _described(options: Options, source: Source) -> dict[str, Any]:
+def described(options: Options, source: Source) -> dict[str, Any]:
     """Return how the rows were read, as predicting must read them too."""
     reading = asdict(Reading(**options.reading))
     for name in ("threads", "on_bad_line", "labelled"):

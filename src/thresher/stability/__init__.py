@@ -6,7 +6,9 @@ makes a dense matrix, and index input is never turned into masks.
 
 from thresher.stability.bounds import Bound, false_selections_bound
 from thresher.stability.density import DensityBins, selected_by_density
-from thresher.stability.selection import FeatureProbability, PairsDone, StabilitySelection
+from thresher.stability.selected import FeatureProbability
+from thresher.stability.selection import PairsDone, StabilitySelection
+from thresher.stability.streaming import StreamingStabilitySelection
 from thresher.stability.supports import kappa, stability_score
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "FeatureProbability",
     "PairsDone",
     "StabilitySelection",
+    "StreamingStabilitySelection",
     "false_selections_bound",
     "kappa",
     "selected_by_density",

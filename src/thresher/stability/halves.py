@@ -32,6 +32,13 @@ class Tally:
         self.features, self.counts = features, counts
 
 
+def counted(tallies: Sequence[Tally], supports: Sequence[NDArray[np.int64]]) -> int:
+    """Count what a half selects, by value; return how many features it selects by any."""
+    for tally, support in zip(tallies, supports, strict=True):
+        tally.add(support)
+    return len(np.unique(np.concatenate(supports)))
+
+
 def fit_pair(
     estimator: Any,
     X: Any,

@@ -7,31 +7,20 @@ from copy import deepcopy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from thresher.atomic import all_or_nothing
 from thresher.errors import ParameterError
-from thresher.stability.bounds import (
-    NOTHING,
-    UNIMODAL,
-    Bound,
-    check_pairs,
-    check_threshold,
-    false_selections_bound,
-    fits_needed,
-)
 from thresher.stability.density import column_counts
-from thresher.stability.halves import Tally, columns_of, fit_pair, seeded
+from thresher.stability.halves import Tally, columns_of, counted, fit_pair, seeded
 from thresher.stability.refitted import Refitted
+from thresher.stability.selected import Selected
 from thresher.stability.strata import classes_and_strata
-from thresher.stability.supports import is_whole
 
 
 class PairsDone(NamedTuple):
@@ -52,14 +41,7 @@ class PairsDone(NamedTuple):
     n_selected_mean: float
 
 
-class FeatureProbability(NamedTuple):
-    """A feature and the share of fits that select it."""
-
-    name: str | int
-    probability: float
-
-
-class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+class StabilitySelection(Refitted, Selected, MetaEstimatorMixin, BaseEstimator):
     """Select the features that an estimator selects again and again, on random halves of the rows.
 
     The rows are split into two random halves `pairs` times, and the estimator is fitted on both.
@@ -151,17 +133,9 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
     1.0
     """
 
-    # what fit leaves behind
-    selection_probabilities_: Any
-    selected_: NDArray[np.int64]
-    n_selected_mean_: float
-    n_candidates_: int
-    false_selections_bound_: Bound
-    unimodal_bound_: Bound
-    n_pairs_: int
+    # what fit leaves behind, besides the selection
     estimator_: Any
     classes_: NDArray[Any]
-    n_features_in_: int
 
     def __init__(
         self,
@@ -223,15 +197,15 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
         )
         strata = np.zeros(len(y), np.int64)
         if is_classifier(self.estimator):
-            self.classes_, strata = classes_and_strata(y, stratify=self.stratify)
+            self.classes_, strata = classes_and_strata(
+                y, stratify=self.stratify, owner="StabilitySelection"
+            )
         seeds = self._seeds()
         tallies = [Tally() for _ in settings]
         sizes: list[int] = []  # features selected in each half, by any value
         for halves in self._supports(X, y, strata, settings, seeds[:-1]):
             for supports in halves:
-                for tally, support in zip(tallies, supports, strict=True):
-                    tally.add(support)
-                sizes.append(len(np.unique(np.concatenate(supports))))
+                sizes.append(counted(tallies, supports))
             done = PairsDone(len(sizes) // 2, self.pairs, float(np.mean(sizes)))
             if self.callback is not None and self.callback(done):
                 break
@@ -243,34 +217,6 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
         if self.refit and len(self.selected_):
             self.estimator_ = seeded(clone(self.estimator), seeds[-1])
             self.estimator_.fit(columns_of(X, self.selected_), y)
-
-    def _select(self, tallies: Sequence[Tally], seen: NDArray[np.int64]) -> None:
-        """Turn the counts of the fits into probabilities, a selection and bounds."""
-        fits = 2 * self.n_pairs_
-        starts = np.cumsum([0] + [len(tally.features) for tally in tallies])
-        features = np.concatenate([tally.features for tally in tallies])
-        counts = np.concatenate([tally.counts for tally in tallies])
-        self.selection_probabilities_ = sp.csr_matrix(
-            (counts / fits, features, starts), shape=(len(tallies), self.n_features_in_)
-        )
-        needed = fits_needed(self.threshold, self.n_pairs_)
-        self.selected_ = np.unique(features[counts >= needed])
-        self.n_candidates_ = len(np.union1d(seen, features))
-        if not self.n_candidates_:
-            reason = "X has no values other than zero: there is nothing to select"
-            self.false_selections_bound_ = Bound(None, NOTHING, reason)
-            self.unimodal_bound_ = Bound(None, UNIMODAL, reason)
-            return
-        self.false_selections_bound_, self.unimodal_bound_ = (
-            false_selections_bound(
-                self.n_selected_mean_,
-                self.n_candidates_,
-                threshold=self.threshold,
-                pairs=self.n_pairs_,
-                unimodal=unimodal,
-            )
-            for unimodal in (False, True)
-        )
 
     def _supports(
         self,
@@ -291,30 +237,13 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
 
     def _checked_settings(self) -> list[dict[str, Any]]:
         """Check all parameters; return what to set in the estimator for each value."""
-        check_pairs(self.pairs, "StabilitySelection: pairs")
-        check_threshold(self.threshold, "StabilitySelection: threshold")
-        if (self.param_name is None) != (self.param_values is None):
-            raise ParameterError(
-                "StabilitySelection: param_name and param_values must be given together"
-            )
         for name in ("support_of", "callback"):
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise ParameterError(
                     f"StabilitySelection: {name} must be callable or None; got {value!r}"
                 )
-        if self.param_name is None or self.param_values is None:
-            return [{}]
-        names = sorted(self.estimator.get_params(deep=True))
-        if self.param_name not in names:
-            raise ParameterError(
-                f"StabilitySelection: param_name must be a parameter of the estimator, one of "
-                f"{', '.join(names)}; got {self.param_name!r}"
-            )
-        settings = [{self.param_name: value} for value in self.param_values]
-        if not settings:
-            raise ParameterError("StabilitySelection: param_values must hold at least one value")
-        return settings
+        return self._settings()
 
     def _seeds(self) -> list[int]:
         """Return a seed for each pair, and one for the refit."""
@@ -323,57 +252,6 @@ class StabilitySelection(Refitted, SelectorMixin, MetaEstimatorMixin, BaseEstima
         except ValueError as error:
             raise ParameterError(f"StabilitySelection: random_state: {error}") from error
         return [int(seed) for seed in random.randint(2**31 - 1, size=self.pairs + 1)]
-
-    # ---- answers -------------------------------------------------------------------------------
-
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Return the features selected.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Their numbers, instead of a mask of all features.
-        """
-        check_is_fitted(self, "selected_")
-        return self.selected_.copy() if indices else self._get_support_mask()
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "selected_")
-        mask = np.zeros(self.n_features_in_, bool)
-        mask[self.selected_] = True
-        return mask
-
-    def _transform(self, X: Any) -> Any:
-        if sp.issparse(X) and len(self.selected_):
-            return columns_of(X, self.selected_)
-        return super()._transform(X)
-
-    def top(self, n: int = 20) -> list[FeatureProbability]:
-        """Return the n features most often selected, by any value of the parameter.
-
-        Parameters
-        ----------
-        n : int, default=20
-
-        Returns
-        -------
-        list of FeatureProbability
-            The most probable first; with equal probabilities, the lower feature number.
-        """
-        check_is_fitted(self, "selected_")
-        if not is_whole(n) or n < 0:
-            raise ParameterError(f"n must be a whole number >= 0; got {n!r}")
-        best = self.selection_probabilities_.tocoo()
-        order = np.lexsort((best.col, -best.data))
-        _, first = np.unique(best.col[order], return_index=True)
-        names = getattr(self, "feature_names_in_", None)
-        return [
-            FeatureProbability(
-                int(best.col[i]) if names is None else str(names[best.col[i]]),
-                float(best.data[i]),
-            )
-            for i in order[np.sort(first)[:n]]
-        ]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,133 @@
+"""Grids of parameters as the command line writes them: NAME=A,B,C or NAME=A..B:N."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thresher.cli.options import option, value_of
+from thresher.errors import ParameterError
+from thresher.parameters import Parameter
+from thresher.rules import RULES
+
+# Parameters that models of one reading share, or that need more than one reading.
+SHARED = frozenset(
+    (
+        *("loss", "epsilon", "quantile", "passes", "shuffle", "store", "dtype", "tol", "patience"),
+        *("class_weight", "warm_start", "random_state", "callback", "n_jobs"),
+        *("center", "certify", "levels", "max_density", "target_nnz"),
+    )
+)
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def grid_of(rule: str, texts: Sequence[str], chosen: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the values of each parameter of a grid.
+
+    Parameters
+    ----------
+    rule : str
+        A key of ``RULES``.
+    texts : sequence of str
+        What was given to ``--grid``: ``NAME=A,B,C``, or ``NAME=A..B:N`` for N values whose ratios
+        are equal.
+    chosen : mapping
+        Parameters that have options of their own.
+
+    Raises
+    ------
+    ParameterError
+        Names the option, what was given, and what is allowed.
+
+    Examples
+    --------
+    >>> from thresher.cli.grid import grid_of
+    >>> grid_of("truncated-gradient", ["gravity=1e-6..1e-4:3", "schedule=sqrt,constant"], {})
+    {'gravity': [1e-06, 1e-05, 0.0001], 'schedule': ['sqrt', 'constant']}
+    """
+    table = {
+        name: parameter for name, parameter in RULES[rule].parameters.items() if name not in SHARED
+    }
+    grid: dict[str, list[Any]] = {}
+    for text in texts:
+        word, equals, values = text.partition("=")
+        name, owner = word.strip().replace("-", "_"), f"--grid {text}"
+        if not equals or not name or not values.strip():
+            raise ParameterError(
+                f"--grid must be NAME=A,B,C or NAME=A..B:N, such as gravity=1e-7..1e-3:8; "
+                f"got {text!r}"
+            )
+        if name in SHARED and name in RULES[rule].parameters:
+            raise ParameterError(
+                f"{owner}: {name} must be the same for all models, which learn from one reading; "
+                f"a grid may have {', '.join(table)}"
+            )
+        if name not in table:
+            raise ParameterError(
+                f"{owner}: {name} is not a parameter of the rule {rule}; a grid may have "
+                f"{', '.join(table)}"
+            )
+        if name in grid:
+            raise ParameterError(f"{owner}: {name} is in the grid already; give all values at once")
+        if name in chosen:
+            raise ParameterError(
+                f"{owner}: {name} has one value by {option(name)} and several by --grid; give one "
+                f"of the two"
+            )
+        grid[name] = _values(table[name], values.strip(), owner)
+    return grid
+
+
+def _values(parameter: Parameter, text: str, owner: str) -> list[Any]:
+    values = _range(parameter, text, owner) if ".." in text else _list(parameter, text, owner)
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            raise ParameterError(f"{owner}: {value!r} comes twice")
+    return values
+
+
+def _list(parameter: Parameter, text: str, owner: str) -> list[Any]:
+    words = [word.strip() for word in text.split(",")]
+    if parameter.kind == "flag":
+        for word in words:
+            if word.lower() not in _WORDS:
+                raise ParameterError(f"{owner} must be true or false; got {word!r}")
+        return [_WORDS[word.lower()] for word in words]
+    return [value_of(parameter, word, owner) for word in words]
+
+
+def _range(parameter: Parameter, text: str, owner: str) -> list[Any]:
+    """Return values of equal ratio; whole numbers where the parameter is one, each once."""
+    ends, colon, count = text.partition(":")
+    first, last = (_number(word) for word in ends.split("..", 1))
+    if parameter.kind not in ("number", "integer"):
+        raise ParameterError(f"{owner} must be {parameter.allowed()}; a range is one of numbers")
+    if not colon or not count.strip().isdecimal() or int(count) < 2:
+        raise ParameterError(
+            f"{owner}: a range must say how many values it has, at least 2, as in 1e-7..1e-3:8"
+        )
+    if not (0 < first < math.inf and 0 < last < math.inf and first != last):
+        raise ParameterError(
+            f"{owner}: the ends of a range must be two different numbers > 0, as its values have "
+            f"equal ratios; got {ends!r}"
+        )
+    steps = int(count) - 1
+    exponents = [
+        math.log10(first) + (math.log10(last) - math.log10(first)) * i / steps
+        for i in range(1, steps)
+    ]
+    values: list[Any] = [first, *(float(f"{10**exponent:.6g}") for exponent in exponents), last]
+    if parameter.kind == "integer":
+        values = list(dict.fromkeys(round(value) for value in values))
+    for value in values:
+        if not parameter.accepts(value):
+            raise ParameterError(f"{owner} must be {parameter.allowed()}; got {value:g}")
+    return values
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,217 @@
+"""Which gravities to try: from nearly all weights to nearly none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.data.arrays import is_sparse
+from thresher.data.source import Source
+from thresher.errors import DataError, ParameterError
+from thresher.rules import RULES
+from thresher.training.labels import Labels
+
+COUNT = 15  # models of one line in the core
+_LEAST = 1e-4  # of the gravity that leaves nothing
+
+
+def gravity_name(estimator: Any) -> str:
+    """Return the parameter of an estimator that sets how sparse it is.
+
+    Parameters
+    ----------
+    estimator : estimator
+
+    Examples
+    --------
+    >>> from thresher import FTRLClassifier
+    >>> gravity_name(FTRLClassifier())
+    'l1'
+    """
+    own = RULES[estimator._rule].own
+    for name in ("gravity", "l1"):
+        if name in own:
+            return name
+    able = [rule for rule, spec in RULES.items() if {"gravity", "l1"} & set(spec.own)]
+    raise ParameterError(
+        f"estimator must be of a rule with a gravity or l1 ({', '.join(able)}); "
+        f"{type(estimator).__name__} has none"
+    )
+
+
+class Scale:
+    """The gravity that leaves nothing: the largest mean gradient of any feature at zero weights.
+
+    The optimum of mean loss + l1 ||w||_1 has no weights if and only if l1 is at least that. Rows
+    may come in pieces.
+
+    Parameters
+    ----------
+    loss : str
+    epsilon, quantile : float
+        Of the loss.
+    centred : bool
+        Whether there is an intercept: the gradient is then that at the best constant, which for the
+        logistic and the squared loss is the gradient at zero less its mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scale = Scale("squared", 0.0, 0.5, centred=True)
+    >>> scale.add(np.array([[1.0, 0.0], [0.0, 2.0]]), [np.array([1.0, 3.0])], None)
+    >>> scale.largest()
+    1.0
+    """
+
+    def __init__(self, loss: str, epsilon: float, quantile: float, centred: bool) -> None:
+        self.loss = loss, epsilon, quantile
+        self.centred, self.rows, self.top = centred, 0, 0.0
+        self._keys = np.zeros(0, np.int64)
+        self._sums = np.zeros((0, 0))  # of features x outputs, and a column of their own sums
+        self._slopes = np.zeros(0)
+
+    def add(
+        self,
+        X: Any,
+        targets: Sequence[NDArray[np.float64]],
+        weights: NDArray[np.float64] | None,
+    ) -> None:
+        """Take rows, with what each output is told of them.
+
+        Parameters
+        ----------
+        X : CSR matrix or array
+        targets : sequence of array
+        weights : array or None
+        """
+        if is_sparse(X):
+            self.add_sparse(X.data, X.indices, X.indptr, targets, weights)
+            return
+        told = self._told(targets, weights)
+        self._merge(np.arange(X.shape[1]), X.T @ told)
+        self.top = max(self.top, float(np.abs(X).max(initial=0.0)))
+
+    def add_sparse(
+        self,
+        values: NDArray[Any],
+        keys: NDArray[Any],
+        starts: NDArray[Any],
+        targets: Sequence[NDArray[np.float64]],
+        weights: NDArray[np.float64] | None,
+    ) -> None:
+        """Take sparse rows: values, their features, and where each row begins.
+
+        Parameters
+        ----------
+        values, keys, starts : array
+        targets : sequence of array
+        weights : array or None
+        """
+        told = self._told(targets, weights)
+        seen, columns = np.unique(keys.astype(np.int64), return_inverse=True)
+        X = sp.csr_matrix((values, columns, starts), shape=(len(starts) - 1, len(seen)))
+        self._merge(seen, X.T @ told)
+        self.top = max(self.top, float(np.abs(values).max(initial=0.0)))
+
+    def _told(
+        self, targets: Sequence[NDArray[np.float64]], weights: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Return the slopes of each output at zero, and ones, each times the weights."""
+        ones = np.ones(len(targets[0]))
+        slopes = [_core.loss_values(*self.loss, 0.0 * ones, target)[1] for target in targets]
+        told = np.column_stack([*slopes, ones]) * (ones if weights is None else weights)[:, None]
+        self._slopes = told.sum(axis=0) + (self._slopes if len(self._slopes) else 0.0)
+        self.rows += len(ones)
+        return told
+
+    def _merge(self, keys: NDArray[np.int64], sums: NDArray[np.float64]) -> None:
+        found = np.union1d(self._keys, keys)
+        merged = np.zeros((len(found), sums.shape[1]))
+        if len(self._keys):
+            merged[np.searchsorted(found, self._keys)] = self._sums
+        merged[np.searchsorted(found, keys)] += sums
+        self._keys, self._sums = found, merged
+
+    def largest(self) -> float:
+        """Return the largest mean gradient."""
+        if not self.rows or not len(self._keys) or not self._slopes[-1]:
+            return 0.0
+        sums, own = self._sums[:, :-1], self._sums[:, -1:]
+        if self.centred:
+            sums = sums - own * (self._slopes[:-1] / self._slopes[-1])
+        return float(np.abs(sums).max() / self._slopes[-1])
+
+
+def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
+    """Return gravities for an estimator, increasing, from nearly all weights to nearly none.
+
+    Parameters
+    ----------
+    estimator : estimator
+    scale : Scale
+        Of all rows.
+    """
+    rule, top = estimator._rule, scale.largest()
+    if rule == "ftrl":  # on the sum of the gradients
+        top *= scale.rows * estimator.passes
+    elif rule == "margin-perceptron":  # on each update
+        top = scale.top * estimator.eta0
+    elif rule in ("truncated-gradient", "forward-backward"):  # the last steps leave weights alive
+        top *= 3
+    if not 0 < top < np.inf:
+        raise DataError(
+            "gravities: no feature has anything to do with the labels, so there is no range to "
+            "choose from; give gravities"
+        )
+    return np.array([float(f"{g:.3g}") for g in np.geomspace(_LEAST * top, top, COUNT)])
+
+
+def scale_of(estimator: Any) -> Scale:
+    """Return an empty scale for an estimator.
+
+    Raises ParameterError where its l1 has units that rows say nothing of.
+
+    Parameters
+    ----------
+    estimator : estimator
+    """
+    if getattr(estimator, "threshold", "scaled") == "paper":
+        raise ParameterError(
+            f"{type(estimator).__name__}: with threshold='paper' l1 is taken from each step, "
+            f"whatever its rate: give gravities, or set threshold='scaled'"
+        )
+    loss = estimator._loss()
+    told = "hinge" if loss == "margin" else loss
+    return Scale(
+        told,
+        float(getattr(estimator, "epsilon", 0.0)),
+        float(getattr(estimator, "quantile", 0.5)),
+        bool(estimator.fit_intercept),
+    )
+
+
+def scale_of_source(estimator: Any, source: Source, labels: Labels) -> Scale:
+    """Read a source, and return its scale.
+
+    Parameters
+    ----------
+    estimator : estimator
+    source : Source
+    labels : Labels
+    """
+    scale = scale_of(estimator)
+    for block in source.blocks():
+        native = block.native
+        scale.add_sparse(
+            np.asarray(native.values),
+            np.asarray(native.keys),
+            np.asarray(native.starts),
+            labels.targets(block),
+            block.weights,
+        )
+    return scale

@@ -1,0 +1,165 @@
+"""What is searched: the points of a grid, checked before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from thresher import settings
+from thresher.errors import ParameterError
+from thresher.rules import RULES
+from thresher.training.lanes import Lane
+
+# Parameters of a run over the rows, and not of a model: points that differ in them train apart.
+OF_THE_RUN = ("passes", "shuffle", "random_state", "store", "dtype", "class_weight")
+
+_CANNOT = {
+    "stabilized": "its paths are read in stages of their own",
+    "coordinate-descent": "it needs all rows at once",
+    "hard-threshold": "it needs all rows at once",
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of parameters.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the grid.
+    chosen : dict
+        What the grid says of it.
+    params : dict
+        All parameters of the estimator at this point.
+    low : float
+        What an output is told of rows of other classes.
+    """
+
+    number: int
+    chosen: dict[str, Any]
+    params: dict[str, Any]
+    low: float = -1.0
+
+    @property
+    def run(self) -> tuple[str, ...]:
+        """What points that train together have in common."""
+        return (*(repr(self.params.get(name)) for name in OF_THE_RUN), str(self.low))
+
+    @property
+    def average(self) -> bool:
+        """Whether its answers are those of the mean of its weights."""
+        return bool(self.params.get("average", False))
+
+
+def points_of(estimator: Any, param_grid: Any) -> list[Point]:
+    """Return the points of a grid, in the order of scikit-learn's `ParameterGrid`.
+
+    Raises ParameterError, before anything is trained, for a parameter the estimator does not have,
+    a value it does not take, and what models that train together cannot do.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One that learns row by row.
+    param_grid : mapping or sequence of mappings
+        Lists of values by parameter.
+
+    Examples
+    --------
+    >>> from thresher import FTRLClassifier
+    >>> [point.chosen for point in points_of(FTRLClassifier(), {"l1": [0.1, 1.0]})]
+    [{'l1': 0.1}, {'l1': 1.0}]
+    >>> points_of(FTRLClassifier(), {"gravity": [0.1]})
+    Traceback (most recent call last):
+        ...
+    thresher.errors.ParameterError: FTRLClassifier has no parameter 'gravity'; it has loss, l1, ...
+    """
+    check_searchable(estimator)
+    try:
+        grid = list(ParameterGrid(param_grid))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"param_grid: {error}") from None
+    if not grid:
+        raise ParameterError("param_grid has no points: give at least one value to a parameter")
+    return [point_of(estimator, number, chosen) for number, chosen in enumerate(grid)]
+
+
+def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
+    """Return one point, checked."""
+    owner = type(estimator).__name__
+    params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
+    settings.check(estimator._rule, estimator._task, params, owner)
+    _check_lane(estimator._rule, params, owner)
+    shares = estimator._task == "classifier" and params.get("loss") == "clipped_square"
+    return Point(number, dict(chosen), params, 0.0 if shares else -1.0)
+
+
+def check_searchable(estimator: Any) -> None:
+    """Raise ParameterError for an estimator whose models cannot train together."""
+    name, rule = type(estimator).__name__, getattr(estimator, "_rule", None)
+    if rule in RULES and rule not in _CANNOT:
+        return
+    why = f": {_CANNOT[rule]}" if rule in _CANNOT else ""
+    able = ", ".join(rule for rule in RULES if rule not in _CANNOT)
+    raise ParameterError(
+        f"estimator must be one of Thresher's that learn row by row ({able}); {name} is not{why}"
+    )
+
+
+def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
+    """Raise ParameterError for what a model cannot do that trains beside others."""
+    for name, allowed, why in (
+        ("tol", None, "each model would stop at a time of its own"),
+        ("max_density", None, "each model would stop at a time of its own"),
+        ("center", False, "each fold has a mean of its own"),
+        *((("target_nnz", None, "its l1 is steered after the last row"),) * (rule == "ftrl")),
+    ):
+        if params.get(name, allowed) != allowed:
+            raise ParameterError(
+                f"{owner}: {name} must be {allowed!r} in a search in one pass, where {why}; got "
+                f"{params[name]!r}"
+            )
+
+
+def runs_of(points: Sequence[Point]) -> list[list[Point]]:
+    """Group points that can train together."""
+    groups: dict[tuple[str, ...], list[Point]] = {}
+    for point in points:
+        groups.setdefault(point.run, []).append(point)
+    return list(groups.values())
+
+
+def lanes_of(
+    rule: str,
+    params: Mapping[str, Any],
+    rows: int | None,
+    width: int,
+    clock: int = 0,
+    classes: int = 2,
+) -> list[Lane]:
+    """Return the lanes of one model: one for each class, or one for two classes or a regression.
+
+    Parameters
+    ----------
+    rule : str
+        A key of ``RULES``.
+    params : mapping
+        All parameters of an estimator of this rule.
+    rows : int or None
+        Rows it learns from in a pass, where that is known.
+    width : int
+        Number of features.
+    clock : int
+        The column of `seen` that says which rows it learns from.
+    classes : int
+        Number of classes; 1 for a regression.
+    """
+    plain = {**params, **({"certify": False} if "certify" in params else {})}
+    numbers, words = settings.core_parameters(rule, plain, rows, width)
+    targets = range(classes) if classes > 2 else (-1,)
+    return [Lane(numbers, words, clock, target) for target in targets]

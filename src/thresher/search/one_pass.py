@@ -1,0 +1,348 @@
+"""OnePassSearchCV: the best point of a grid, from one reading of the rows per pass."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
+from sklearn.utils.validation import _check_method_params, indexable
+
+from thresher.atomic import all_or_nothing
+from thresher.data import is_source
+from thresher.errors import DivergenceError, ParameterError
+from thresher.model import Model
+from thresher.search.folds import split_of
+from thresher.search.grid import Point, points_of
+from thresher.search.matrix import MatrixSearch, Rows
+from thresher.search.progress import SearchProgress
+from thresher.search.readings import Found, checked_limit
+from thresher.search.scoring import try_scorers
+from thresher.search.streams import StreamSearch, source_splits
+from thresher.search.sums import check_probabilities, score_source, scores_named
+from thresher.training.lanes import threads_of
+
+
+class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
+    """Search over a grid by cross-validation: all points and folds learn from the same reading.
+
+    What `GridSearchCV` finds with one fit for each point and fold, this finds by reading the rows
+    once for each pass and once more to score: models of all points, folds and classes are lanes
+    that learn side by side. With shuffle=False the scores are those of `GridSearchCV`, but for
+    rounding; else rows are shuffled together, and not those of each fold by themselves.
+
+    Points that differ in `passes`, `shuffle`, `random_state`, `store`, `dtype` or `class_weight`
+    train one group after the other, and so do splits whose rows come in an order of their own, or
+    whose classes are weighed by class_weight="balanced". `tol`, `max_density`, `center`, and
+    `target_nnz` of FTRL are refused: models beside each other neither stop nor are centred by
+    themselves. The estimator's `callback` is called in the last fit alone.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of Thresher's that learn row by row.
+    param_grid : dict or list of dict
+        Lists of values by parameter, as of `GridSearchCV`. All points are checked before anything
+        is trained.
+    cv : int, splitter, iterable or "progressive"
+        As of `GridSearchCV`. On a source the number of folds; a hash of a row's number decides its
+        fold. "progressive", for sources: each row is predicted before it is learned, once, by
+        models that learn from all rows. A source that can be read only once is always scored so.
+    scoring : str, callable, list, tuple, dict, optional
+        As of `GridSearchCV`. On a source, scores that add up over rows: "accuracy",
+        "balanced_accuracy", "neg_log_loss", "neg_brier_score", "neg_mean_squared_error",
+        "neg_root_mean_squared_error", "neg_mean_absolute_error", "r2".
+    refit : bool, str or callable
+        As of `GridSearchCV`. After a source that can be read only once, the best of the models that
+        have learned from it is taken as it is.
+    n_jobs : int, optional
+        Threads that models are split over; None is 1, and -1 one for each processor. The result
+        does not depend on it.
+    memory_limit : int, optional
+        Bytes that models may take together; by default half of what the machine has free. Grids
+        that need more are trained in as few groups as fit.
+    error_score : float or "raise"
+        Score of a model that diverges, or whose scorer fails.
+    verbose : int
+        Above 0: lines of progress on standard error.
+    callback : callable, optional
+        Called with a `thresher.search.SearchProgress` now and then.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        As of `GridSearchCV`. Times are an equal share of those of the models trained together.
+    best_estimator_ : estimator
+        Fitted to all rows with the best parameters.
+    best_model_ : thresher.Model
+        Its model.
+    best_params_, best_score_, best_index_, scorer_, n_splits_, refit_time_, multimetric_
+        As of `GridSearchCV`.
+    nonzeros_ : array of shape (points, splits)
+        How many weights of each model are not zero.
+    n_readings_ : int
+        Groups of models that were trained one after the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import OnePassSearchCV, TruncatedGradientClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 30))
+    >>> y = X[:, 3] - X[:, 7] > 0
+    >>> clf = TruncatedGradientClassifier(passes=3, random_state=0)
+    >>> grid = {"gravity": [0.001, 0.01, 10.0], "eta0": [0.01, 0.1]}
+    >>> search = OnePassSearchCV(clf, grid, cv=4).fit(X, y)
+    >>> search.best_params_["gravity"] < 10.0
+    True
+    >>> search.cv_results_["mean_test_score"].shape, search.n_splits_, search.n_readings_
+    ((6,), 4, 1)
+    """
+
+    return_train_score = False
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{
+            name: allowed
+            for name, allowed in BaseSearchCV._parameter_constraints.items()
+            if name not in ("pre_dispatch", "return_train_score", "estimator")
+        },
+        "cv": [*BaseSearchCV._parameter_constraints["cv"], StrOptions({"progressive"})],
+        "callback": [callable, None],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: Any = True,
+        n_jobs: int | None = None,
+        memory_limit: int | None = None,
+        error_score: Any = np.nan,
+        verbose: int = 0,
+        callback: Callable[[SearchProgress], Any] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.error_score = error_score
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None, *, classes: Any = None, **params: Any) -> Self:
+        """Train and score all points of the grid, and fit the best to all rows.
+
+        Parameters
+        ----------
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
+        y : array of shape (rows,)
+            Labels; a source has its own.
+        classes : array, optional
+            All labels of a source; else a source that can be read again is read once for them, and
+            in others labels must be -1 and 1, or 0 and 1.
+        **params
+            ``sample_weight``, and ``groups`` for the splitter.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        points = points_of(self.estimator, self.param_grid)
+        with all_or_nothing(self):
+            if is_source(X):
+                if y is not None or params:
+                    raise ParameterError(
+                        "OnePassSearchCV: a source has its own labels and weights; give it alone"
+                    )
+                return self._fit_source(X, points, classes)
+            if classes is not None:
+                raise ParameterError("OnePassSearchCV: classes= is for sources; y has those of X")
+            return self._fit_matrix(X, y, points, params)
+
+    def _check(self) -> None:
+        try:
+            self._validate_params()
+        except InvalidParameterError as error:
+            raise ParameterError(str(error)) from None
+        threads_of(self.n_jobs)
+        checked_limit(self.memory_limit)
+
+    # ---- rows in memory ------------------------------------------------------------------------
+
+    def _fit_matrix(self, X: Any, y: Any, points: list[Point], params: dict[str, Any]) -> Self:
+        if isinstance(self.cv, str):
+            raise ParameterError("cv='progressive' is for sources (thresher.scan); got rows")
+        unknown = set(params) - {"sample_weight", "groups"}
+        if unknown:
+            raise ParameterError(
+                f"OnePassSearchCV.fit takes sample_weight and groups besides X and y; got "
+                f"{', '.join(sorted(unknown))}"
+            )
+        scorers, refit_metric = self._get_scorers()
+        X, y = indexable(X, y)
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        fit_params = routed.estimator.fit
+        rows = Rows(self.estimator, X, y, fit_params.get("sample_weight"))
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        splits = [
+            split_of(train, test, rows.count)
+            for train, test in cv.split(X, y, **routed.splitter.split)
+        ]
+        if not splits:
+            raise ParameterError("cv: there are no splits")
+        rows.check_splits(splits)
+        try_scorers(scorers, self.estimator, points, X, y, rows.facts)
+        quick = isinstance(self.scoring, str) and self.scoring == "accuracy"
+        quick = quick and rows.classes is not None
+        search = MatrixSearch(
+            self.estimator,
+            rows,
+            splits,
+            # Accuracy is what a classifier's own score is, and lanes have a quick one.
+            check_scoring(self.estimator) if quick else scorers,
+            routed.scorer.score,
+            checked_limit(self.memory_limit),
+            self.n_jobs,
+            self.error_score,
+            self._tell,
+        )
+        plan = search.plan(points)
+        self.n_splits_, self.n_readings_ = len(splits), len(plan)
+        self.scorer_ = getattr(scorers, "_scorers", scorers)
+        self._choose(points, search.go(plan), refit_metric)
+        if self.refit:
+            self._refit(X, y, **fit_params)
+        return self
+
+    def _tell(self, progress: SearchProgress) -> None:
+        if self.verbose:
+            print(progress, file=sys.stderr, flush=True)
+        if self.callback is not None:
+            self.callback(progress)
+
+    def _refit(self, *rows: Any, **fit_params: Any) -> None:
+        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+        began = time.perf_counter()
+        self.best_estimator_ = best.fit(*rows, **fit_params)
+        self.refit_time_ = time.perf_counter() - began
+        if hasattr(best, "feature_names_in_"):
+            self.feature_names_in_ = best.feature_names_in_
+
+    # ---- results -------------------------------------------------------------------------------
+
+    def _choose(
+        self, points: list[Point], found: Mapping[tuple[int, int], Found], refit_metric: str
+    ) -> None:
+        """Set what is known of all points, and which is best."""
+        each = [found[p.number, split] for p in points for split in range(self.n_splits_)]
+        self._warn_of_failures(points, found)
+        self.nonzeros_ = np.array([one.nonzeros for one in each]).reshape(len(points), -1)
+        scored = next(one.scores for one in each if not one.failure)
+        self.multimetric_ = isinstance(scored, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(scored)
+            refit_metric = self.refit
+        failed = dict.fromkeys(scored, self.error_score) if self.multimetric_ else self.error_score
+        out = [
+            {
+                "fit_time": one.fit_seconds,
+                "score_time": one.score_seconds,
+                "test_scores": failed if one.failure else one.scores,
+            }
+            for one in each
+        ]
+        self.cv_results_ = self._format_results(
+            [point.chosen for point in points], self.n_splits_, out
+        )
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
+            if not callable(self.refit):
+                self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
+            self.best_params_ = self.cv_results_["params"][self.best_index_]
+
+    def _warn_of_failures(
+        self, points: list[Point], found: Mapping[tuple[int, int], Found]
+    ) -> None:
+        failures = {key: one.failure for key, one in sorted(found.items()) if one.failure}
+        if not failures:
+            return
+        number, split = min(failures)
+        first = f"{points[number].chosen} on split {split}: {failures[number, split]}"
+        if self.error_score == "raise":
+            raise DivergenceError(first)
+        if len(failures) == len(found):
+            raise DivergenceError(f"all models of the grid failed; the first, {first}")
+        which = "; ".join(str(points[n].chosen) for n in sorted({n for n, _ in failures})[:10])
+        warnings.warn(
+            f"{len(failures)} of {len(found)} models failed and score {self.error_score}. "
+            f"Parameters: {which}. The first, {first}",
+            FitFailedWarning,
+            stacklevel=4,
+        )
+
+    @property
+    def best_model_(self) -> Model:
+        """The model of the best point."""
+        model: Model = self.best_estimator_.model_
+        return model
+
+    def score(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Return the score of the best estimator on other rows.
+
+        Parameters
+        ----------
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
+        y : array of shape (rows,)
+            Labels; a source has its own.
+        **params
+            What the scorer takes beside.
+        """
+        if not is_source(X):
+            return super().score(X, y, **params)
+        named = scores_named(self.scoring, self.estimator._task)
+        found = score_source(self.best_model_, X, named)
+        return found[self.refit if self.multimetric_ else "score"]
+
+    # ---- sources -------------------------------------------------------------------------------
+
+    def _fit_source(self, source: Any, points: list[Point], classes: Any) -> Self:
+        splits = source_splits(self.cv, source)
+        named = scores_named(self.scoring, self.estimator._task)
+        check_probabilities(named, points)
+        scorers, refit_metric = self._get_scorers()
+        search = StreamSearch(
+            self.estimator,
+            source,
+            splits,
+            named,
+            checked_limit(self.memory_limit),
+            self.n_jobs,
+            self._tell,
+            classes,
+        )
+        found = search.go(points)
+        self.n_splits_, self.n_readings_ = max(splits, 1), search.readings
+        self.scorer_ = getattr(scorers, "_scorers", scorers)
+        self._choose(points, found, refit_metric)
+        if self.refit and source.rereadable:
+            self._refit(source)
+        elif self.refit:
+            self.best_estimator_, self.refit_time_ = search.model(self.best_index_), 0.0
+        return self

@@ -1,0 +1,360 @@
+"""Error against nonzeros over a range of gravities, and the sparsest model that is good enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from thresher.atomic import all_or_nothing
+from thresher.data import is_source
+from thresher.data.source import Source
+from thresher.errors import DivergenceError, ParameterError
+from thresher.model import Model
+from thresher.search.drawing import text_chart
+from thresher.search.folds import split_of
+from thresher.search.frontier import Dot, Frontier, errors_of
+from thresher.search.gravities import (
+    default_gravities,
+    gravity_name,
+    scale_of,
+    scale_of_source,
+)
+from thresher.search.grid import check_searchable, points_of
+from thresher.search.matrix import Rows
+from thresher.search.progress import SearchProgress
+from thresher.search.readings import checked_limit
+from thresher.search.scoring import try_scorers
+from thresher.search.streams import StreamSearch, source_splits
+from thresher.search.sums import check_probabilities, scores_named
+from thresher.search.tables import cells_of, html_fragment, shown, text_table
+from thresher.search.whole import fit_rows, name_features, scores_of
+from thresher.training.labels import Labels, ManyClasses, Values
+
+
+class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Error against nonzeros over a range of gravities, from one reading of the rows a pass.
+
+    For each gravity a model learns from all rows, and one from the rows outside each fold, all at
+    once, as lanes; one more reading scores the latter on the rows they have not seen. The sparsest
+    model whose error is within one standard error of the best one's is the choice to prefer where
+    fewer features are worth as much as a little noise.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of thresher that learns row by row and has a `gravity` or an `l1`. It is cloned, never
+        fitted itself.
+    gravities : sequence of float, optional
+        Values of the parameter of the rule that makes weights zero: `gravity` of the truncated
+        gradient, else `l1`. By default 15 of equal ratios, from nearly all weights to nearly none:
+        up to the one that leaves none at the optimum (three times that for rules whose last steps
+        leave some alive). To find it in a source takes a reading more.
+    cv : int, splitter or iterable of splits, default=5
+        As of `GridSearchCV`; a source has so many folds, by a hash of the row's number. Rows of a
+        source that can be read only once, or with "progressive", are scored before they are
+        learned; there are no standard errors then.
+    scoring : str or callable, optional
+        As of `GridSearchCV`; by default the estimator's own score. Errors are 1 less the score; of
+        scores named "neg_..." what follows, and of a callable minus the score.
+    n_jobs : int, optional
+        Threads; -1 is one a processor. Results do not depend on it.
+    memory_limit : int, optional
+        Bytes that models may take together; what needs more is read more often. Half of the free
+        memory by default.
+    callback : callable, optional
+        Is told of progress, with a `SearchProgress`.
+
+    Attributes
+    ----------
+    param_name_ : str
+        The parameter that was varied: "gravity" or "l1".
+    gravities_ : array of shape (gravities,)
+        Its values, increasing.
+    errors_ : array of shape (gravities,)
+        Mean error over the folds; NaN where a model of a fold diverged.
+    standard_errors_ : array of shape (gravities,)
+        Standard errors of these means; NaN where rows were read once, and each was scored before
+        it was learned.
+    split_errors_ : array of shape (gravities, folds)
+        Errors by fold.
+    nonzeros_ : array of int of shape (gravities,)
+        Nonzero weights of the models of all rows.
+    models_ : list of Model
+        The models of all rows.
+    best_index_, chosen_index_ : int
+        The gravity of the least error; that of the sparsest model within one standard error of it.
+    best_gravity_, chosen_gravity_ : float
+        Their gravities.
+    best_estimator_, chosen_estimator_ : estimator
+        Fitted on all rows with these gravities. They predict; to go on learning, fit a clone.
+    frontier_ : Frontier
+        The same for drawing: which gravities no other beats in both error and nonzeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import DualAveragingClassifier, SparsityPath
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 100))
+    >>> y = X[:, 3] - X[:, 7] + 0.5 * rng.normal(size=1000) > 0
+    >>> path = SparsityPath(DualAveragingClassifier(passes=5, random_state=0)).fit(X, y)
+    >>> sorted(feature.name for feature in path.chosen_estimator_.model_.top(2))
+    [3, 7]
+    >>> bool(path.nonzeros_[path.chosen_index_] <= path.nonzeros_[path.best_index_] < 100)
+    True
+    """
+
+    # what fit leaves behind
+    param_name_: str
+    gravities_: NDArray[np.float64]
+    errors_: NDArray[np.float64]
+    standard_errors_: NDArray[np.float64]
+    split_errors_: NDArray[np.float64]
+    nonzeros_: NDArray[np.int64]
+    models_: list[Model]
+    best_index_: int
+    chosen_index_: int
+    best_gravity_: float
+    chosen_gravity_: float
+    best_estimator_: Any
+    chosen_estimator_: Any
+    frontier_: Frontier
+
+    def __init__(
+        self,
+        estimator: Any,
+        gravities: Sequence[float] | None = None,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        memory_limit: int | None = None,
+        callback: Callable[[SearchProgress], Any] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.gravities = gravities
+        self.cv = cv
+        self.scoring = scoring
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.callback = callback
+
+    # ---- fitting -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None) -> Self:
+        """Learn and score the models of all gravities.
+
+        If it fails or is interrupted, all is as it was before.
+
+        Parameters
+        ----------
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
+        y : array of shape (rows,)
+            Labels; a source has its own.
+        sample_weight : array of shape (rows,), optional
+            Weights of the rows, in learning.
+        classes : array, optional
+            All labels of a source that can be read only once, where they are not -1 and 1, or 0
+            and 1.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            check_searchable(self.estimator)
+            self.param_name_ = gravity_name(self.estimator)
+            given = self._checked_gravities()
+            if is_source(X):
+                if y is not None or sample_weight is not None:
+                    raise ParameterError(
+                        "SparsityPath: a source has its own labels and weights; give it alone"
+                    )
+                scores, views = self._fit_source(X, given, classes)
+            elif classes is not None:
+                raise ParameterError("SparsityPath: classes= is for sources; y has those of X")
+            else:
+                scores, views = self._fit_rows(X, y, sample_weight, given)
+            self._conclude(scores, views)
+        return self
+
+    def _checked_gravities(self) -> NDArray[np.float64] | None:
+        """Return the gravities given, increasing, or None."""
+        if self.gravities is None:
+            return None
+        try:
+            found = np.sort(np.asarray(self.gravities, np.float64))
+        except (TypeError, ValueError):
+            found = np.zeros(0)
+        if found.ndim != 1 or len(found) < 2 or not (np.diff(found) > 0).all():
+            raise ParameterError(
+                f"SparsityPath: gravities must be at least 2 different numbers, or None; got "
+                f"{self.gravities!r}"
+            )
+        points_of(self.estimator, {self.param_name_: found.tolist()})  # values the rule refuses
+        return found
+
+    def _fit_rows(
+        self, X: Any, y: Any, sample_weight: Any, given: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.float64], list[Any]]:
+        """Return the scores of gravities x folds, and the estimators of all rows."""
+        classifies = is_classifier(self.estimator)
+        scorer = check_scoring(self.estimator, self.scoring)
+        limit = checked_limit(self.memory_limit)
+        rows = Rows(self.estimator, X, y, sample_weight)
+        cv = check_cv(self.cv, rows.y, classifier=classifies)
+        splits = [split_of(train, test, rows.count) for train, test in cv.split(X, rows.y)]
+        if len(splits) < 2:
+            raise ParameterError("SparsityPath: cv must make at least 2 folds, for standard errors")
+        rows.check_splits(splits)
+        self.gravities_ = self._default(rows) if given is None else given
+        points = points_of(self.estimator, {self.param_name_: self.gravities_.tolist()})
+        try_scorers(scorer, self.estimator, points, X, y, rows.facts)
+        return fit_rows(
+            self.estimator, rows, splits, points, scorer, limit, self.n_jobs, self._tell
+        )
+
+    def _fit_source(
+        self, source: Source, given: NDArray[np.float64] | None, classes: Any
+    ) -> tuple[NDArray[np.float64], list[Any]]:
+        """Return the scores of gravities x folds, and the estimators of all rows."""
+        splits = source_splits(self.cv, source)
+        named = scores_named(self.scoring, self.estimator._task)
+        if list(named) != ["score"]:
+            raise ParameterError("SparsityPath: scoring must be a single score")
+        if given is None:
+            given = self._default_of(source, classes)
+        self.gravities_ = given
+        points = points_of(self.estimator, {self.param_name_: given.tolist()})
+        check_probabilities(named, points)
+        limit = checked_limit(self.memory_limit)
+        search = StreamSearch(
+            self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True
+        )
+        scores = scores_of(search.go(points), len(points), max(splits, 1))
+        views = [search.models[point.number] for point in points]
+        if source.named and source.rereadable:
+            name_features(views, source)
+        return scores, views
+
+    def _tell(self, progress: SearchProgress) -> None:
+        if self.callback is not None:
+            self.callback(progress)
+
+    def _default_of(self, source: Source, classes: Any) -> NDArray[np.float64]:
+        if not source.rereadable:
+            raise ParameterError(
+                f"SparsityPath: {source} can be read only once, and nothing is known of its rows: "
+                f"give gravities"
+            )
+        labels: Labels = Values(self.estimator._loss())
+        if is_classifier(self.estimator):
+            low = 0.0 if self.estimator._loss() == "clipped_square" else -1.0
+            labels = ManyClasses(source.labels() if classes is None else classes, low)
+        return default_gravities(self.estimator, scale_of_source(self.estimator, source, labels))
+
+    def _default(self, rows: Rows) -> NDArray[np.float64]:
+        scale = scale_of(self.estimator)
+        low = 0.0 if self.estimator._loss() == "clipped_square" else -1.0
+        labels, classes = rows.told(low)
+        targets = [labels]
+        if classes is not None:
+            targets = [np.where(classes[1] == k, 1.0, low) for k in range(rows.outputs)]
+        scale.add(rows.X, targets, rows.weights)
+        return default_gravities(self.estimator, scale)
+
+    def _conclude(self, scores: NDArray[np.float64], views: Sequence[Any]) -> None:
+        measure, errors = errors_of(scores, self.scoring, is_classifier(self.estimator))
+        self.split_errors_ = errors
+        self.errors_ = errors.mean(axis=1)
+        folds = errors.shape[1]
+        self.standard_errors_ = np.full(len(errors), np.nan)
+        if folds > 1:
+            self.standard_errors_ = errors.std(axis=1, ddof=1) / np.sqrt(folds)
+        self.models_ = [view.model_ for view in views]
+        self.nonzeros_ = np.array([model.nnz for model in self.models_], np.int64)
+        self.frontier_ = Frontier(
+            [
+                Dot(
+                    f"{self.param_name_}={shown(float(gravity))}",
+                    nonzeros,
+                    error,
+                    spread if folds > 1 else None,
+                )
+                for gravity, nonzeros, error, spread in zip(
+                    self.gravities_,
+                    self.nonzeros_.tolist(),
+                    self.errors_.tolist(),
+                    self.standard_errors_.tolist(),
+                    strict=True,
+                )
+            ],
+            measure if folds > 1 else f"progressive {measure}",
+        )
+        best, chosen = self.frontier_.best, self.frontier_.chosen
+        if best is None or chosen is None:
+            raise DivergenceError(
+                "SparsityPath: no gravity has an error: a model of a fold diverged, or was not "
+                "scored, for each of them; a lower eta0 or scaled rows may help"
+            )
+        self.best_index_, self.chosen_index_ = best, chosen
+        self.best_gravity_ = float(self.gravities_[best])
+        self.chosen_gravity_ = float(self.gravities_[chosen])
+        self.best_estimator_, self.chosen_estimator_ = views[best], views[chosen]
+
+    # ---- answers -------------------------------------------------------------------------------
+
+    def _settings(self) -> list[dict[str, Any]]:
+        return [{self.param_name_: float(gravity)} for gravity in self.gravities_]
+
+    def table(self) -> str:
+        """Return a table as text: gravity, error, standard error, nonzeros."""
+        check_is_fitted(self, "frontier_")
+        return text_table(*cells_of(self.frontier_, self._settings()))
+
+    def chart(self) -> str:
+        """Return the frontier drawn as text."""
+        check_is_fitted(self, "frontier_")
+        return text_chart(self.frontier_)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw error against nonzeros; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        check_is_fitted(self, "frontier_")
+        from thresher.search.plotting import plot_frontier
+
+        return plot_frontier(self.frontier_, ax)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not hasattr(self, "frontier_"):
+            bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+            return bundle
+        return {"text/plain": self.table(), "text/html": self._repr_html_()}
+
+    def _repr_html_(self) -> str:
+        """Return table and picture, for a notebook."""
+        check_is_fitted(self, "frontier_")
+        return html_fragment(self.frontier_, self._settings())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        return tags

@@ -1,0 +1,212 @@
+"""Scores that add up over rows: what a search over a source can have without holding the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.answers import PROBABILITY_LOSSES, probabilities, scores, values
+from thresher.data.source import Source
+from thresher.errors import ParameterError
+from thresher.model import Model
+from thresher.parameters import Task
+from thresher.search.grid import Point
+from thresher.training.labels import ManyClasses, Values
+
+Sums = NDArray[np.longdouble]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score as sums over rows.
+
+    Attributes
+    ----------
+    needs : {"labels", "probabilities", "values"}
+        What it compares with the truth.
+    terms : callable
+        Takes answers, truths (numbers of classes, or values), weights, and the number of classes;
+        returns sums over the rows.
+    finish : callable
+        Turns the sums over all rows into the score.
+    """
+
+    needs: Literal["labels", "probabilities", "values"]
+    terms: Callable[[NDArray[Any], NDArray[Any], NDArray[np.float64], int], list[Any]]
+    finish: Callable[[Sums], Any]
+
+    @property
+    def task(self) -> Task:
+        """What it is a score of."""
+        return "regressor" if self.needs == "values" else "classifier"
+
+
+def _mean(sums: Sums) -> Any:
+    return sums[0] / sums[1]
+
+
+def _hits(found: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], _: int) -> list[Any]:
+    return [w[found == true].sum(), w.sum()]
+
+
+def _recalls(found: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], k: int) -> list[Any]:
+    return [*np.bincount(true, w * (found == true), k), *np.bincount(true, w, k)]
+
+
+def _mean_recall(sums: Sums) -> Any:
+    hits, totals = np.split(sums, 2)
+    return (hits[totals > 0] / totals[totals > 0]).mean()
+
+
+def _log_losses(p: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], _: int) -> list[Any]:
+    eps = np.finfo(np.float64).eps
+    own = np.clip(p[np.arange(len(true)), true], eps, 1 - eps)
+    return [w @ np.log(own), w.sum()]
+
+
+def _briers(p: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], k: int) -> list[Any]:
+    errors = p.copy()
+    errors[np.arange(len(true)), true] -= 1.0
+    half = 0.5 if k == 2 else 1.0
+    return [-half * (w @ (errors * errors).sum(axis=1)), w.sum()]
+
+
+def _squares(found: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], _: int) -> list[Any]:
+    return [-(w @ (found - true) ** 2), w.sum()]
+
+
+def _absolutes(
+    found: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], _: int
+) -> list[Any]:
+    return [-(w @ np.abs(found - true)), w.sum()]
+
+
+def _r2_terms(found: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], _: int) -> list[Any]:
+    long = true.astype(np.longdouble)  # the sums below nearly cancel where labels are far from 0
+    return [w @ (found - true) ** 2, w @ (long * long), w @ long, w.sum()]
+
+
+def _r2(sums: Sums) -> Any:
+    errors, squares, total, weight = sums
+    spread = squares - total * total / weight
+    if spread <= 0:
+        return 1.0 if errors == 0 else 0.0
+    return 1.0 - errors / spread
+
+
+SCORES: dict[str, Score] = {
+    "accuracy": Score("labels", _hits, _mean),
+    "balanced_accuracy": Score("labels", _recalls, _mean_recall),
+    "neg_log_loss": Score("probabilities", _log_losses, _mean),
+    "neg_brier_score": Score("probabilities", _briers, _mean),
+    "neg_mean_squared_error": Score("values", _squares, _mean),
+    "neg_root_mean_squared_error": Score("values", _squares, lambda s: -np.sqrt(-_mean(s))),
+    "neg_mean_absolute_error": Score("values", _absolutes, _mean),
+    "r2": Score("values", _r2_terms, _r2),
+}
+
+
+def scores_named(scoring: Any, task: Task) -> dict[str, Score]:
+    """Return scores by the names that results give them; a single one is named "score".
+
+    Raises ParameterError for those that do not add up over rows, or are not of the task.
+    """
+    if scoring is None:
+        scoring = "accuracy" if task == "classifier" else "r2"
+    if isinstance(scoring, str):
+        asked: Mapping[str, Any] = {"score": scoring}
+    elif isinstance(scoring, Mapping):
+        asked = scoring
+    elif isinstance(scoring, list | tuple | set):
+        asked = {name: name for name in scoring}
+    else:
+        asked = {"score": scoring}
+    allowed = [name for name, score in SCORES.items() if score.task == task]
+    for name in asked.values():
+        if name not in allowed:
+            raise ParameterError(
+                f"scoring: rows of a source are not held, and a {task} can be scored there by sums "
+                f"over rows alone: {', '.join(allowed)}; got {name!r}"
+            )
+    return {name: SCORES[score] for name, score in asked.items()}
+
+
+def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None:
+    """Raise ParameterError where a score needs probabilities that a loss does not have."""
+    for name, score in named.items():
+        for point in points:
+            loss = point.params.get("loss", "hinge")
+            if score.needs == "probabilities" and loss not in PROBABILITY_LOSSES:
+                raise ParameterError(
+                    f"scoring: {name} needs probabilities, which models of loss {loss!r} do not "
+                    f"have ({point.chosen}); losses that do: {', '.join(PROBABILITY_LOSSES)}"
+                )
+
+
+@dataclass
+class Tally:
+    """Scores of one model, added up block by block.
+
+    Attributes
+    ----------
+    named : mapping of str to Score
+    loss : str
+    classes : int
+        Number of classes; 0 for a regression.
+    """
+
+    named: Mapping[str, Score]
+    loss: str
+    classes: int
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        self.sums: dict[str, Sums] = {}
+
+    def add(
+        self, raw: NDArray[np.float64], true: NDArray[Any], weights: NDArray[np.float64] | None
+    ) -> None:
+        """Add rows: their raw predictions, of each output, and the truth."""
+        if len(true) == 0:
+            return
+        w = np.ones(len(true)) if weights is None else weights
+        for name, score in self.named.items():
+            terms = score.terms(self._answers(score.needs, raw), true, w, self.classes)
+            found = np.array(terms, np.longdouble)
+            self.sums[name] = self.sums[name] + found if name in self.sums else found
+
+    def _answers(self, needs: str, raw: NDArray[np.float64]) -> NDArray[Any]:
+        if needs == "values":
+            return values(scores(raw, self.loss, classifies=False), self.loss)
+        decision = scores(raw, self.loss)
+        if needs == "probabilities":
+            return probabilities(decision, self.loss)
+        return decision.argmax(axis=1) if decision.ndim > 1 else (decision >= 0).astype(np.intp)
+
+    def result(self) -> dict[str, float]:
+        """Return the scores; NaN where there were no rows."""
+        return {
+            name: float(score.finish(self.sums[name])) if name in self.sums else float("nan")
+            for name, score in self.named.items()
+        }
+
+
+def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> dict[str, float]:
+    """Return the scores of a model on all rows of a source, by their weights."""
+    classes = model.classes
+    tally = Tally(named, model.loss, 0 if classes is None else len(classes))
+    labels = Values(model.loss) if classes is None else ManyClasses(classes)
+    for block, raw in model.raw_blocks(source):
+        targets = labels.targets(block)
+        if classes is None:
+            true: NDArray[Any] = targets[0]
+        elif len(targets) == 1:
+            true = (targets[0] == 1.0).astype(np.intp)
+        else:
+            true = np.argmax(targets, axis=0)
+        tally.add(raw, true, block.weights)
+    return tally.result()

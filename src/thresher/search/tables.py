@@ -1,0 +1,162 @@
+"""Results of a search as a table of text, a fragment of HTML, or a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from thresher.search.drawing import STYLE, svg
+from thresher.search.frontier import Frontier
+
+
+def cells_of(
+    frontier: Frontier, settings: Sequence[Mapping[str, Any]]
+) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the cells of a table, a line for each point, in their order.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    settings : sequence of mapping
+        The parameters of each point.
+    """
+    names = list(dict.fromkeys(name for setting in settings for name in setting))
+    spread = any(point.spread is not None for point in frontier.dots)
+    head = [*names, frontier.measure, *(["+-"] if spread else []), "nonzeros", ""]
+    lines = []
+    for i, (point, setting) in enumerate(zip(frontier.dots, settings, strict=True)):
+        line = [shown(setting[name]) if name in setting else "" for name in names]
+        line.append("-" if point.failed else error_text(point.error))
+        if spread:
+            line.append("" if point.spread is None or point.failed else error_text(point.spread))
+        line += ["-" if point.failed else f"{round(point.nonzeros):,}", frontier.mark(i)]
+        lines.append(line)
+    return head, lines
+
+
+def error_text(error: float) -> str:
+    """Return an error, with five digits after the point unless it is very small or large.
+
+    Parameters
+    ----------
+    error : float
+
+    Examples
+    --------
+    >>> error_text(0.25), error_text(1.234e-9)
+    ('0.25000', '1.23e-09')
+    """
+    return f"{error:.5f}" if error == 0 or 1e-5 <= abs(error) < 1e4 else f"{error:.3g}"
+
+
+def shown(value: Any) -> str:
+    """Return a value of a parameter, shortly.
+
+    Parameters
+    ----------
+    value : object
+    """
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def text_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table as text; all columns but the last are set to the right.
+
+    Parameters
+    ----------
+    head : sequence of str
+    lines : sequence of sequence of str
+
+    Examples
+    --------
+    >>> from thresher.search.tables import text_table
+    >>> print(text_table(["l1", "error", ""], [["0.5", "0.25", "best"], ["10", "0.5", ""]]))
+     l1  error
+    0.5   0.25  best
+     10    0.5
+    """
+    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            [f"{cell:>{width}}" for cell, width in zip(line[:-1], widths, strict=False)]
+            + [line[-1]]
+        ).rstrip()
+        for line in (head, *lines)
+    )
+
+
+def html_fragment(frontier: Frontier, settings: Sequence[Mapping[str, Any]]) -> str:
+    """Return picture and table, with their style, for a notebook or a page.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    settings : sequence of mapping
+    """
+    head, lines = cells_of(frontier, settings)
+    rows = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
+    for i, line in enumerate(lines):
+        mark = ' class="best"' if i == frontier.best else ""
+        rows.append(f"<tr{mark}>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>")
+    table = "\n".join(["<table>", *rows, "</table>"])
+    return f'<div class="frontier"><style>{STYLE}</style>\n{svg(frontier)}\n{table}\n</div>'
+
+
+def html_page(
+    title: str,
+    frontier: Frontier,
+    settings: Sequence[Mapping[str, Any]],
+    facts: Mapping[str, str],
+) -> str:
+    """Return a page that needs nothing from elsewhere, for light and dark screens.
+
+    Parameters
+    ----------
+    title : str
+    frontier : Frontier
+    settings : sequence of mapping
+    facts : mapping
+        What else there is to say, by name.
+
+    Examples
+    --------
+    >>> from thresher.search.frontier import Frontier, Dot
+    >>> from thresher.search.tables import html_page
+    >>> frontier = Frontier([Dot("l1=1", 10, 0.25)])
+    >>> html_page("Search", frontier, [{"l1": 1.0}], {"rows": "100"}).splitlines()[0]
+    '<!DOCTYPE html>'
+    """
+    said = "\n".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items()
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta name="color-scheme" content="light dark"/>
+<title>{escape(title)}</title>
+<style>
+body {{ margin: 0; background: #ffffff; }}
+.page {{ max-width: 760px; margin: 0 auto; padding: 24px 20px 48px; }}
+h1 {{ font-size: 22px; margin: 0 0 12px; }}
+dl {{ display: grid; grid-template-columns: fit-content(40%) 1fr; gap: 2px 16px; }}
+dt {{ color: var(--soft); }}
+dd {{ margin: 0; overflow-wrap: anywhere; }}
+.page .frontier {{ overflow-x: auto; }}
+.page table {{ margin-top: 20px; }}
+@media (prefers-color-scheme: dark) {{ body {{ background: #14171b; }} }}
+</style>
+</head>
+<body>
+<main class="page frontier">
+<h1>{escape(title)}</h1>
+<dl>
+{said}
+</dl>
+{html_fragment(frontier, settings)}
+</main>
+</body>
+</html>
+"""

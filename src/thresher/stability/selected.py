@@ -1,0 +1,153 @@
+"""What has been selected: from counts of fits to probabilities, a selection, bounds and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from thresher.errors import ParameterError
+from thresher.stability.bounds import (
+    NOTHING,
+    UNIMODAL,
+    Bound,
+    check_pairs,
+    check_threshold,
+    false_selections_bound,
+    fits_needed,
+)
+from thresher.stability.halves import Tally, columns_of
+from thresher.stability.supports import is_whole
+
+
+class FeatureProbability(NamedTuple):
+    """A feature and the share of fits that select it."""
+
+    name: str | int
+    probability: float
+
+
+class Selected(SelectorMixin):
+    """What selections by complementary pairs share, however their fits come about."""
+
+    # parameters
+    estimator: Any
+    param_name: str | None
+    param_values: Sequence[Any] | None
+    pairs: int
+    threshold: float
+
+    # what fit leaves behind
+    selection_probabilities_: Any
+    selected_: NDArray[np.int64]
+    n_selected_mean_: float
+    n_candidates_: int
+    false_selections_bound_: Bound
+    unimodal_bound_: Bound
+    n_pairs_: int
+    n_features_in_: int
+
+    def _settings(self) -> list[dict[str, Any]]:
+        """Check what is shared; return what to set in the estimator for each value."""
+        owner = type(self).__name__
+        check_pairs(self.pairs, f"{owner}: pairs")
+        check_threshold(self.threshold, f"{owner}: threshold")
+        if (self.param_name is None) != (self.param_values is None):
+            raise ParameterError(f"{owner}: param_name and param_values must be given together")
+        if self.param_name is None or self.param_values is None:
+            return [{}]
+        names = sorted(self.estimator.get_params(deep=True))
+        if self.param_name not in names:
+            raise ParameterError(
+                f"{owner}: param_name must be a parameter of the estimator, one of "
+                f"{', '.join(names)}; got {self.param_name!r}"
+            )
+        settings = [{self.param_name: value} for value in self.param_values]
+        if not settings:
+            raise ParameterError(f"{owner}: param_values must hold at least one value")
+        return settings
+
+    def _select(self, tallies: Sequence[Tally], seen: NDArray[np.int64]) -> None:
+        """Turn the counts of the fits into probabilities, a selection and bounds."""
+        fits = 2 * self.n_pairs_
+        starts = np.cumsum([0] + [len(tally.features) for tally in tallies])
+        features = np.concatenate([tally.features for tally in tallies])
+        counts = np.concatenate([tally.counts for tally in tallies])
+        self.selection_probabilities_ = sp.csr_matrix(
+            (counts / fits, features, starts), shape=(len(tallies), self.n_features_in_)
+        )
+        needed = fits_needed(self.threshold, self.n_pairs_)
+        self.selected_ = np.unique(features[counts >= needed])
+        self.n_candidates_ = len(np.union1d(seen, features))
+        if not self.n_candidates_:
+            reason = "X has no values other than zero: there is nothing to select"
+            self.false_selections_bound_ = Bound(None, NOTHING, reason)
+            self.unimodal_bound_ = Bound(None, UNIMODAL, reason)
+            return
+        self.false_selections_bound_, self.unimodal_bound_ = (
+            false_selections_bound(
+                self.n_selected_mean_,
+                self.n_candidates_,
+                threshold=self.threshold,
+                pairs=self.n_pairs_,
+                unimodal=unimodal,
+            )
+            for unimodal in (False, True)
+        )
+
+    # ---- answers -------------------------------------------------------------------------------
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Return the features selected.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Their numbers, instead of a mask of all features.
+        """
+        check_is_fitted(self, "selected_")
+        return self.selected_.copy() if indices else self._get_support_mask()
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "selected_")
+        mask = np.zeros(self.n_features_in_, bool)
+        mask[self.selected_] = True
+        return mask
+
+    def _transform(self, X: Any) -> Any:
+        if sp.issparse(X) and len(self.selected_):
+            return columns_of(X, self.selected_)
+        return super()._transform(X)
+
+    def top(self, n: int = 20) -> list[FeatureProbability]:
+        """Return the n features most often selected, by any value of the parameter.
+
+        Parameters
+        ----------
+        n : int, default=20
+
+        Returns
+        -------
+        list of FeatureProbability
+            The most probable first; with equal probabilities, the lower feature number.
+        """
+        check_is_fitted(self, "selected_")
+        if not is_whole(n) or n < 0:
+            raise ParameterError(f"n must be a whole number >= 0; got {n!r}")
+        best = self.selection_probabilities_.tocoo()
+        order = np.lexsort((best.col, -best.data))
+        _, first = np.unique(best.col[order], return_index=True)
+        return [
+            FeatureProbability(self._named(int(best.col[i])), float(best.data[i]))
+            for i in order[np.sort(first)[:n]]
+        ]
+
+    def _named(self, feature: int) -> str | int:
+        """Return a feature's name, or its number where it has none."""
+        names = getattr(self, "feature_names_in_", None)
+        return feature if names is None else str(names[feature])

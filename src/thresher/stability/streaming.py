@@ -1,0 +1,359 @@
+"""Stability selection of a stream: all halves learn from one reading of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from thresher import _core
+from thresher.atomic import all_or_nothing
+from thresher.data import as_batch, is_source
+from thresher.data.source import Source
+from thresher.errors import DataError, ParameterError
+from thresher.estimators.sources import _labels
+from thresher.search.grid import Point
+from thresher.search.readings import checked_limit
+from thresher.stability.dealing import Dealer
+from thresher.stability.density import column_counts
+from thresher.stability.halves import Tally, counted, seeded
+from thresher.stability.laned import LanedHalves, checked_lanes
+from thresher.stability.selected import Selected
+from thresher.stability.strata import classes_and_strata
+
+_CHUNK = 4096  # rows of a matrix that are learned at a time
+_MANY = 1 << 20  # feature numbers that are gathered before they are sorted
+
+
+class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
+    """Select the features that an estimator selects again and again, from one reading of the rows.
+
+    As `StabilitySelection`, but all fits on halves are made at once, as lanes: a reading of the
+    rows, of a file larger than memory or a pipe too, gives the selection probabilities of all
+    features, for all values of a parameter. The estimator is one of thresher that learns row by
+    row; `passes` of it make as many readings.
+
+    Halves are dealt as rows come: of each two rows of a class that follow each other, a hash of the
+    seed, the pair and the row's number sends one to the first half and one to the second. So the
+    halves of a pair are complementary and of equal size, to within a row a class, and each equals a
+    fit of the estimator on its rows alone, in their order.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One that learns row by row, without `tol`, `center` and the like, which look beyond a row;
+        its `callback` is not called. It is cloned, never fitted itself. With any `shuffle` but
+        False, rows of all halves are shuffled by one permutation; of a source, within its blocks.
+    param_name : str, optional
+        Name of the parameter of the estimator to vary, such as "gravity" or "l1".
+    param_values : sequence, optional
+        Its values.
+    pairs : int, default=50
+        Number of complementary pairs of halves, B; there are 2 B models for each value.
+    threshold : float, default=0.6
+        Share of models that must select a feature, in (0, 1]. There are bounds above 1/2.
+    stratify : bool, default=True
+        Deal the rows of each class of a classifier apart; False deals all rows together.
+    n_jobs : int, optional
+        Threads that learn; -1 is one a processor. Results do not depend on it.
+    memory_limit : int, optional
+        Bytes that models may take together; half of what is free by default. More is a MemoryError,
+        before anything is learned where the number of features is known.
+    random_state : int, RandomState or None, default=None
+        Decides who gets which rows.
+
+    Attributes
+    ----------
+    selection_probabilities_ : CSR matrix of shape (values, features)
+        Share of the models that select a feature, for each value of the parameter; one row if none
+        is varied. Features that no model selects take no memory.
+    selected_ : array of int
+        Features selected, increasing; `get_support()` is the mask.
+    n_selected_mean_ : float
+        Mean number of features a model selects, q; with several values, all of a half together.
+    n_candidates_ : int
+        Features that can be selected, p: those that are not zero in all rows.
+    false_selections_bound_ : Bound
+        Bound on the expected number of false selections, q^2 / ((2 threshold - 1) p).
+    unimodal_bound_ : Bound
+        A sharper bound under one more assumption; see `false_selections_bound`.
+    n_pairs_ : int
+        Pairs of halves.
+    n_rows_ : int
+        Rows of both halves together.
+    classes_ : array
+        Labels, of a classifier.
+    n_features_in_ : int
+    feature_names_in_ : array
+        Where X has named columns.
+
+    See Also
+    --------
+    StabilitySelection : Any estimator, fitted on one half after the other.
+
+    References
+    ----------
+    Meinshausen and Buehlmann, Stability selection, JRSS B 72, 2010.
+    Shah and Samworth, Variable selection with error control: another look at stability selection,
+    JRSS B 75, 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import FTRLClassifier
+    >>> from thresher.stability import StreamingStabilitySelection
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 100))
+    >>> y = X[:, 3] - X[:, 7] + rng.normal(size=2000) > 0
+    >>> estimator = FTRLClassifier(alpha=0.1, passes=1)
+    >>> selector = StreamingStabilitySelection(
+    ...     estimator, param_name="l1", param_values=[40.0, 60.0, 80.0], pairs=20, random_state=0
+    ... ).fit(X, y)
+    >>> selector.selected_.tolist()
+    [3, 7]
+    >>> selector.top(1)[0].probability
+    1.0
+    """
+
+    # what fit leaves behind, besides the selection
+    classes_: NDArray[Any]
+    n_rows_: int
+    _names: dict[int, str]
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        param_name: str | None = None,
+        param_values: Sequence[Any] | None = None,
+        pairs: int = 50,
+        threshold: float = 0.6,
+        stratify: bool = True,
+        n_jobs: int | None = None,
+        memory_limit: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_name = param_name
+        self.param_values = param_values
+        self.pairs = pairs
+        self.threshold = threshold
+        self.stratify = stratify
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    # ---- fitting -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, *, classes: Any = None) -> Self:
+        """Learn all halves from the rows, and select.
+
+        If it fails or is interrupted, all is as it was before.
+
+        Parameters
+        ----------
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
+        y : array of shape (rows,)
+            Labels; a source has its own.
+        classes : array, optional
+            All labels, where a source can be read only once; of others they are found by a reading
+            of their own.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            points = checked_lanes(
+                type(self).__name__, self.estimator, self.param_name, self._settings()
+            )
+            seeds = self._seeds()
+            dealer = Dealer(self.pairs, seeds[0])
+            estimator, self._names = seeded(clone(self.estimator), seeds[1]), {}
+            if is_source(X):
+                if y is not None:
+                    raise ParameterError(
+                        f"{type(self).__name__}: a source has its own labels; give it alone"
+                    )
+                halves, seen = self._learn_source(X, classes, estimator, points, dealer)
+            elif classes is not None:
+                raise ParameterError(f"{type(self).__name__}: classes is for sources; y has them")
+            else:
+                halves, seen = self._learn_rows(X, y, estimator, points, dealer)
+            self.n_rows_ = sum(dealer.dealt.values())
+            self._count(halves, seen)
+            halves.close()
+            if is_source(X) and X.named and X.rereadable:
+                self._names = X.names(np.unique(self.selection_probabilities_.indices).tolist())
+        return self
+
+    def _learn_rows(
+        self, X: Any, y: Any, estimator: Any, points: list[Point], dealer: Dealer
+    ) -> tuple[LanedHalves, NDArray[np.int64]]:
+        """Learn from rows in memory; return the halves, and the features that occur."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_min_samples=2,
+            y_numeric=not is_classifier(estimator),
+        )
+        y = column_or_1d(y, warn=True)
+        strata = np.zeros(len(y), np.int64)
+        if is_classifier(estimator):
+            self.classes_, strata = classes_and_strata(
+                y, stratify=self.stratify, owner=type(self).__name__
+            )
+            estimator.classes_ = self.classes_
+        targets, weights = estimator._targets(y), estimator._row_weights(y, None)
+        numbers = dealer.numbered(strata)
+        halves = self._halves(estimator, points, dealer, X.shape[1], max(1, len(y) // 2))
+        for number, order in enumerate(estimator._orders(len(y), estimator._generator())):
+            if number:
+                halves.next_pass()
+            order = np.arange(len(y)) if order is None else order
+            for start in range(0, len(y), _CHUNK):
+                rows = order[start : start + _CHUNK]
+                halves.learn(
+                    as_batch(X[rows]),
+                    [target[rows] for target in targets],
+                    None if weights is None else weights[rows],
+                    dealer.halves(strata[rows], numbers[rows]),
+                    X.shape[1],
+                )
+        return halves, column_counts(X)[0]
+
+    def _learn_source(
+        self, source: Source, classes: Any, estimator: Any, points: list[Point],
+        dealer: Dealer,
+    ) -> tuple[LanedHalves, NDArray[np.int64]]:  # fmt: skip
+        """Learn from a source; return the halves, and the features that occur."""
+        owner = type(self).__name__
+        if source.named and source.bits is None:
+            raise ParameterError(f"{owner}: features with names need bits= in scan to number them")
+        if estimator.passes > 1 and not source.rereadable:
+            raise ParameterError(
+                f"{owner}: {source} can be read only once; set passes=1 in the estimator"
+            )
+        if classes is None and is_classifier(estimator) and not source.rereadable:
+            raise ParameterError(
+                f"{owner}: {source} can be read only once, and its classes are not known; give "
+                f"fit classes="
+            )
+        needs_width = estimator._rule == "mirror-descent" and source.bits is None
+        width = 1 << source.bits if source.bits is not None else 0
+        if needs_width:
+            width = source.width()
+        labels = _labels(estimator, source, classes)
+        if labels.classes is not None:
+            self.classes_ = labels.classes
+        halves = self._halves(estimator, points, dealer, width, None)
+        seen, widest = _Seen(), width
+        seed = int(estimator._generator().integers(2**31))
+        for number in range(estimator.passes):
+            if number:
+                halves.next_pass()
+                dealer.dealt.clear()
+            for at, block in enumerate(source.blocks(dtype=halves.dtype)):
+                targets = labels.targets(block)
+                strata = np.zeros(block.rows, np.int64)
+                if labels.classes is not None and self.stratify:
+                    several = labels.outputs > 1
+                    strata = (
+                        np.argmax(targets, axis=0) if several else (targets[0] == 1).astype(int)
+                    )
+                mine = dealer.halves(strata, dealer.numbered(strata))
+                widest = max(widest, block.width)
+                order = None
+                if estimator.shuffle is not False:
+                    order = _core.path_order(seed, at, number, block.rows)
+                try:
+                    halves.learn(
+                        block.batch, targets, _weighted(estimator, labels.classes, targets, block),
+                        mine, block.width, order,
+                    )  # fmt: skip
+                except _core.DataError as error:
+                    raise block.located(error) from None
+                if number == 0:
+                    seen.see(block.native)
+        if not dealer.dealt:
+            raise DataError(f"{source}: no rows to learn from")
+        self.n_features_in_ = widest
+        return halves, seen.features()
+
+    def _halves(
+        self, estimator: Any, points: list[Point], dealer: Dealer, width: int, rows: int | None
+    ) -> LanedHalves:
+        classes = len(self.classes_) if is_classifier(estimator) else 1
+        limit = checked_limit(self.memory_limit)
+        return LanedHalves(estimator, points, dealer, classes, width, rows, limit, self.n_jobs)
+
+    def _count(self, halves: LanedHalves, seen: NDArray[np.int64]) -> None:
+        """Turn what was learned into a selection."""
+        tallies = [Tally() for _ in halves.points]
+        sizes = [
+            counted(tallies, [halves.support(half, value) for value in range(len(halves.points))])
+            for half in range(2 * self.pairs)
+        ]
+        self.n_pairs_, self.n_selected_mean_ = self.pairs, float(np.mean(sizes))
+        self._select(tallies, seen)
+
+    def _seeds(self) -> list[int]:
+        """Return a seed of the halves, and one of the shuffling."""
+        try:
+            random = check_random_state(self.random_state)
+        except ValueError as error:
+            raise ParameterError(f"{type(self).__name__}: random_state: {error}") from error
+        return [int(seed) for seed in random.randint(2**31 - 1, size=2)]
+
+    def _named(self, feature: int) -> str | int:
+        return self._names.get(feature) or super()._named(feature)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        return tags
+
+
+class _Seen:
+    """The features that occur in a stream."""
+
+    def __init__(self) -> None:
+        self._known, self._new = np.zeros(0, np.int64), [np.zeros(0, np.int64)]
+        self._waiting = 0
+
+    def see(self, block: _core.Block) -> None:
+        """Take note of those of a block that are not zero."""
+        keys = np.asarray(block.keys).astype(np.int64)[np.asarray(block.values) != 0]
+        self._new.append(keys)
+        self._waiting += len(keys)
+        if self._waiting > max(_MANY, len(self._known)):
+            self.features()
+
+    def features(self) -> NDArray[np.int64]:
+        """Return all of them, increasing."""
+        self._known = np.unique(np.concatenate([self._known, *self._new]))
+        self._new, self._waiting = [], 0
+        return self._known
+
+
+def _weighted(
+    estimator: Any, classes: Any, targets: Sequence[NDArray[np.float64]], block: Any
+) -> NDArray[np.float64] | None:
+    """Return the weights of the rows of a block, those of their classes included."""
+    weights: NDArray[np.float64] | None = block.weights
+    if classes is None or estimator.class_weight is None:
+        return weights
+    numbers = np.argmax(targets, axis=0) if len(targets) > 1 else (targets[0] == 1).astype(int)
+    by_row: Callable[..., NDArray[np.float64]] = estimator._row_weights
+    return by_row(classes[numbers], weights)

@@ -1,0 +1,111 @@
+"""How `thresher tune` shows itself while it goes: terminals, pipes, and interruptions."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import thresher
+from files import THRESHER, svmlight
+from thresher.cli.tune_show import Table
+from thresher.search import SearchProgress
+from thresher.search.grid import point_of
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def progress_of(rows, number=1, losses=None):
+    known = {0: 0.5, 1: 0.4, 2: 0.6} if losses is None else losses
+    return SearchProgress(1, 1, number, 1, rows, 18, 2.0, known)
+
+
+def test_live_table(monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    estimator = thresher.FTRLClassifier()
+    points = [point_of(estimator, i, {"l1": l1}) for i, l1 in enumerate((0.1, 1.0, 10.0))]
+    table = Table(points, quiet=False, json=False)
+    table.tell(progress_of(1000))
+    first = screen.getvalue()
+    lines = [line.removesuffix("\x1b[K") for line in first.splitlines()]
+    assert lines[0].split() == ["l1", "loss", "so", "far", "nonzeros"]
+    assert lines[2].split() == ["1", "0.4000", "*"]
+    assert lines[4] == "pass 1/1: 1,000 rows, 18 models, 2.0 s"
+    table.tell(progress_of(500, number=2))
+    second = screen.getvalue().removeprefix(first)
+    assert second.startswith("\x1b[5A")  # over the first
+    assert "scoring: 500 rows" in second
+    table.close()
+    assert screen.getvalue().endswith("\x1b[5A\x1b[J")
+    monkeypatch.setenv("LINES", "6")  # too low for all: those of least loss
+    monkeypatch.setenv("COLUMNS", "40")
+    screen.truncate(0)
+    table.tell(progress_of(1000))
+    assert "... and 1 more" in screen.getvalue()
+    assert "10  " not in screen.getvalue().splitlines()[3]
+
+
+def test_lines_and_objects(monkeypatch, capsys):
+    point = point_of(thresher.FTRLClassifier(), 0, {"l1": 0.1, "beta": 1.0})
+    monkeypatch.setattr("thresher.cli.tune_show._SELDOM", 0.0)
+    monkeypatch.setattr("thresher.cli.tune_show._OFTEN", 0.0)
+    for quiet, as_json in ((False, False), (False, True), (True, False)):
+        Table([point], quiet, as_json).tell(progress_of(1000, losses={0: 0.25}))
+    out, told = capsys.readouterr()
+    assert told == (
+        "pass 1/1: 1,000 rows, 18 models, 2.0 s; least loss 0.2500 with l1=0.1, beta=1\n"
+    )
+    event = json.loads(out)
+    assert (event["event"], event["doing"], event["rows"]) == ("progress", "learning", 1000)
+    assert (event["best"], event["loss"]) == ({"l1": 0.1, "beta": 1.0}, 0.25)
+
+
+def test_a_terminal_gets_the_result_alone(tmp_path):
+    rows = svmlight(tmp_path / "rows.svm", rows=2000, features=4000, repeat=20)
+    main, other = pty.openpty()
+    arguments = ["tune", rows, "-m", tmp_path / "m", "--grid", "l1=0.1..10:6", "--passes", "2"]
+    with subprocess.Popen(
+        [*THRESHER, *map(str, arguments)], stderr=other, stdout=subprocess.PIPE, text=True
+    ) as process:
+        os.close(other)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(main, 65536)
+            except OSError:  # the other end was closed
+                break
+            if not piece:
+                break
+            shown += piece
+        out = process.stdout.read()
+    os.close(main)
+    assert process.returncode == 0
+    text = shown.decode()
+    assert not text or text.rstrip().endswith("\x1b[J")  # taken away at the end
+    assert "40,000 rows, 5 folds; 6 models" in out
+    assert "loss so far" not in out
+
+
+def test_interrupted_leaves_nothing(tmp_path):
+    rows = svmlight(tmp_path / "rows.svm", rows=2000, repeat=100)
+    arguments = ["tune", rows, "-m", tmp_path / "m", "--grid", "l1=0.1..10:8", "--passes", "500"]
+    arguments += ["--html", tmp_path / "page.html", "--json"]
+    before = set(tmp_path.iterdir())
+    with subprocess.Popen(
+        [*THRESHER, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.readline()  # it is under way
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert told == "interrupted\n"
+    assert set(tmp_path.iterdir()) == before

@@ -1,0 +1,163 @@
+"""Lanes on several threads: the same as on one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thresher import ParameterError, _core, rules, settings
+from thresher.data import as_batch
+from thresher.training.lanes import (
+    Lane,
+    LaneTeam,
+    bytes_per_feature,
+    make_lanes,
+    split_by_clock,
+    threads_of,
+)
+
+ROWS, WIDTH, CLOCKS = 90, 12, 3
+
+
+def defaults(rule: str, **given: Any) -> dict[str, Any]:
+    """Return the parameters of a classifier."""
+    table = rules.RULES[rule].parameters
+    return {name: p.default_for("classifier") for name, p in table.items()} | given
+
+
+def some_lanes(count: int) -> list[Lane]:
+    """Return lanes of several clocks, periods and rates."""
+    return [
+        Lane(
+            *settings.core_parameters(
+                "truncated-gradient",
+                defaults("truncated-gradient", gravity=0.01 * i, period=1 + i % 2),
+                ROWS,
+            ),
+            clock=i % CLOCKS,
+        )
+        for i in range(count)
+    ]
+
+
+@pytest.fixture
+def rows() -> tuple[Any, Any, Any]:
+    """Return rows, labels, and who sees them."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((ROWS, WIDTH), density=0.4, rng=rng, format="csr")
+    y = np.where(rng.random(ROWS) < 0.5, 1.0, -1.0)
+    return X, y, (rng.random((ROWS, CLOCKS)) < 0.7).astype(np.uint8)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 50])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_threads_change_nothing(rows: Any, n_jobs: int, dtype: str) -> None:
+    """All that a team answers is what lanes of the core answer, in the same order."""
+    X, y, seen = rows
+    lanes, batch = some_lanes(11), as_batch(X, y)
+    alone = make_lanes("truncated_gradient", "dense", dtype, WIDTH, lanes)
+    with LaneTeam("truncated_gradient", "dense", dtype, WIDTH, lanes, n_jobs) as team:
+        assert len(team) == 11
+        first = team.learn(batch, None, 0, ROWS, seen, before=True)
+        np.testing.assert_array_equal(first, alone.learn(batch, None, 0, ROWS, seen, before=True))
+        saved = team.state()
+        team.next_pass()
+        alone.next_pass()
+        order = np.random.default_rng(1).permutation(ROWS)
+        assert team.learn(batch, order, 0, 50, seen) is None
+        alone.learn(batch, order, 0, 50, seen)
+        some = np.array([7, 0, 10, 3], np.int64)
+        np.testing.assert_array_equal(team.predict(batch), alone.predict(batch))
+        np.testing.assert_array_equal(
+            team.predict(batch, some, order[:5]), alone.predict(batch, some, order[:5])
+        )
+        for ask in ("nonzeros", "intercepts", "steps", "loss_sums", "weight_sums", "rates"):
+            np.testing.assert_array_equal(getattr(team, ask)(), getattr(alone, ask)())
+        for lane in range(11):
+            for ours, theirs in zip(team.weights(lane), alone.weights(lane), strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+        assert team.divergences == [""] * 11
+        assert len(team.layouts) == 11
+        assert team.store_bytes > 0
+        again = team.predict(batch)
+        team.restore(saved)
+        assert team.steps().tolist() == seen.sum(axis=0)[[i % CLOCKS for i in range(11)]].tolist()
+        team.next_pass()
+        team.learn(batch, order, 0, 50, seen)
+        np.testing.assert_array_equal(team.predict(batch), again)
+
+
+def test_a_bad_row_stops_all_threads_before_it(rows: Any) -> None:
+    """The error names the row, and every lane has learned the rows before it."""
+    X, y, _ = rows
+    bad = X.toarray()
+    bad[40, 3] = np.nan
+    with LaneTeam("truncated_gradient", "dense", "float64", WIDTH, some_lanes(6), 2) as team:
+        with pytest.raises(_core.DataError, match="row 40"):
+            team.learn(as_batch(bad, y))
+        assert team.steps().tolist() == [40] * 6
+
+
+def test_a_state_of_another_team_is_refused() -> None:
+    """The number of threads decides how lanes are split."""
+    parts = "truncated_gradient", "dense", "float64", WIDTH, some_lanes(6)
+    with LaneTeam(*parts, 2) as two, LaneTeam(*parts, 3) as three:
+        with pytest.raises(ValueError, match="not one of lanes on 3 threads"):
+            three.restore(two.state())
+        with pytest.raises(ValueError, match="not one of lanes"):
+            two.restore(b"")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_lanes_that_come_later(rows: Any, n_jobs: int) -> None:
+    """They learn from the rows that come after them, and their numbers come last."""
+    X, y, seen = rows
+    lanes, batch = some_lanes(8), as_batch(X, y)
+    alone = make_lanes("truncated_gradient", "dense", "float64", WIDTH, lanes[5:])
+    alone.learn(batch, None, 30, ROWS, seen)
+    with LaneTeam("truncated_gradient", "dense", "float64", WIDTH, lanes[:5], n_jobs) as team:
+        team.learn(batch, None, 0, 30, seen)
+        team.add(lanes[5:6])
+        team.add(lanes[6:])
+        team.learn(batch, None, 30, ROWS, seen)
+        assert len(team) == 8
+        assert team.steps()[5:].tolist() == alone.steps().tolist()
+        late = np.arange(5, 8)
+        np.testing.assert_allclose(team.predict(batch, late), alone.predict(batch), rtol=1e-10)
+
+
+@given(st.lists(st.integers(0, 6), max_size=40), st.integers(1, 8))
+def test_every_lane_has_one_part(clocks: list[int], parts: int) -> None:
+    """Parts are about even, and hold each lane once."""
+    shares = split_by_clock(clocks, parts)
+    assert sorted(lane for share in shares for lane in share) == list(range(len(clocks)))
+    assert max(map(len, shares)) <= 1 + 1.2 * len(clocks) / min(parts, max(len(clocks), 1))
+
+
+def test_numbers_of_threads() -> None:
+    """As scikit-learn counts them."""
+    assert threads_of(None) == 1
+    assert threads_of(3) == 3
+    assert threads_of(-1) >= 1
+    for bad in (0, True, 1.5, "2"):
+        with pytest.raises(ParameterError, match="n_jobs must be"):
+            threads_of(bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("store", ["dense", "hashed"])
+@pytest.mark.parametrize("rule", ["truncated-gradient", "ftrl", "averaged-sgd", "dual-averaging"])
+@pytest.mark.parametrize("count", [1, 3, 20])
+def test_memory_is_about_what_was_said(rule: str, store: str, count: int) -> None:
+    """A store that has met every feature takes no more than the estimate, and not far less."""
+    lane = Lane(*settings.core_parameters(rule, defaults(rule), ROWS))
+    lanes, width, core = [lane] * count, 270_000, rules.RULES[rule].core
+    made = make_lanes(core, store, "float32", width, lanes)
+    X = sp.csr_array((np.ones(width), np.arange(width), [0, width]), shape=(1, width))
+    made.learn(as_batch(X, np.ones(1)))
+    said = bytes_per_feature(core, store, "float32", lanes) * width
+    assert said / 4 <= made.store_bytes <= 1.2 * said

@@ -1,0 +1,253 @@
+"""What a search refuses, before it trains anything; and models that fail on the way."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import GridSearchCV
+
+import thresher
+from thresher import DivergenceError, OnePassSearchCV, ParameterError
+from thresher.training.lanes import LaneTeam
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 6))
+Y = X[:, 0] > 0
+CLF = thresher.TruncatedGradientClassifier(passes=2, shuffle=False)
+
+
+@pytest.fixture
+def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model may learn."""
+
+    def learn(*_: Any, **__: Any) -> None:
+        raise AssertionError("a model has begun to learn")
+
+    monkeypatch.setattr(LaneTeam, "learn", learn)
+
+
+def refused(
+    message: str, estimator: Any, grid: Any, kind: Any = ParameterError, **more: Any
+) -> None:
+    """The search raises, with this message."""
+    fit = more.pop("fit", {})
+    y = more.pop("y", Y)
+    search = OnePassSearchCV(estimator, grid, **{"cv": 3, **more})
+    with pytest.raises(kind, match=re.escape(message)):
+        search.fit(X, y, **fit)
+    assert not hasattr(search, "cv_results_")
+
+
+GRIDS: list[tuple[Any, Any, str]] = [
+    (CLF, {"gravty": [0.1]}, "TruncatedGradientClassifier has no parameter 'gravty'; it has loss"),
+    (CLF, {"gravity": [0.1, -1.0]}, "gravity must be a number >= 0"),
+    (CLF, {"gravity": [0.1, -1.0]}, "got -1.0"),
+    (CLF, {"period": [10, 2.5]}, "period must be a whole number >= 1"),
+    (CLF, {"loss": ["logistic", "poisson"]}, "loss 'poisson' is not one for a classifier"),
+    (CLF, {"shrink": ["round"]}, "shrink='round' needs a finite ceiling"),
+    (CLF, {"tol": [None, 1e-3]}, "tol must be None in a search in one pass"),
+    (CLF, {"gravity": []}, "param_grid"),
+    (CLF, {"gravity": 0.1}, "param_grid"),
+    (CLF, {"gravity": "0.1"}, "param_grid"),
+    (CLF, [], "param_grid has no points"),
+    (CLF, 3, "param_grid"),
+    (CLF, {"class_weight": [{True: -1.0}]}, "class_weight must hold finite numbers >= 0"),
+    (thresher.FTRLClassifier(), {"target_nnz": [3]}, "target_nnz must be None"),
+    (thresher.AveragedSGDClassifier(), {"center": [True]}, "center must be False"),
+    (thresher.MarginPerceptronClassifier(), {"max_density": [0.5]}, "max_density must be None"),
+    (thresher.StabilizedClassifier(), {"keep": [0.5]}, "StabilizedClassifier is not: its paths"),
+    (thresher.CoordinateDescentClassifier(), {"l1": [0.5]}, "needs all rows at once"),
+    (
+        SGDClassifier(),
+        {"alpha": [0.1]},
+        "estimator must be one of Thresher's that learn row by row",
+    ),
+]
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(("estimator", "grid", "message"), GRIDS)
+def test_grids(estimator: Any, grid: Any, message: str) -> None:
+    """Errors name the parameter, its value, and what is allowed."""
+    refused(message, estimator, grid)
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cv": 0}, "cv"),
+        ({"cv": "progressive"}, "cv='progressive' is for sources"),
+        ({"cv": []}, "cv"),
+        ({"cv": [([], [1])]}, "no rows to learn from"),
+        ({"cv": [([0, 1], [60])]}, "rows that do not exist; there are 60"),
+        ({"scoring": "accurate"}, "scoring"),
+        ({"scoring": ["accuracy"], "refit": True}, "refit must be set to a scorer key"),
+        ({"memory_limit": 0}, "memory_limit must be a number of bytes >= 1"),
+        ({"memory_limit": "1G"}, "memory_limit must be a number of bytes >= 1"),
+        ({"n_jobs": 0}, "n_jobs must be None, at least 1, or -1"),
+        ({"callback": 3}, "callback"),
+        ({"error_score": "warn"}, "error_score"),
+        ({"fit": {"eval_set": (X, Y)}}, "takes sample_weight and groups besides X and y"),
+        ({"fit": {"classes": [0, 1]}}, "classes= is for sources"),
+        ({"fit": {"sample_weight": -np.ones(60)}}, "sample_weight"),
+        ({"y": np.ones(60)}, "at least 2 classes"),
+    ],
+)
+def test_options(options: dict[str, Any], message: str) -> None:
+    """Options of the search, and what fit is given."""
+    refused(message, CLF, {"gravity": [0.1]}, kind=ValueError, **options)
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_fold_without_a_class() -> None:
+    """The error names the fold and the class."""
+    y = np.repeat(["a", "b", "c"], 20)
+    refused(
+        "the training part of split 1 has no row of class 'b'",
+        CLF,
+        {"gravity": [0.1]},
+        y=y,
+        cv=[(np.r_[0:50], np.r_[50:60]), (np.r_[0:20, 40:60], np.r_[20:40])],
+    )
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        "neg_log_loss",
+        ["accuracy", "neg_brier_score"],
+        lambda clf, X, y: clf.predict_proba(X)[0, 0],
+    ],
+)
+def test_a_scorer_that_needs_probabilities(scoring: Any) -> None:
+    """A point of loss hinge has none: the error says so, and names the point."""
+    refused(
+        "with {'loss': 'hinge'}: ",
+        CLF,
+        {"loss": ["logistic", "hinge"]},
+        scoring=scoring,
+        refit=False,
+    )
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_scorer_that_needs_what_lanes_do_not_keep() -> None:
+    """The history of a fit is not kept for each of many models."""
+    refused(
+        "TruncatedGradientClassifier has no 'history_' in a search in one pass",
+        CLF,
+        {"gravity": [0.1]},
+        scoring=lambda clf, X, y: clf.history_[-1].loss,
+    )
+
+
+@pytest.mark.usefixtures("untrained")
+def test_labels_a_loss_does_not_take() -> None:
+    """Known before training."""
+    reg = thresher.FTRLRegressor()
+    refused(
+        "loss 'poisson' needs y >= 0", reg, {"loss": ["squared", "poisson"]}, ValueError, y=X[:, 0]
+    )
+    refused("needs y in [0, 1]", reg, {"loss": ["clipped_square"]}, ValueError, y=X[:, 0])
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_model_that_memory_does_not_hold() -> None:
+    """The error says how much is needed."""
+    refused(
+        "and a single model of this grid takes",
+        CLF,
+        {"gravity": [0.1]},
+        MemoryError,
+        memory_limit=20,
+    )
+
+
+def test_grids_that_memory_does_not_hold_at_once() -> None:
+    """They train in several groups, and find the same."""
+    grid = {"gravity": [0.0, 0.01, 0.1], "period": [1, 10]}
+    all_at_once = OnePassSearchCV(CLF, grid, cv=3).fit(X, Y)
+    found = set()
+    for limit in (64 * 6, 3 * 64 * 6, 9 * 64 * 6):
+        few = OnePassSearchCV(CLF, grid, cv=3, memory_limit=limit).fit(X, Y)
+        found.add(few.n_readings_)
+        for name in ("mean_test_score", "std_test_score", "rank_test_score"):
+            np.testing.assert_array_equal(few.cv_results_[name], all_at_once.cv_results_[name])
+    assert max(found) > 1
+
+
+def test_a_search_that_fails_leaves_the_one_before() -> None:
+    """All or nothing."""
+    search = OnePassSearchCV(CLF, {"gravity": [0.1]}, cv=3).fit(X, Y)
+    before = search.cv_results_
+    with pytest.raises(ValueError, match="classes"):
+        search.fit(X, np.ones(60))
+    assert search.cv_results_ is before
+    bad = X.copy()
+    bad[17, 2] = np.nan
+    with pytest.raises(ValueError, match="row 17"):
+        search.fit(bad, Y)
+    assert search.cv_results_ is before
+
+
+# ---- models that diverge ---------------------------------------------------------------------
+
+WILD = thresher.TruncatedGradientRegressor(
+    loss="square", shuffle=False, passes=5, gravity=0.0, dtype="float64"
+)
+RATES = {"eta0": [1e-3, 1e6]}
+VALUES = X[:, 0]
+
+
+def test_a_model_that_diverges() -> None:
+    """It scores error_score, the others are as they would be, and one warning names it."""
+    with pytest.warns(FitFailedWarning, match=re.escape("{'eta0': 1000000.0}")) as told:
+        ours = OnePassSearchCV(WILD, RATES, cv=3, error_score=-7.0).fit(X, VALUES)
+    assert sum(w.category is FitFailedWarning for w in told) == 1
+    with pytest.warns(FitFailedWarning):
+        theirs = GridSearchCV(WILD, RATES, cv=3, error_score=-7.0).fit(X, VALUES)
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=1e-10
+    )
+    assert ours.cv_results_["mean_test_score"][1] == -7.0
+    assert ours.best_params_ == {"eta0": 1e-3}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_a_model_that_diverges_of_several_scores() -> None:
+    """All its scores are error_score."""
+    scoring = ["r2", "neg_mean_absolute_error"]
+    search = OnePassSearchCV(WILD, RATES, cv=3, scoring=scoring, refit="r2").fit(X, VALUES)
+    for name in scoring:
+        assert np.isnan(search.cv_results_[f"mean_test_{name}"][1])
+        assert np.isfinite(search.cv_results_[f"mean_test_{name}"][0])
+
+
+def test_divergence_as_an_error() -> None:
+    """Where it is asked for, or where no model is left."""
+    with pytest.raises(DivergenceError, match=re.escape("{'eta0': 1000000.0} on split 0")):
+        OnePassSearchCV(WILD, RATES, cv=3, error_score="raise").fit(X, VALUES)
+    with pytest.raises(DivergenceError, match="all models of the grid failed"):
+        OnePassSearchCV(WILD, {"eta0": [1e6]}, cv=3).fit(X, VALUES)
+
+
+def test_a_scorer_that_fails() -> None:
+    """A score that does not exist is error_score; asked for, it is an error."""
+
+    def broken(clf: Any, X: Any, y: Any) -> float:
+        raise ZeroDivisionError("no such score")
+
+    search = OnePassSearchCV(CLF, {"gravity": [0.1]}, cv=3, scoring=broken, error_score=0.5)
+    with pytest.warns(UserWarning, match="no such score"):
+        search.fit(X, Y)
+    assert search.best_score_ == 0.5
+    with pytest.raises(ZeroDivisionError):
+        search.set_params(error_score="raise").fit(X, Y)
