@@ -100,7 +100,7 @@ def train(options: Options) -> int:
     elif options.passes > 1 and not source.rereadable:
         raise ParameterError("more than one pass over standard input needs --cache FILE")
     if "store" in params:
-        params["store"] = store_of(options, source)
+        params["store"] = store_of(options, source, ("auto", "dense", "hashed", "nonzero"))
     settings.check(options.rule, task, params, f"the rule {options.rule}")
     if auto:
         params["alpha"] = "auto"  # by the size of the first rows
@@ -188,12 +188,13 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
 # ---- what is learned from what -------------------------------------------------------------------
 
 
-def store_of(options: Options, source: Source) -> str:
+def store_of(
+    options: Options, source: Source, choices: Sequence[str] = ("auto", "dense", "hashed")
+) -> str:
     """Return the store that fits the features, where none is chosen."""
-    if options.store not in ("auto", "dense", "hashed", "nonzero"):
-        raise ParameterError(
-            f"--store must be auto, dense, hashed or nonzero; got {options.store!r}"
-        )
+    if options.store not in choices:
+        allowed = f"{', '.join(choices[:-1])} or {choices[-1]}"
+        raise ParameterError(f"--store must be {allowed}; got {options.store!r}")
     if options.store == "auto":
         return "hashed" if source.named and source.bits is None else "dense"
     if options.store == "dense" and source.named and source.bits is None:
