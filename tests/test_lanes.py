@@ -1,4 +1,4 @@
-"""A lane equals the same model trained alone: over rules, losses, masks, classes, stores, dtypes."""
+"""A lane equals the same model trained alone: over rules, losses, masks, classes, stores."""
 
 from __future__ import annotations
 

@@ -5,15 +5,18 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "../thresher/lanes/labels.hpp"
 #include "../thresher/lanes/lanes.hpp"
 #include "arrays.hpp"
 
@@ -251,6 +254,33 @@ void bind_lanes(nb::module_& m) {
                      [&] { self.plant_intercepts({intercepts.data(), intercepts.shape(0)}); });
           },
           "intercepts"_a, "Start from these intercepts.");
+
+  using thresher::LabelLists;
+  nb::class_<LabelLists, Lanes>(
+      m, "LabelLists", "A lane for each of many classes; only weights that are not zero are kept.")
+      .def(
+          "class_weights",
+          [](const LabelLists& self) {
+            auto found = reading(self, [&] { return self.class_weights(); });
+            return std::tuple(owned_array(std::move(found.classes)),
+                              owned_array(std::move(found.keys)),
+                              owned_array(std::move(found.values)));
+          },
+          "Classes, keys and weights of all that are not zero, in the order of classes and keys.")
+      .def(
+          "grow",
+          [](LabelLists& self, std::size_t count) { changing(self, [&] { self.grow(count); }); },
+          "count"_a, "Have lanes for so many classes; those that are new begin now.");
+
+  m.def(
+      "make_labels",
+      [](const std::string& rule, const std::string& dtype, std::uint64_t width,
+         const std::map<std::string, double>& numbers,
+         const std::map<std::string, std::string>& words, std::size_t count) {
+        return thresher::make_labels(rule, dtype, width, {numbers, words}, count);
+      },
+      "rule"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a, "count"_a,
+      "A lane for each of `count` classes, with parameters and clock in common. width 0: any key.");
 
   m.def(
       "make_lanes",

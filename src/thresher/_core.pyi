@@ -501,6 +501,37 @@ class Lanes:
     ) -> None:
         """Start from these intercepts."""
 
+class LabelLists(Lanes):
+    """
+    A lane for each of many classes; only weights that are not zero are kept.
+    """
+
+    def class_weights(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """
+        Classes, keys and weights of all that are not zero, in the order of classes and keys.
+        """
+
+    def grow(self, count: int) -> None:
+        """Have lanes for so many classes; those that are new begin now."""
+
+def make_labels(
+    rule: str,
+    dtype: str,
+    width: int,
+    numbers: Mapping[str, float],
+    words: Mapping[str, str],
+    count: int,
+) -> LabelLists:
+    """
+    A lane for each of `count` classes, with parameters and clock in common. width 0: any key.
+    """
+
 def make_lanes(
     rule: str,
     store: str,

@@ -60,8 +60,9 @@ THRESHER_INLINE Wide<Real, N> stamp_in_last(std::uint64_t stamp) {
 }
 
 template <class Real, std::size_t N, Pay pay, bool Inside, bool Writes>
-void open(const RowOfCells<Real>& row, std::size_t line, std::size_t stamp, const Debt<Real>& debt,
-          double* dot) {
+void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
+          const Debt<Real>& debt, double* dot) {
+  const RowOfCells<Real> row = given;  // by value, as it stays in registers
   using P = Wide<Real, N>;
   using Stamp = std::make_unsigned_t<typename P::Bits>;
   constexpr bool l2 = pay == Pay::truncate_l2 || pay == Pay::round_l2;
@@ -71,7 +72,8 @@ void open(const RowOfCells<Real>& row, std::size_t line, std::size_t stamp, cons
   const double *Q = debt.Q, *B = debt.B;
   const std::uint64_t now = debt.now;
   // By value: what is captured by reference is loaded anew after every store.
-  const auto term = [=](std::size_t, Real* cell, Real x) __attribute__((always_inline)) {
+  const auto term = [=](std::size_t k, Real* cell, Real x) __attribute__((always_inline)) {
+    if constexpr (!Inside) __builtin_prefetch(row.first + row.later[k] * row.stride + stamp, 1);
     Stamp e;
     std::memcpy(&e, cell + stamp, sizeof e);
     P v = P::load(cell + line);

@@ -44,6 +44,14 @@ class LineLanes final : public Lanes {
         where_[members_[m].lanes[i]] = {m, members_[m].group.slots().slot(i)};
   }
 
+  // What lanes of one group have in common.
+  static std::string common(const LaneSpec& spec) {
+    const Params& params = spec.params;
+    return std::to_string(spec.clock) + (spec.target < 0 ? " label " : " class ") +
+           params.word("loss") + (params.flag("fit_intercept") ? " intercept " : " ") +
+           Group::common(params);
+  }
+
   std::size_t count() const override { return where_.size(); }
 
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
@@ -216,13 +224,8 @@ class LineLanes final : public Lanes {
 
   static std::vector<Member> members(const std::vector<LaneSpec>& specs, const Table<Real>& table) {
     std::map<std::string, std::vector<std::size_t>> together;
-    for (std::size_t lane = 0; lane < specs.size(); ++lane) {
-      const Params& params = specs[lane].params;
-      together[std::to_string(specs[lane].clock) +
-               (specs[lane].target < 0 ? " label " : " class ") + params.word("loss") +
-               (params.flag("fit_intercept") ? " intercept " : " ") + Group::common(params)]
-          .push_back(lane);
-    }
+    for (std::size_t lane = 0; lane < specs.size(); ++lane)
+      together[common(specs[lane])].push_back(lane);
     std::vector<Member> found;
     for (const auto& [key, lanes] : together) {
       std::vector<const Params*> params;

@@ -1,6 +1,7 @@
 // Which lanes share lines, and which stand alone.
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -36,26 +37,15 @@ class LaneSet final : public Lanes {
 
   std::size_t count() const override { return where_.size(); }
 
+  // Some rows at a time, so that they are still in the cache when the next part takes them.
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
-    Visit rest = visit;
-    std::exception_ptr error;
-    std::vector<double> own;
-    for (const Part& part : parts_) {
-      const std::size_t n = part.lanes.size(),
-                        rows = static_cast<std::size_t>(visit.last - visit.first);
-      if (before) own.resize(rows * n);
-      try {
-        part.made->learn(batch, rest, told, before ? own.data() : nullptr);
-      } catch (const DataError& bad) {  // the other parts stop there too
-        error = std::current_exception();
-        for (std::int64_t p = rest.first; p < rest.last; ++p)
-          if (visit.row(p) == bad.row) rest.last = p;
-      }
-      if (before)
-        for (std::size_t r = 0; r < rows; ++r)
-          for (std::size_t i = 0; i < n; ++i) before[r * count() + part.lanes[i]] = own[r * n + i];
+    const std::int64_t some = parts_.size() > 1 ? 256 : visit.last - visit.first;
+    for (Visit chunk = visit; chunk.first < visit.last; chunk.first = chunk.last) {
+      chunk.last = std::min(visit.last, chunk.first + some);
+      learn_some(batch, chunk, told,
+                 before ? before + static_cast<std::size_t>(chunk.first - visit.first) * count()
+                        : nullptr);
     }
-    if (error) std::rethrow_exception(error);
   }
 
   void next_pass() override {
@@ -142,24 +132,30 @@ class LaneSet final : public Lanes {
     }
   }
 
+  // Groups of lanes in a dense store have a store each: one that fits a cache is faster than one in which
+  // the lines of all groups lie side by side. In a hashed one they share the look-up.
   void add(std::vector<LaneSpec> specs) override {
-    std::vector<std::size_t> together, alone;
+    std::map<std::string, std::vector<std::size_t>> groups;
+    std::vector<std::size_t> alone;
     for (std::size_t i = 0; i < specs.size(); ++i)
-      (joins(specs[i].params) ? together : alone).push_back(i);
-    if (together.size() == 1) alone.push_back(together[0]), together.clear();
+      if (joins(specs[i].params)) groups[store_ == "hashed" ? "" : common(specs[i])].push_back(i);
+      else alone.push_back(i);
     const std::size_t first = count();
     where_.resize(first + specs.size());
-    for (const auto* numbers : {&together, &alone}) {
-      if (numbers->empty()) continue;
+    const auto take = [&](const std::vector<std::size_t>& numbers, bool lines) {
       Part part;
-      for (const std::size_t i : *numbers) {
+      for (const std::size_t i : numbers) {
         where_[first + i] = {parts_.size(), part.lanes.size()};
         part.lanes.push_back(first + i), part.specs.push_back(specs[i]);
       }
-      part.lines = numbers == &together;
-      part.made = part.lines ? in_lines(part.specs) : on_their_own(part.specs);
+      part.lines = lines;
+      part.made = lines ? in_lines(part.specs) : on_their_own(part.specs);
       parts_.push_back(std::move(part));
-    }
+    };
+    for (const auto& [key, numbers] : groups)
+      if (numbers.size() > 1) take(numbers, true);
+      else alone.push_back(numbers[0]);
+    if (!alone.empty()) take(alone, false);
   }
 
  private:
@@ -185,6 +181,28 @@ class LaneSet final : public Lanes {
                         part.lines ? in_lines(part.specs) : on_their_own(part.specs)});
   }
 
+  void learn_some(const Batch& batch, const Visit& visit, const Told& told, double* before) {
+    Visit rest = visit;
+    std::exception_ptr error;
+    std::vector<double> own;
+    for (const Part& part : parts_) {
+      const std::size_t n = part.lanes.size();
+      const auto rows = static_cast<std::size_t>(visit.last - visit.first);
+      if (before) own.resize(rows * n);
+      try {
+        part.made->learn(batch, rest, told, before ? own.data() : nullptr);
+      } catch (const DataError& bad) {  // the other parts stop there too
+        error = std::current_exception();
+        for (std::int64_t p = rest.first; p < rest.last; ++p)
+          if (visit.row(p) == bad.row) rest.last = p;
+      }
+      if (before)
+        for (std::size_t r = 0; r < rows; ++r)
+          for (std::size_t i = 0; i < n; ++i) before[r * count() + part.lanes[i]] = own[r * n + i];
+    }
+    if (error) std::rethrow_exception(error);
+  }
+
   const Lanes& made(std::size_t lane) const { return *parts_[where_[lane].part].made; }
 
   bool joins(const Params& params) const {
@@ -193,6 +211,14 @@ class LaneSet final : public Lanes {
     if (rule_ == "averaged_sgd") return lanes::AveragedLanes<double>::joins(params);
     if (rule_ == "margin_perceptron") return lanes::PerceptronLanes<double>::joins(params);
     return false;
+  }
+
+  std::string common(const LaneSpec& spec) const {
+    if (rule_ == "truncated_gradient")
+      return LineLanes<lanes::TruncatedLanes<double>>::common(spec);
+    if (rule_ == "ftrl") return LineLanes<lanes::FTRLLanes<double>>::common(spec);
+    if (rule_ == "averaged_sgd") return LineLanes<lanes::AveragedLanes<double>>::common(spec);
+    return LineLanes<lanes::PerceptronLanes<double>>::common(spec);
   }
 
   std::unique_ptr<Lanes> in_lines(const std::vector<LaneSpec>& specs) const {

@@ -41,6 +41,8 @@ class Params {
   Params(std::map<std::string, double> numbers, std::map<std::string, std::string> words)
       : numbers_(std::move(numbers)), words_(std::move(words)) {}
 
+  bool operator==(const Params&) const = default;
+
   double number(const std::string& name) const { return at(numbers_, name); }
   const std::string& word(const std::string& name) const { return at(words_, name); }
   bool flag(const std::string& name) const { return number(name) != 0.0; }

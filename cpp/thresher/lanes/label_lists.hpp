@@ -1,0 +1,332 @@
+// LabelLists: the losses, intercepts and sums of many classes, over their common store.
+//
+// A row adds x * w of its features' lists into the scores of all classes; then every class whose loss has a
+// slope makes its step on the row's features. Hinge, squared hinge and margin losses have none where the
+// margin is satisfied: with intercepts that begin at the log-odds of rare classes that is nearly all of
+// them, and they cost one comparison. Logistic and squared losses have a slope everywhere: each row
+// steps all classes, rows x nonzeros x classes in all, and every (feature, class) pair met gets a weight.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../archive.hpp"
+#include "../error.hpp"
+#include "../loss.hpp"
+#include "../rows.hpp"
+#include "../safe_rate.hpp"
+#include "label_store.hpp"
+#include "labels.hpp"
+
+namespace thresher {
+
+template <class Real, template <class> class Table>
+class StoredLabelLists final : public LabelLists {
+  using Store = LabelStore<Real, Table>;
+  using Ref = typename Store::Ref;
+
+ public:
+  StoredLabelLists(std::uint64_t width, const Params& params, std::size_t count)
+      : params_(params),
+        loss_(params.word("loss"), params.number("epsilon"), params.number("quantile")),
+        enough_(enough(params)),
+        fit_intercept_(params.flag("fit_intercept")),
+        store_(width, params) {
+    grow(count);
+  }
+
+  std::size_t count() const override { return bias_.size(); }
+
+  void grow(std::size_t count) override {
+    if (count < bias_.size()) throw std::invalid_argument("classes are never taken away");
+    if (count > Lists<Real>::most)
+      throw std::invalid_argument("at most " + std::to_string(Lists<Real>::most) + " classes");
+    bias_.resize(count), losses_.resize(count);
+    spans_.resize(count, Span{rows_, 0, weight_, 0.0});
+    stops_.resize(count);
+    scores_.resize(count), own_.resize(count), slot_.resize(count);
+  }
+
+  void add(std::vector<LaneSpec> specs) override {
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      if (!(specs[i].params == params_) || specs[i].clock != 0 ||
+          specs[i].target != static_cast<std::int64_t>(count() + i))
+        throw std::invalid_argument(
+            "lanes of lists have parameters and clock in common, and the next classes as targets");
+    grow(count() + specs.size());
+  }
+
+  void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
+    if (!told.starts) throw std::invalid_argument("learning needs the classes of the rows");
+    const auto asked = static_cast<std::size_t>(visit.last - visit.first);
+    if (before) std::fill_n(before, asked * count(), std::numeric_limits<double>::quiet_NaN());
+    seen_.clear();
+    std::vector<std::int64_t> positions;
+    for (std::int64_t p = visit.first; told.seen && p < visit.last; ++p)
+      if (told.sees(visit.row(p), 0)) seen_.push_back(visit.row(p)), positions.push_back(p);
+    const Visit own{seen_.data(), 0, static_cast<std::int64_t>(seen_.size())};
+    Rows<Real> rows(batch, told.seen ? own : visit, store_.width());
+    advice_.clear();
+    for (std::size_t i = 0; rows.next(); ++i) {
+      const std::size_t at = told.seen ? static_cast<std::size_t>(positions[i] - visit.first) : i;
+      learn_row(batch, rows, told, before ? before + at * count() : nullptr);
+    }
+  }
+
+  void next_pass() override { store_.clock().next_pass(); }
+  void widen(std::uint64_t width) override { store_.widen(width); }
+
+  void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes, bool,
+               double* out) const override {
+    Rows<Real> rows(batch, visit, store_.width());
+    std::vector<double> scores(count());
+    typename Store::Reading reading;
+    while (rows.next()) {
+      store_.look_up(rows, reading);
+      std::fill(scores.begin(), scores.end(), 0.0);
+      store_.add_scores(rows, reading, scores.data(), [](std::size_t) {});
+      const double scale = row_scale(loss_, rows);
+      rows.check_values();  // of features without weights too
+      for (const std::int64_t lane : lanes) {
+        const auto c = static_cast<std::size_t>(lane);
+        const double p = scale * scores[c] + bias_[c];
+        if (!std::isfinite(p)) throw DataError(rows.row(), "the prediction overflows");
+        *out++ = p;
+      }
+    }
+  }
+
+  SparseWeights weights(std::size_t lane, bool) const override {
+    std::vector<std::pair<std::uint64_t, double>> found;
+    each([&](std::uint64_t key, std::uint32_t label, double w) {
+      if (label == lane) found.emplace_back(key, w);
+    });
+    std::sort(found.begin(), found.end());
+    SparseWeights result;
+    for (const auto& [key, w] : found) result.keys.push_back(key), result.values.push_back(w);
+    return result;
+  }
+
+  // Sorts features by key, then counts the weights of each class out.
+  ClassWeights class_weights() const override {
+    std::vector<std::pair<std::uint64_t, Ref>> features;
+    store_.each_list([&](std::uint64_t key, Ref ref) { features.emplace_back(key, ref); });
+    std::sort(features.begin(), features.end());
+    std::vector<std::size_t> place(count() + 1);  // of the next weight of a class
+    each([&](std::uint64_t, std::uint32_t label, double) { ++place[label + 1]; });
+    for (std::size_t c = 0; c < count(); ++c) place[c + 1] += place[c];
+    ClassWeights found;
+    found.classes.resize(place.back());
+    found.keys.resize(place.back()), found.values.resize(place.back());
+    for (const auto& feature : features)
+      store_.each_in(feature.second, [&](std::uint32_t label, double w) {
+        const std::size_t i = place[label]++;
+        found.classes[i] = static_cast<std::int32_t>(label);
+        found.keys[i] = feature.first, found.values[i] = w;
+      });
+    return found;
+  }
+
+  std::vector<std::int64_t> nonzeros(bool) const override {
+    std::vector<std::int64_t> found(count());
+    each([&](std::uint64_t, std::uint32_t label, double) { ++found[label]; });
+    return found;
+  }
+
+  double intercept(std::size_t lane, bool) const override { return bias_[lane]; }
+  Tally tally(std::size_t lane) const override {
+    const Span& span = spans_[lane];
+    const bool stopped = !stops_[lane].empty();
+    return {(stopped ? span.rows_after : rows_) - span.rows_before,
+            (stopped ? span.weight_after : weight_) - span.weight_before, losses_[lane], 1.0};
+  }
+  double rate(std::size_t) const override { return store_.clock().rate(); }
+  std::string divergence(std::size_t lane) const override { return stops_[lane]; }
+  std::size_t bytes() const override { return store_.bytes(); }
+  std::string layout(std::size_t) const override { return "list"; }
+
+  void plant_intercepts(std::span<const double> intercepts) override {
+    bias_.assign(intercepts.begin(), intercepts.end());
+  }
+
+  std::vector<std::byte> state() const override {
+    Saver save;
+    save(signature_of<StoredLabelLists>());
+    save(rows_), save(weight_), save(bias_), save(losses_), save(spans_);
+    for (const std::string& stop : stops_) save(std::vector<char>(stop.begin(), stop.end()));
+    store_.save(save);
+    return save.take();
+  }
+
+  void restore(std::span<const std::byte> state) override {
+    Restorer restore(state);
+    std::uint64_t saved = 0;
+    restore(saved);
+    if (saved != signature_of<StoredLabelLists>())
+      throw std::invalid_argument("the state is of lanes of another kind or number type");
+    std::int64_t rows = 0;
+    double weight = 0.0;
+    std::vector<double> bias, losses;
+    std::vector<Span> spans;
+    std::vector<std::string> stops;
+    restore(rows), restore(weight), restore(bias), restore(losses), restore(spans);
+    if (losses.size() != bias.size() || spans.size() != bias.size() ||
+        bias.size() > Lists<Real>::most)
+      throw std::invalid_argument("the lanes' state is damaged");
+    while (stops.size() < bias.size()) {
+      std::vector<char> stop;
+      restore(stop);
+      stops.emplace_back(stop.begin(), stop.end());
+    }
+    Store store(store_.width(), params_);
+    store.restore(restore, bias.size());
+    if (!restore.finished()) throw std::invalid_argument("the lanes' state has bytes left over");
+    store_ = std::move(store), rows_ = rows, weight_ = weight;  // all or nothing
+    bias_ = std::move(bias), losses_ = std::move(losses);
+    spans_ = std::move(spans), stops_ = std::move(stops);
+    scores_.resize(count()), own_.resize(count()), slot_.resize(count());
+  }
+
+ private:
+  // Of the rows and their weights, those that a lane has learned from.
+  struct Span {
+    std::int64_t rows_before, rows_after;
+    double weight_before, weight_after;
+  };
+
+  // The margin beyond which the loss is zero.
+  static double enough(const Params& params) {
+    const std::string& loss = params.word("loss");
+    if (loss == "hinge" || loss == "squared_hinge") return 1.0;
+    return loss == "margin" ? params.number("epsilon") : std::numeric_limits<double>::infinity();
+  }
+
+  // f(key, class, weight) of all weights that are not zero.
+  template <class F>
+  void each(F&& f) const {
+    store_.each_list([&](std::uint64_t key, Ref ref) {
+      store_.each_in(ref, [&](std::uint32_t label, double w) { f(key, label, w); });
+    });
+  }
+
+  void learn_row(const Batch& batch, Rows<Real>& rows, const Told& told, double* before) {
+    double squares = 0.0;
+    for (std::size_t k = 0; k < rows.count(); ++k)
+      squares += static_cast<double>(rows.values()[k] * rows.values()[k]);
+    if (!std::isfinite(squares)) rows.check_values();
+    check_target(rows.row(), 1.0, rows.weight());
+    std::fill(scores_.begin(), scores_.end(), 0.0);
+    store_.open(rows, scores_.data());
+    const double scale = row_scale(loss_, rows);
+    if (before)
+      for (std::size_t c = 0; c < count(); ++c)
+        if (stops_[c].empty()) before[c] = scale * scores_[c] + bias_[c];
+    store_.clock().see(scale * scale * squares, rows.weight());
+
+    const Row row{batch, rows, scale, scale * std::sqrt(squares)};
+    mark_own(told, rows.row(), 1);
+    for (const std::uint32_t c : own_classes_) decide(row, c, 1.0);
+    each_unsatisfied(told.low, [&](std::size_t c) {
+      if (!own_[c]) decide(row, c, told.low);
+    });
+    mark_own(told, rows.row(), 0);
+
+    store_.close(rows, steps_, slot_);
+    for (const auto& step : steps_) slot_[step.label] = 0;
+    steps_.clear();
+    rows_ += 1, weight_ += rows.weight();
+    store_.finish();
+  }
+
+  struct Row {
+    const Batch& batch;
+    const Rows<Real>& rows;
+    double scale, norm;
+  };
+
+  // Suffers the loss of a class, and notes its step.
+  void decide(const Row& row, std::size_t c, double y) {
+    if (!stops_[c].empty()) return;
+    const double p = row.scale * scores_[c] + bias_[c], weight = row.rows.weight();
+    if (!std::isfinite(p + row.norm)) return stop(row, c);
+    const Outcome outcome = loss_(p, y);
+    const double g = weight * outcome.slope;
+    if (g != 0.0) {
+      if (!store_.clock().fits(g * std::max(1.0, row.norm))) return stop(row, c);
+      const auto label = static_cast<std::uint32_t>(c);
+      steps_.push_back({label, static_cast<Real>(-store_.clock().eta() * (row.scale * g))});
+      slot_[c] = static_cast<std::uint32_t>(steps_.size());
+      if (fit_intercept_) bias_[c] -= store_.clock().eta_bias() * g;
+    }
+    losses_[c] += weight * (outcome.factor == 1.0 ? outcome.value : outcome.loss());
+  }
+
+  // f(c) for all classes that, told y, may have a loss that is not zero.
+  template <class F>
+  void each_unsatisfied(double y, F&& f) const {
+    typedef double Two __attribute__((vector_size(16)));
+    constexpr std::size_t block = 8;
+    constexpr double largest = std::numeric_limits<double>::max();
+    std::size_t c = 0;
+    for (; c + block <= count(); c += block) {
+      auto satisfied = Two{} == Two{};
+      for (std::size_t i = 0; i < block; i += 2) {
+        Two score, bias;
+        std::memcpy(&score, &scores_[c + i], sizeof score);
+        std::memcpy(&bias, &bias_[c + i], sizeof bias);
+        const Two margin = (score + bias) * y;
+        satisfied &= (margin > enough_) & (margin <= largest);
+      }
+      if (satisfied[0] & satisfied[1]) continue;
+      for (std::size_t i = 0; i < block; ++i) f(c + i);
+    }
+    for (; c < count(); ++c) f(c);
+  }
+
+  void mark_own(const Told& told, std::int64_t row, std::uint8_t mark) {
+    own_classes_.clear();
+    for (std::int64_t i = told.starts[row]; i < told.starts[row + 1]; ++i) {
+      const auto c = static_cast<std::size_t>(told.classes[i]);  // a negative number is huge here
+      if (c >= count() || own_[c] == mark) continue;
+      own_[c] = mark;
+      own_classes_.push_back(static_cast<std::uint32_t>(c));
+    }
+  }
+
+  // The lane learns no more; what its weights owe grows on.
+  void stop(const Row& row, std::size_t c) {
+    if (advice_.empty()) advice_ = store_.clock().advice(safe_rate<Real>(row.batch, loss_));
+    stops_[c] = "the weights diverged at step " +
+                std::to_string(rows_ - spans_[c].rows_before + 1) + ", row " +
+                std::to_string(row.rows.row()) + ": " + advice_;
+    spans_[c].rows_after = rows_, spans_[c].weight_after = weight_;
+  }
+
+  Params params_;
+  Loss loss_;
+  double enough_;
+  bool fit_intercept_;
+  Store store_;
+  std::int64_t rows_ = 0;  // learned from, by the lanes that were there from the beginning
+  double weight_ = 0.0;
+  std::vector<double> bias_, losses_;  // of each class
+  std::vector<Span> spans_;
+  std::vector<std::string> stops_;  // why a lane stopped; empty: it did not
+
+  // Of the row or the batch at work.
+  std::vector<double> scores_;
+  std::vector<std::uint8_t> own_;  // does the row have the class?
+  std::vector<std::uint32_t> own_classes_;
+  std::vector<typename Store::Step> steps_;
+  std::vector<std::uint32_t> slot_;  // of a class: 1 + its place in steps_, or 0
+  std::vector<std::int64_t> seen_;
+  std::string advice_;
+};
+
+}  // namespace thresher

@@ -1,0 +1,42 @@
+#include "labels.hpp"
+
+#include <memory>
+#include <stdexcept>
+
+#include "../stores/dense.hpp"
+#include "../stores/hashed.hpp"
+#include "label_lists.hpp"
+
+namespace thresher {
+namespace {
+
+constexpr std::uint64_t widest_array = std::uint64_t{1} << 26;  // 4 bytes a feature: 256 MiB
+
+template <class Real>
+std::unique_ptr<LabelLists> with_dtype(std::uint64_t width, const Params& params,
+                                       std::size_t count) {
+  if (width > 0 && width <= widest_array)
+    return std::make_unique<StoredLabelLists<Real, DenseStore>>(width, params, count);
+  return std::make_unique<StoredLabelLists<Real, HashedStore>>(width, params, count);
+}
+
+}  // namespace
+
+std::unique_ptr<LabelLists> make_labels(const std::string& rule, const std::string& dtype,
+                                        std::uint64_t width, const Params& params,
+                                        std::size_t count) {
+  const auto refuse = [](const std::string& what) {
+    throw std::invalid_argument("lists of classes are for the truncated gradient without " + what);
+  };
+  if (rule != "truncated_gradient")
+    throw std::invalid_argument("lists of classes are for the truncated gradient, not for " + rule);
+  if (params.word("shrink") == "subgradient") refuse("the l1 subgradient, which makes no zeros");
+  if (params.flag("average")) refuse("averages");
+  if (params.number("target_nnz", 0.0) > 0) refuse("a wanted number of weights");
+  if (params.word("loss") == "poisson") refuse("the poisson loss");
+  if (dtype == "float32") return with_dtype<float>(width, params, count);
+  if (dtype == "float64") return with_dtype<double>(width, params, count);
+  throw std::invalid_argument("unknown dtype '" + dtype + "'");
+}
+
+}  // namespace thresher
