@@ -158,7 +158,7 @@ def _labels(estimator: StreamingEstimator, source: Source, classes: Any = None) 
     if classes is None:
         known, counted = source.label_counts()
     labels = (LabelSets if sets else ManyClasses)(known, low)
-    labels.counted = counted
+    labels.counted, estimator.classes_ = counted, labels.classes
     return labels
 
 
