@@ -171,7 +171,7 @@ def test_shapes(estimator: Any) -> None:
         (X[:, :0], y, "0 feature"),
         (sp.csr_matrix((0, 6)), y[:0], "0 sample"),
         (sp.csr_matrix((60, 0)), y, "0 feature"),
-        (X, np.column_stack([y, y]), "1d|1-d|multi|Multi|shape"),
+        (X, np.column_stack([y, y + 2]), "1d|1-d|multi|Multi|shape|0 and 1"),
         (X, None, "y"),
         (X, y[:0], "inconsistent|0 sample"),
     ):
@@ -231,12 +231,17 @@ def test_labels_of_classifiers(estimator: Any) -> None:
     assert_unfitted(estimator)
     estimator.partial_fit(X, THREE, classes=["a", "b", "c"])
     before = state(estimator)
-    with pytest.raises(ValueError, match=r"'elm'.*not among"):
-        estimator.partial_fit(X, np.where(THREE == "c", "elm", THREE))
+    with pytest.raises(ValueError, match=r"label \d .*not among"):
+        estimator.partial_fit(X, LABELS)
     with pytest.raises(ValueError, match="classes"):
         estimator.partial_fit(X, THREE, classes=["a", "b"])
     with pytest.raises(ValueError, match=r"'elm'.*not among"):
         estimator.fit(X, THREE, eval_set=(X, np.where(THREE == "c", "elm", THREE)))
+    assert state(estimator) == before
+    estimator = clone(estimator).partial_fit(X, LABELS, classes=[0, 1])
+    before = state(estimator)
+    with pytest.raises(ValueError, match=r"label 2 .*not among .*two"):
+        estimator.partial_fit(X, LABELS + 1)
     assert state(estimator) == before
 
 

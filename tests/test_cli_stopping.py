@@ -150,7 +150,7 @@ def test_interrupt_while_the_loss_of_a_pass_is_computed(tmp_path):
 @pytest.mark.parametrize(
     ("reading", "options"),
     [
-        ("labels", ["--multiclass"]),
+        ("label_counts", ["--multiclass"]),
         ("width", ["--rule", "mirror-descent"]),
         ("mean", ["--rule", "averaged-sgd", "--center"]),
     ],

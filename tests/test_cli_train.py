@@ -184,7 +184,17 @@ def test_multiclass(folder):
     )
     once, _ = trained(folder, "classes.svm", "--multiclass", "--quiet", name="once.thresher")
     assert thresher.load(piped).weights.tobytes() == thresher.load(once).weights.tobytes()
-    told = called("train", "-", "-m", piped, "--multiclass", code=2, stdin=data.read_bytes())
+    told = called(
+        "train",
+        "-",
+        "-m",
+        piped,
+        "--multiclass",
+        "--rule",
+        "margin-perceptron",
+        code=2,
+        stdin=data.read_bytes(),
+    )
     assert told.stderr.startswith("error: several classes from standard input need --classes")
 
 

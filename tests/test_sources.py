@@ -138,7 +138,7 @@ def test_several_classes(folder, store, dtype):
         by_text.predict_proba(thresher.scan(path)),
         by_matrix.predict_proba(X),
         rtol=0,
-        atol=0 if dtype == "float64" else 1e-6,
+        atol=1e-12 if dtype == "float64" else 1e-6,
     )
 
 

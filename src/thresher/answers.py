@@ -25,16 +25,20 @@ def labels(decision: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]
 
 def probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
     """Turn the decision function into probabilities; those of several classes add up to one."""
-    if loss == "logistic":
-        with np.errstate(over="ignore"):
-            p = 1.0 / (1.0 + np.exp(-decision))
-    else:
-        p = np.clip(decision + 0.5, 0.0, 1.0)
+    p = independent(decision, loss)
     if p.ndim == 1:
         return np.column_stack([1.0 - p, p])
     total = p.sum(axis=1, keepdims=True)
     even = np.full_like(p, 1.0 / p.shape[1])
     return np.asarray(np.divide(p, total, out=even, where=total > 0))
+
+
+def independent(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
+    """Turn scores into probabilities, each by itself."""
+    if loss == "logistic":
+        with np.errstate(over="ignore"):
+            return np.asarray(1.0 / (1.0 + np.exp(-decision)))
+    return np.clip(decision + 0.5, 0.0, 1.0)
 
 
 def values(raw: NDArray[np.float64], loss: str) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ Imports neither scikit-learn nor SciPy, so that the command line starts fast.
 from __future__ import annotations
 
 import json
-import math
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import _core
 from thresher.answers import PROBABILITY_LOSSES, labels, probabilities, scores, values
 from thresher.certificates import Certificate
-from thresher.data import as_batch, is_source, is_sparse
+from thresher.data import is_source, is_sparse
 from thresher.evidence import Evidence, Why, reason
+from thresher.scoring import Scorer
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -318,8 +317,7 @@ class Model:
         if is_source(X):
             found = [raw for _, raw in self.raw_blocks(X)]
             return np.concatenate(found) if found else np.zeros((0, len(self.intercept)))
-        batch = as_batch(X)
-        return np.column_stack([learner.predict(batch) for learner in self._learners()])
+        return Scorer(self).of_matrix(X)
 
     def raw_blocks(self, source: Source) -> Iterator[tuple[Block, NDArray[np.float64]]]:
         """Yield the blocks of a source, each with the raw predictions of its rows by each output.
@@ -331,18 +329,10 @@ class Model:
         source : Source
             What `thresher.scan` returns.
         """
-        any_key = self._learners(0)
-        dense = self.nnz * 20 > self.n_features
-        narrow = self._learners(self.n_features) if dense else any_key
+        scorer = Scorer(self)
         kinds = json.loads(str(self.parameters.get("kinds") or "{}"))  # of columns of tables
         for block in source.blocks(dtype="float64", kinds=kinds):
-            wide = not 0 < block.width <= self.n_features
-            batch, learners = block.batch, any_key if wide else narrow
-            try:
-                raw = np.column_stack([learner.predict(batch) for learner in learners])
-            except _core.DataError as error:
-                raise block.located(error) from None
-            yield block, raw
+            yield block, scorer.of_block(block)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels of a classifier, values of a regressor.
@@ -386,27 +376,6 @@ class Model:
         from thresher.model_file import write
 
         write(self, path)
-
-    def _learners(self, width: int | None = None) -> list[_core.Learner]:
-        """Make a learner for each output, holding its weights; a width of 0 takes any feature."""
-        numbers = {
-            "epsilon": 0.0, "quantile": 0.5, "eta0": 1.0, "power": 0.0, "decay": 1.0,
-            "gravity": 0.0, "period": 1.0, "ceiling": math.inf, "l2": 0.0, "fit_intercept": 1.0,
-            "average": 0.0, "relative": 0.0, "fading": 0.0,
-        }  # fmt: skip
-        words = {"loss": self.loss, "schedule": "constant", "shrink": "truncate"}
-        store = "dense" if self.nnz * 20 > self.n_features and width != 0 else "hashed"
-        width = self.n_features if width is None else width
-        width = 0 if width == 2**64 else width
-        learners = []
-        for k, b in enumerate(self.intercept):
-            entries = slice(self.indptr[k], self.indptr[k + 1])
-            learner = _core.make_learner(
-                "truncated_gradient", store, "float64", width, numbers, words
-            )
-            learner.plant(self.indices[entries], self.weights[entries], float(b))
-            learners.append(learner)
-        return learners
 
 
 def load(path: str | PathLike[str]) -> Model:

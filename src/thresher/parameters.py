@@ -120,10 +120,15 @@ COMMON: dict[str, Parameter] = {
     "store": Parameter(
         "Where weights live: 'dense', an array of all features, or 'hashed', a table. The table "
         "follows the nonzero weights of rules that drop dead ones (truncated gradient and "
-        "forward-backward without averages); for the others it holds the features seen.",
+        "forward-backward without averages); for the others it holds the features seen. 'nonzero', "
+        "for classifiers by these two rules with more than two classes: lists of the nonzero "
+        "weights alone, of whichever features and classes. With the losses hinge and "
+        "squared_hinge, classes whose margin a row satisfies cost next to nothing; logistic "
+        "changes all classes at every row, and needs gravity to keep the lists short. Intercepts "
+        "begin at the log-odds of the classes.",
         "dense",
         kind="choice",
-        choices=("dense", "hashed"),
+        choices=("dense", "hashed", "nonzero"),
     ),
     "dtype": Parameter(
         "Number type of the weights.",

@@ -46,6 +46,8 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         )
     if params.get("shrink") == "round" and math.isinf(params["ceiling"]):
         raise ParameterError(f"{owner}: shrink='round' needs a finite ceiling")
+    if params.get("store") == "nonzero":
+        _check_nonzero(rule, task, params, owner)
     if rule == "truncated-gradient" and params["target_nnz"] is not None:
         for name, contradicts in (
             ("gravity", params["gravity"] == 0),
@@ -86,6 +88,30 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         )
     if params.get("callback") is not None and not callable(params["callback"]):
         raise ParameterError(f"{owner}: callback must be callable or None")
+
+
+def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
+    if rule not in ("truncated-gradient", "forward-backward") or task != "classifier":
+        raise ParameterError(
+            f"{owner}: store='nonzero' is for classifiers by truncated gradient and "
+            f"forward-backward; others take 'dense' or 'hashed'"
+        )
+    if params["loss"] not in ("hinge", "squared_hinge", "logistic"):
+        raise ParameterError(
+            f"{owner}: store='nonzero' needs loss 'hinge' or 'squared_hinge', which leave "
+            f"satisfied margins alone, or 'logistic'; got {params['loss']!r}"
+        )
+    for name, contradicts in (
+        ("shrink", params.get("shrink") == "subgradient"),
+        ("average", params.get("average")),
+        ("target_nnz", params.get("target_nnz") is not None),
+        ("certify", params.get("certify")),
+    ):
+        if contradicts:
+            raise ParameterError(
+                f"{owner}: {name}={params[name]!r} does not go with store='nonzero', which keeps "
+                f"the weights that are not zero and nothing else"
+            )
 
 
 def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:

@@ -201,8 +201,8 @@ Store = Annotated[
         "--store",
         metavar="STORE",
         help="dense: an array of all features. hashed: a table of those with nonzero weight, "
-        "for rules that drop dead ones, else of those seen. auto: hashed for names without "
-        "--bits, else dense.",
+        "for rules that drop dead ones, else of those seen. nonzero: lists of nonzero weights "
+        "alone, for many classes or labels. auto: hashed for names without --bits, else dense.",
         rich_help_panel=LEARNING,
     ),
 ]

@@ -23,9 +23,10 @@ from thresher.model import Model
 from thresher.parameters import Task
 from thresher.rules import RULES
 from thresher.training.checkpoint import check_replaceable
-from thresher.training.labels import Labels, LabelSets, ManyClasses, TwoClasses, Values
+from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.learning import Learning
 from thresher.training.passes import Interrupted, Plan, Run
+from thresher.training.recipe import Recipe
 from thresher.training.result import model_of
 
 MATRIX_RULES = ("stabilized", "coordinate-descent", "hard-threshold")  # see all rows at once
@@ -99,13 +100,13 @@ def train(options: Options) -> int:
     elif options.passes > 1 and not source.rereadable:
         raise ParameterError("more than one pass over standard input needs --cache FILE")
     if "store" in params:
-        params["store"] = store_of(options, source)
+        params["store"] = store_of(options, source, ("auto", "dense", "hashed", "nonzero"))
     settings.check(options.rule, task, params, f"the rule {options.rule}")
     if auto:
         params["alpha"] = "auto"  # by the size of the first rows
     labels = _labels(options, source, params, task == "classifier")
     params["class_weight"] = class_weights(options.class_weight, labels)
-    if isinstance(labels, LabelSets) and params["class_weight"]:
+    if options.reading.get("multilabel") and params["class_weight"]:
         raise ParameterError("--class-weight does not go with --multilabel: rows have many labels")
     if options.rule in MATRIX_RULES:
         return _all_at_once(options, source, labels, task, params, watcher)
@@ -187,10 +188,13 @@ def _go(options: Options, run: Run, watcher: Shown) -> int:
 # ---- what is learned from what -------------------------------------------------------------------
 
 
-def store_of(options: Options, source: Source) -> str:
+def store_of(
+    options: Options, source: Source, choices: Sequence[str] = ("auto", "dense", "hashed")
+) -> str:
     """Return the store that fits the features, where none is chosen."""
-    if options.store not in ("auto", "dense", "hashed"):
-        raise ParameterError(f"--store must be auto, dense or hashed; got {options.store!r}")
+    if options.store not in choices:
+        allowed = f"{', '.join(choices[:-1])} or {choices[-1]}"
+        raise ParameterError(f"--store must be {allowed}; got {options.store!r}")
     if options.store == "auto":
         return "hashed" if source.named and source.bits is None else "dense"
     if options.store == "dense" and source.named and source.bits is None:
@@ -208,16 +212,19 @@ def _labels(
     multilabel = bool(options.reading.get("multilabel"))
     if not options.multiclass and not multilabel and options.classes is None:
         return TwoClasses(low)
-    known = classes_of(options)
-    if known is not None:
-        classes = known
-    elif source.rereadable:
-        classes = source.labels().tolist()
-    else:
-        raise ParameterError(
-            "several classes from standard input need --classes, or --cache FILE to find them"
-        )
-    return (LabelSets if multilabel else ManyClasses)(classes, low)
+    classes, counted = classes_of(options), None
+    if classes is None and source.rereadable:
+        found, counted = source.label_counts()
+        classes = found.tolist()
+    if classes is not None:
+        labels = (LabelSets if multilabel else ManyClasses)(classes, low)
+        labels.counted = counted
+        return labels
+    if options.rule not in MATRIX_RULES and Recipe(options.rule, params, None, 1, 1).together(2):
+        return Arriving(low, multilabel)
+    raise ParameterError(
+        "several classes from standard input need --classes, or --cache FILE to find them"
+    )
 
 
 def classes_of(options: Options) -> Sequence[Any] | None:
@@ -255,7 +262,7 @@ def class_weights(text: str | None, labels: Labels) -> dict[Any, float] | None:
             raise ParameterError(
                 f"--class-weight must be CLASS:WEIGHT,..., weights >= 0; got {text!r}"
             )
-        if label not in known:
+        if label not in known and not isinstance(labels, Arriving):
             raise ParameterError(f"--class-weight: {word} is not one of the classes")
     return found
 
@@ -275,7 +282,7 @@ def _width(options: Options, source: Source, params: Mapping[str, Any]) -> tuple
         if width == 2**64:
             raise ParameterError(f"the rule {options.rule} needs --bits where features have names")
         return width, False
-    if params["store"] == "hashed":
+    if params["store"] != "dense":
         return 0, not source.named
     return 1, True
 
@@ -306,7 +313,7 @@ def _identity(
     values |= {name: v for name, v in options.reading.items() if name != "threads"}
     if valid is not None and None not in valid.facts():
         values["validation rows"] = valid.facts()
-    if not isinstance(labels, TwoClasses) and labels.classes is not None:
+    if not isinstance(labels, TwoClasses | Arriving) and labels.classes is not None:
         values["classes"] = labels.classes.tolist()
     if isinstance(values.get("class_weight"), dict):
         values["class_weight"] = sorted(map(list, values["class_weight"].items()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -177,15 +178,21 @@ class Source:
 
     def labels(self) -> NDArray[Any]:
         """Read all and return the different labels, in increasing order."""
-        found: set[Any] = set()
+        return self.label_counts()[0]
+
+    def label_counts(self) -> tuple[NDArray[Any], tuple[NDArray[np.int64], int]]:
+        """Read all and return the labels, in increasing order, the rows of each, and all rows."""
+        found: Counter[Any] = Counter()
         rows = 0
         for block in self.blocks():
-            found.update(np.unique(block.label_sets()[1]).tolist())
+            labels, counts = np.unique(block.label_sets()[1], return_counts=True)
+            found.update(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
             rows += block.rows
         if not found:
             raise DataError(f"{self}: {'no row has a label' if rows else 'no rows to learn from'}")
         try:
-            return np.array(sorted(found))
+            labels = np.array(sorted(found))
+            return labels, (np.array([found[k] for k in sorted(found)], np.int64), rows)
         except TypeError:
             raise ParameterError(f"{self}: labels are partly numbers and partly words") from None
 

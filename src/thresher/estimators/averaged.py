@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,13 +10,11 @@ import numpy as np
 from thresher import _core
 from thresher.data import as_batch
 from thresher.errors import ParameterError
+from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
-from thresher.estimators.streaming import (
-    StreamingClassifier,
-    StreamingEstimator,
-    StreamingRegressor,
-)
+from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
 from thresher.model import Progress
+from thresher.training.alone import Alone
 
 
 class _Centred(StreamingEstimator):
@@ -24,7 +22,7 @@ class _Centred(StreamingEstimator):
 
     center: bool
 
-    def _prepare(self, learners: Sequence[_core.Learner], X: Any, mean: Any = None) -> None:
+    def _prepare(self, learners: Alone, X: Any, mean: Any = None) -> None:
         if not self.center:
             return
         if mean is None:

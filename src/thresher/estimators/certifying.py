@@ -21,6 +21,7 @@ from thresher.certificates import (
 from thresher.data import as_batch, is_sparse, nonzeros
 from thresher.estimators.linear import LinearEstimator
 from thresher.model import Output
+from thresher.training.alone import Alone
 
 if TYPE_CHECKING:
     from thresher.estimators.training import Run
@@ -74,6 +75,7 @@ def of_rows(
 
     The mistakes are bounded with u = the final weights.
     """
+    assert isinstance(run.learners, Alone)
     learner, rows, unit_weights = run.learners[output], run.X.shape[0], are_ones(run.weights)
     facts = learner.facts()
     # Most models are wrong about one of the first rows: nothing then depends on the others.
@@ -153,6 +155,7 @@ def regret(
     run: Run, output: int, params: Mapping[str, Any], first: bool
 ) -> tuple[Certificate, Certificate]:
     """Certify the regret of truncated gradient against its final weights, and against zero."""
+    assert isinstance(run.learners, Alone)
     learner, facts = run.learners[output], run.learners[output].facts()
     names = ("regret against the final weights", "regret against zero")
     reasons = _obstacles(params, fading=run.estimator._made_of[1] is None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
-from thresher.estimators.streaming import StreamingClassifier, StreamingRegressor
+from thresher.estimators.streaming import StreamingRegressor
 from thresher.model import Progress
 
 

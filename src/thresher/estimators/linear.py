@@ -19,6 +19,7 @@ from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.model import Model, Output, Progress
 from thresher.parameters import Task
+from thresher.training.targets import Targets
 
 
 class LinearEstimator(BaseEstimator, ABC):
@@ -42,7 +43,7 @@ class LinearEstimator(BaseEstimator, ABC):
     # ---- what the two tasks define -------------------------------------------------------------
 
     @abstractmethod
-    def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
+    def _targets(self, y: NDArray[Any]) -> Targets:
         """Return the labels as each output's learner sees them."""
 
     @abstractmethod
@@ -76,6 +77,10 @@ class LinearEstimator(BaseEstimator, ABC):
         return {}
 
     # ---- checking ------------------------------------------------------------------------------
+
+    def _is_multilabel(self) -> bool:
+        """Tell whether rows have any number of labels; of rules that learn row by row alone."""
+        return False
 
     def _is_new(self) -> bool:
         return not hasattr(self, "_made_of")
@@ -120,7 +125,11 @@ class LinearEstimator(BaseEstimator, ABC):
         )
         return X, y
 
-    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, list[NDArray[np.float64]]] | None:
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+        """Return rows and labels, checked."""
+        return self._validated(X, y, reset)
+
+    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, Targets] | None:
         """Return the rows to compute the loss on after each pass, and the labels of each output."""
         if eval_set is None:
             return None
@@ -128,7 +137,7 @@ class LinearEstimator(BaseEstimator, ABC):
             eval_set = eval_set[0]
         if not (isinstance(eval_set, tuple) and len(eval_set) == 2):
             raise ParameterError(f"{type(self).__name__}: eval_set must be a pair (X, y)")
-        X, y = self._validated(eval_set[0], eval_set[1], reset=False)
+        X, y = self._checked(eval_set[0], eval_set[1], reset=False)
         return X, self._targets(y)
 
     def _generator(self) -> np.random.Generator:
@@ -169,6 +178,8 @@ class LinearEstimator(BaseEstimator, ABC):
         evidence = extras.get("evidence")  # why() may be asked of all features it has
         named = evidence.features if evidence else np.concatenate([o.keys for o in outputs])
         parameters = {"rule": self._rule, **self.get_params(deep=False), **self._made_of[0]}
+        if self._is_multilabel():
+            parameters["multilabel"] = True
         if self._kinds:
             parameters["kinds"] = json.dumps(self._kinds)
         return Model.of(

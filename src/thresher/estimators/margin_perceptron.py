@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from thresher import _core
 from thresher.certificates import Certificate
 from thresher.estimators import certifying
+from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
-from thresher.estimators.streaming import StreamingClassifier
 from thresher.estimators.training import Run
 from thresher.model import Model, Output, Progress
+from thresher.training.alone import Alone
+from thresher.training.outputs import Outputs
 from thresher.training.passes import Run as SourceRun
 
 _NEVER = 2**63 - 1
@@ -121,6 +123,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
         self._limit = math.inf if self.max_density is None else self.max_density * self._width
 
     def _extras(self) -> dict[str, Any]:
+        assert isinstance(self._learners, Alone)
         found = [
             (certifying.norm(learner, self._made_of[0], self._unit_weights), *of_rows)
             for learner, of_rows in zip(self._learners, self._of_rows, strict=True)
@@ -129,7 +132,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
 
     # ---- density -------------------------------------------------------------------------------
 
-    def _prepare(self, learners: Sequence[_core.Learner], X: Any) -> None:
+    def _prepare(self, learners: Alone, X: Any) -> None:
         self._reached = [{} for _ in learners]
         self._updates, self._unit_weights = -1.0, True
         self._limit = math.inf if self.max_density is None else self.max_density * X.shape[1]
@@ -155,7 +158,8 @@ class MarginPerceptronClassifier(StreamingClassifier):
     def _is_full(self, learner: _core.Learner) -> bool:
         return self.max_density is not None and learner.facts()["nonzeros"] >= self._limit
 
-    def _converged(self, learners: Sequence[_core.Learner]) -> bool:
+    def _converged(self, learners: Outputs) -> bool:
+        assert isinstance(learners, Alone)
         before, self._updates = self._updates, sum(m.facts()["updates"] for m in learners)
         return self._updates == before
 

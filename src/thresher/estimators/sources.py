@@ -5,14 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from thresher.data.source import Source
 from thresher.errors import ParameterError
+from thresher.estimators.tasks import LinearClassifier
 from thresher.health.watch import DivergenceWarning
 from thresher.model import Progress
-from thresher.training.labels import Labels, ManyClasses, Values
+from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, Values
 from thresher.training.learning import Learning
 from thresher.training.passes import Plan, Run, Watcher
 from thresher.training.result import names_of, outputs_of
+from thresher.training.together import Together
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -134,18 +138,27 @@ def _params(estimator: StreamingEstimator) -> dict[str, Any]:
 def _labels(estimator: StreamingEstimator, source: Source, classes: Any = None) -> Labels:
     if estimator._task == "regressor":
         return Values(estimator._loss())
-    if source.reading.multilabel:
-        raise ParameterError("rows with any number of labels are for the command line's train")
-    if classes is None:
-        if not source.rereadable:
+    low, sets = (0.0 if estimator._loss() == "clipped_square" else -1.0), source.reading.multilabel
+    learners = getattr(estimator, "_learners", None) if classes is not None else None
+    if isinstance(learners, Together) and classes is getattr(estimator, "classes_", None):
+        if sets != estimator._is_multilabel():
             raise ParameterError(
-                f"{type(estimator).__name__}: {source} can be read only once, and its classes are "
-                f"not known; use partial_fit with classes="
+                f"{type(estimator).__name__}: rows had {'one label' if sets else 'lists of labels'}"
+                f" when learning began, and have {'lists of labels' if sets else 'one'} now"
             )
-        classes = source.labels()
-    low = 0.0 if estimator._loss() == "clipped_square" else -1.0
-    labels = ManyClasses(classes, low)
-    estimator.classes_ = labels.classes
+        return Arriving(low, sets, np.asarray(classes)[np.argsort(learners.lane_of)].tolist())
+    if classes is None and not source.rereadable:
+        if sets and estimator._recipe(1).together(2):
+            return Arriving(low, sets)
+        raise ParameterError(
+            f"{type(estimator).__name__}: {source} can be read only once, and its classes are "
+            f"not known; use partial_fit with classes="
+        )
+    known, counted = classes, None
+    if classes is None:
+        known, counted = source.label_counts()
+    labels = (LabelSets if sets else ManyClasses)(known, low)
+    labels.counted, estimator.classes_ = counted, labels.classes
     return labels
 
 
@@ -153,7 +166,7 @@ def _learning(
     estimator: StreamingEstimator, source: Source, params: dict[str, Any], labels: Labels
 ) -> Learning:
     rule, name = estimator._rule, type(estimator).__name__
-    hashed = params.get("store", "dense") == "hashed"
+    hashed = params.get("store", "dense") != "dense"
     if source.named and source.bits is None and not hashed:
         raise ParameterError(
             f"{name}: features with names need store='hashed', or bits= in scan to number them"
@@ -176,11 +189,16 @@ def _keep(
 ) -> None:
     """Let the estimator have what was learned, of columns taken for these kinds, and its names."""
     learning = run.learning
+    if isinstance(estimator, LinearClassifier):
+        classes = learning.labels.classes
+        assert classes is not None
+        estimator.classes_ = classes
+        estimator._multilabel = "sparse" if run.source.reading.multilabel else ""
     estimator._learners, estimator.history_ = learning.learners, learning.history
     estimator._recorded, estimator._watch = learning.recorded, learning.watch
     estimator._width = learning.width or 2**64
     estimator.n_features_in_ = estimator._width
-    estimator._sparse_coef = learning.store == "hashed"
+    estimator._sparse_coef = learning.store != "dense"
     estimator._forget_answers()
     estimator._conclude_source(run)
     estimator._kinds = kinds or run.source.kinds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
@@ -11,18 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from thresher import _core, rules, settings
+from thresher import _core
 from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, is_source, nonzeros
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
 from thresher.estimators.sources import fit_source, learn_source
-from thresher.estimators.tasks import LinearRegressor, PartialClassifier, no_rows_besides
+from thresher.estimators.tasks import LinearRegressor, no_rows_besides
 from thresher.estimators.training import Run
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Output
+from thresher.training.alone import Alone
+from thresher.training.outputs import Outputs
 from thresher.training.passes import Run as SourceRun
+from thresher.training.recipe import Recipe
+from thresher.training.together import OnlyNonzero
 
 _BLOCK = 2000  # rows of a block of shuffle="blocks"
 
@@ -30,12 +34,11 @@ _BLOCK = 2000  # rows of a block of shuffle="blocks"
 class StreamingEstimator(LinearEstimator):
     """Base of all estimators that learn one row at a time.
 
-    A fitted estimator holds one core learner for each output. What a learner owes is paid in every
-    answer it gives.
+    What the outputs owe is paid in every answer they give.
     """
 
     _diverges: ClassVar[bool] = True  # a rising loss is a bad sign
-    _learners: list[_core.Learner]
+    _learners: Outputs
     _recorded: tuple[float, float]  # sums of losses and weights at the last record
     _watch: DivergenceWatch  # of the last fit, and of the calls of partial_fit since
 
@@ -55,47 +58,46 @@ class StreamingEstimator(LinearEstimator):
                     f"{type(self).__name__}: warm_start=True needs the features and classes of the "
                     f"fit before"
                 )
-            for learner in learners:
-                learner.next_pass()
+            learners.next_pass()
         else:
             self._made_of, self._recorded = (params, X.shape[0]), (0.0, 0.0)
             learners, history, passes = self._new_learners(len(targets), X.shape[1]), [], 0
-            self._prepare(learners, X)
+            self._begin(learners, X)
+            if isinstance(learners, OnlyNonzero):
+                learners.plant(targets.counts(), targets.rows)
         self._width, self.history_ = X.shape[1], history
-        self._watch = DivergenceWatch(examples=max(learner.steps for learner in learners))
+        self._watch = DivergenceWatch(examples=learners.steps)
         run = Run(self, learners, X, targets, weights, history, self._recorded, self._watch)
         rng = self._generator()
         best, best_pass, best_states, stale = np.inf, 0, None, 0
         best_visits, complete = run.visits, True
         for number, order in enumerate(self._orders(X.shape[0], rng)):
             if number:
-                for learner in learners:
-                    learner.next_pass()
+                learners.next_pass()
             loss = run.one_pass(order, evaluation)
             passes += 1
             if run.stopped or self._converged(learners):
-                complete = not run.stopped or len(run.full) == len(learners)
+                complete = not run.stopped or len(learners.full) == len(learners)
                 break
             if self.tol is not None:
                 stale = 0 if loss < best - self.tol else stale + 1
                 if loss < best:
                     best, best_pass = loss, passes
                     if evaluation is not None:
-                        best_states = [learner.state() for learner in learners]
+                        best_states = learners.states()
                         best_visits = None if run.visits is None else run.visits.copy()
                 if stale >= self.patience:
                     complete = False
                     break
         if best_states is not None and best_pass != passes:
             run.visits, complete = best_visits, False
-            for learner, state in zip(learners, best_states, strict=True):
-                learner.restore(state)
+            learners.restore(best_states)
         self._learners, self.history_, self.n_iter_ = learners, run.history, passes
-        if self._rule == "ftrl" and self._target() is not None:
+        if self._rule == "ftrl" and isinstance(learners, Alone) and self._target() is not None:
             for learner in learners:  # its l1 acts whenever a weight is read
                 learner.steer()
         self._recorded = run.recorded
-        self._width, self._sparse_coef = X.shape[1], params.get("store") == "hashed"
+        self._width, self._sparse_coef = X.shape[1], params.get("store", "dense") != "dense"
         self._forget_answers()
         self._conclude(run, first=not going_on, complete=complete)
         if run.history and run.history[-1].nonzeros == 0 and nonzeros(X) > 0:
@@ -109,27 +111,40 @@ class StreamingEstimator(LinearEstimator):
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
         params = self._checked_params(going_on=not self._is_new())
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        arrivals = self._arrivals(y)
         targets = self._targets(y)
         if self._is_new():
             self._made_of, self._recorded = (params, None), (0.0, 0.0)
             learners = self._new_learners(len(targets), X.shape[1])
-            self._prepare(learners, X, **prepare)
+            self._begin(learners, X, **prepare)
             self._learners, self.history_, self.n_iter_ = learners, [], 0
-            self._width, self._sparse_coef = X.shape[1], params.get("store") == "hashed"
+            self._width, self._sparse_coef = X.shape[1], params.get("store", "dense") != "dense"
             self._watch = DivergenceWatch()
         self._forget_answers()
         so_far = self.history_, self._recorded, self._watch
         run = Run(self, self._learners, X, targets, weights, *so_far)
         try:
-            run.one_pass(None, None, record_end=False)
+            run.one_pass(None, None, record_end=False, arrivals=arrivals)
         finally:
+            self._settle()
             self.history_, self._recorded = run.history, run.recorded
             self._conclude(run, first=False, complete=False)
         self.n_iter_ = max(self.n_iter_, 1)
         return self
 
-    def _prepare(self, learners: Sequence[_core.Learner], X: Any) -> None:
-        """Give learners what they need before the first row."""
+    def _arrivals(self, y: NDArray[Any]) -> list[int]:
+        """Take new classes of rows that go on; return when each comes."""
+        return []
+
+    def _settle(self) -> None:
+        """Forget new classes whose first row was not reached."""
+
+    def _begin(self, learners: Outputs, X: Any, **prepare: Any) -> None:
+        if isinstance(learners, Alone):
+            self._prepare(learners, X, **prepare)
+
+    def _prepare(self, learners: Alone, X: Any) -> None:
+        """Give learners that stand alone what they need before the first row."""
 
     def _conclude(self, run: Run, first: bool, complete: bool) -> None:
         """Take from the rows of a fit, or of a call of partial_fit, what certificates need.
@@ -149,20 +164,18 @@ class StreamingEstimator(LinearEstimator):
         """Tell whether an output has stopped learning for good."""
         return False
 
-    def _converged(self, learners: Sequence[_core.Learner]) -> bool:
+    def _converged(self, learners: Outputs) -> bool:
         """Tell, after a pass, whether more passes would change nothing."""
         return False
 
-    def _new_learners(self, count: int, width: int) -> list[_core.Learner]:
-        params, rows = self._made_of
-        numbers, words = settings.core_parameters(self._rule, params, rows, width)
-        core = rules.RULES[self._rule].core
-        store, dtype = params.get("store", "dense"), params.get("dtype", "float64")
+    def _recipe(self, width: int) -> Recipe:
         room = 0 if width == 2**64 else width  # 0: any feature number
+        return Recipe(self._rule, *self._made_of, room, width)
+
+    def _new_learners(self, count: int, width: int) -> Outputs:
+        params = self._made_of[0]
         try:
-            return [
-                _core.make_learner(core, store, dtype, room, numbers, words) for _ in range(count)
-            ]
+            return self._recipe(width).make(count)
         except MemoryError:
             raise MemoryError(
                 f"{type(self).__name__}: no memory for {count} x {width} weights in a dense store"
@@ -207,59 +220,32 @@ class StreamingEstimator(LinearEstimator):
         if self._target() is not None:  # learners may have more weights than the model
             return self.model_.raw(X)
         batch = as_batch(X)
-        return np.column_stack(
-            [learner.predict(batch, self._average) for learner in self._learners]
-        )
+        return self._learners.predict(batch, self._average)
 
     def _outputs(self) -> list[Output]:
-        return self._outputs_of(self._learners)
-
-    def _outputs_of(self, learners: Sequence[_core.Learner]) -> list[Output]:
-        average, target = self._average, self._target()
-        return [
-            Output(*learner.weights(average), learner.intercept(average)).largest(target)
-            for learner in learners
-        ]
+        return self._learners.outputs(self._average, self._target())
 
     def _target(self) -> int | None:
         target: int | None = self._made_of[0].get("target_nnz")
         return target
 
-    def _restored_learners(self, saved: Sequence[bytes]) -> list[_core.Learner]:
-        learners = self._new_learners(len(saved), self._width)
-        for learner, content in zip(learners, saved, strict=True):
-            learner.restore(content)
-        return learners
-
-    def _copied_learners(self) -> list[_core.Learner]:
-        return self._restored_learners([learner.state() for learner in self._learners])
+    def _copied_learners(self) -> Outputs:
+        learners = self._learners
+        return self._recipe(self._width).restore(learners.states(), len(learners))
 
     # ---- pickling ------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         if "_learners" in state:
-            state["_learners"] = [learner.state() for learner in self._learners]
+            state["_learners"] = len(self._learners), self._learners.states()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         saved = state.get("_learners")
         super().__setstate__(state)
         if saved is not None:
-            self._learners = self._restored_learners(saved)
-
-
-class StreamingClassifier(PartialClassifier, StreamingEstimator):
-    """A classifier that learns row by row."""
-
-    def _learn_more_checked(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
-    ) -> Self:
-        if is_source(X):
-            no_rows_besides(self, y, sample_weight)
-            learn_source(self, X, classes)
-            return self
-        return super()._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
+            self._learners = self._recipe(self._width).restore(saved[1], saved[0])
 
 
 class StreamingRegressor(LinearRegressor, StreamingEstimator):

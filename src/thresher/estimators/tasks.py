@@ -20,6 +20,7 @@ from thresher.data import is_source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
 from thresher.parameters import Task
+from thresher.training.targets import Targets
 
 
 def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
@@ -62,7 +63,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             before, self._names = getattr(self, "classes_", None), None
             self._kinds = None
             X, y = self._checked(X, y, reset=True)
-            classes = np.unique(y)
+            classes = np.arange(y.shape[1]) if self._is_multilabel() else np.unique(y)
             if getattr(self, "warm_start", False) and before is not None:
                 if not np.isin(classes, before).all():
                     raise ParameterError(
@@ -132,15 +133,22 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
-    def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
-        numbers = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-        unknown = self.classes_[numbers] != y
+    def _targets(self, y: NDArray[Any]) -> Targets:
+        if (self.classes_.dtype.kind in "UO") != (y.dtype.kind in "UO"):  # words and numbers
+            numbers, unknown = np.zeros(len(y), np.intp), np.ones(len(y), bool)
+        else:
+            numbers = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+            unknown = self.classes_[numbers] != y
         if unknown.any():
             label = y[unknown].tolist()[0]
-            raise ValueError(f"label {label!r} is not among the classes {self.classes_.tolist()}")
+            few = "; two classes stay two" if len(self.classes_) == 2 else ""
+            raise ValueError(
+                f"label {label!r} is not among the classes {self.classes_.tolist()}{few}"
+            )
         low = 0.0 if self._loss() == "clipped_square" else -1.0
-        outputs = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        return [np.where(numbers == output, 1.0, low) for output in outputs]
+        if len(self.classes_) == 2:
+            return Targets.of_values(np.where(numbers == 1, 1.0, low))
+        return Targets.of_classes(numbers, len(self.classes_), low)
 
     def _row_weights(
         self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None
@@ -177,7 +185,10 @@ class PartialClassifier(LinearClassifier):
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
         classes : array, needed in the first call
-            All labels that will ever come; those absent from the first rows may come later.
+            The labels that are known; those absent from the first rows may come later. Where there
+            are more than two, rules that learn all classes together take new ones in later calls:
+            such a class learns from its first row on, and its weights are those of a model that
+            never saw the rows before.
         sample_weight : array of shape (rows,), optional
 
         Returns
@@ -195,6 +206,8 @@ class PartialClassifier(LinearClassifier):
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
     ) -> Self:
         X, y = self._checked(X, y, reset=first)
+        if self._is_multilabel() and first and classes is None:
+            classes = np.arange(y.shape[1])
         if self.class_weight == "balanced":
             raise ParameterError(
                 f"{type(self).__name__}: class_weight='balanced' needs all rows at once; give "
@@ -206,6 +219,8 @@ class PartialClassifier(LinearClassifier):
             classes = np.unique(classes)
             if len(classes) < 2:
                 raise ValueError("classes must hold at least 2 labels")
+            if self._is_multilabel() and len(classes) != y.shape[1]:
+                raise ValueError(f"classes must be {y.shape[1]} labels, one for each column of y")
             self.classes_ = classes
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise ValueError(
@@ -258,13 +273,13 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
             scores(self._raw(X), self._learned_loss(), classifies=False), self._learned_loss()
         )
 
-    def _targets(self, y: NDArray[Any]) -> list[NDArray[np.float64]]:
+    def _targets(self, y: NDArray[Any]) -> Targets:
         y = np.ascontiguousarray(y, np.float64)
         if self._loss() == "poisson" and (y < 0).any():
             raise ValueError("loss 'poisson' needs y >= 0")
         if self._loss() == "clipped_square" and ((y < 0) | (y > 1)).any():
             raise ValueError("loss 'clipped_square' needs y in [0, 1]")
-        return [y]
+        return Targets.of_values(y)
 
     def _row_weights(
         self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None

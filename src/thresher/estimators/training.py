@@ -14,6 +14,11 @@ from thresher import _core, settings
 from thresher.data import as_batch, nonzeros
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Progress
+from thresher.scoring import learners_of
+from thresher.training.alone import Alone
+from thresher.training.outputs import Outputs
+from thresher.training.targets import Targets
+from thresher.training.together import Together
 
 if TYPE_CHECKING:
     from thresher.estimators.streaming import StreamingEstimator
@@ -27,9 +32,9 @@ class Run:
     def __init__(
         self,
         estimator: StreamingEstimator,
-        learners: Sequence[_core.Learner],
+        learners: Outputs,
         X: Any,
-        targets: Sequence[NDArray[np.float64]],
+        targets: Targets,
         weights: NDArray[np.float64] | None,
         history: Sequence[Progress],
         recorded: tuple[float, float],
@@ -38,12 +43,13 @@ class Run:
         self.estimator, self.learners, self.X = estimator, learners, X
         self.targets, self.weights, self.history = targets, weights, list(history)
         self.batch = as_batch(X)
-        self._count_steps()
-        self.full = {i for i, m in enumerate(learners) if estimator._is_full(m)}
+        self.steps = learners.steps
+        if isinstance(learners, Alone):
+            learners.full = {i for i, m in enumerate(learners) if estimator._is_full(m)}
         self.stopped = False
         self.began = time.perf_counter() - (self.history[-1].seconds if self.history else 0.0)
         self.recorded = recorded  # the tally at the last record
-        self.watch, self.zero_loss = watch, self._zero_loss()
+        self.watch, self.zero_loss = watch, targets.zero_loss(self.losses, weights)
         watch.expect(self.zero_loss, X.shape[0] if weights is None else float(weights.sum()))
         # How often each row was learned from, where a certificate asks.
         self.visits = np.zeros(X.shape[0], np.int64) if getattr(estimator, "certify", 0) else None
@@ -51,15 +57,24 @@ class Run:
     def one_pass(
         self,
         order: NDArray[np.int64] | None,
-        evaluation: tuple[_core.Batch, list[NDArray[np.float64]]] | None,
+        evaluation: tuple[_core.Batch, Targets] | None,
         record_end: bool = True,
+        arrivals: Sequence[int] = (),
     ) -> float:
-        """Learn from all rows once; return the loss by which early stopping decides."""
+        """Learn from all rows once; return the loss by which early stopping decides.
+
+        At each of `arrivals`, which are places of rows, an output begins.
+        """
         before = self._tally()
-        position, rows = 0, self.X.shape[0]
+        position, rows, coming = 0, self.X.shape[0], list(arrivals)[::-1]
         while position < rows and not self.stopped:
+            while coming and coming[-1] == position:
+                coming.pop()
+                assert isinstance(self.learners, Together)
+                self.learners.add()
             mark = self._next_mark()
             end = min(self._chunk_end(position), position + mark - self.steps)
+            end = min(end, *coming[-1:], rows)
             self._learn(order, position, end)
             position = end
             if self.steps == mark and not (record_end and position == rows):
@@ -73,50 +88,18 @@ class Run:
         return valid if valid is not None else self._mean_since(before)
 
     def _learn(self, order: NDArray[np.int64] | None, first: int, last: int) -> None:
-        """Let all outputs learn these rows.
-
-        A bad row stops all outputs before it, and Ctrl-C waits until all have learned the chunk, so
-        that they stay in step. Divergence of one of several outputs leaves them out of step.
-        """
-        reached = [first] * len(self.learners)
+        """Let all outputs learn these rows."""
         try:
-            for output in range(len(self.learners)):
-                self._learn_one(output, order, reached, last)
-        except _core.DataError:
-            bad = max(reached)
-            for output in range(len(self.learners)):
-                self._learn_one(output, order, reached, bad)
-            self._count_steps()
-            raise
-        except KeyboardInterrupt:
-            for output in range(len(self.learners)):
-                self._learn_one(output, order, reached, last)
-            self._count_steps()
-            raise
-        self._count_steps()
+            self.learners.learn(
+                self.batch, self.targets, self.weights, order, first, last, self.estimator._paused
+            )
+        finally:
+            self.steps = self.learners.steps
         if self.visits is not None:
             rows = np.arange(first, last) if order is None else order[first:last]
             np.add.at(self.visits, rows, 1)
-        if len(self.full) == len(self.learners):
+        if len(self.learners.full) == len(self.learners):
             self.stopped = True
-
-    def _count_steps(self) -> None:
-        self.steps = max(learner.steps for learner in self.learners)  # some may be full
-
-    def _learn_one(
-        self, output: int, order: NDArray[np.int64] | None, reached: list[int], last: int
-    ) -> None:
-        """Let one output learn the rows from where it is up to `last`, unless it is full."""
-        learner = self.learners[output]
-        self.batch.set_targets(self.targets[output], self.weights)
-        while reached[output] < last and output not in self.full:
-            before = learner.steps
-            try:
-                learner.learn(self.batch, order, reached[output], last)
-            finally:
-                reached[output] += learner.steps - before
-            if learner.paused and self.estimator._paused(output, learner):
-                self.full.add(output)
 
     def _chunk_end(self, position: int) -> int:
         rows = int(self.X.shape[0])
@@ -132,10 +115,7 @@ class Run:
         return max(128, 1 << self.steps.bit_length())
 
     def _tally(self) -> tuple[float, float]:
-        return (
-            sum(learner.loss_sum for learner in self.learners),
-            sum(learner.weight_sum for learner in self.learners),
-        )
+        return self.learners.tally
 
     def _mean_since(self, before: tuple[float, float]) -> float:
         loss, weight = self._tally()
@@ -150,36 +130,19 @@ class Run:
         loss = words["loss"], numbers["epsilon"], numbers["quantile"]
         return _core.loss_values(*loss, predictions, labels)[0]
 
-    def _loss_on(self, batch: _core.Batch, targets: Sequence[NDArray[np.float64]]) -> float:
-        e = self.estimator
-        learners = self.learners
-        if e._target() is not None:  # the model has fewer weights than the learners
-            learners = e._model_of(e._outputs_of(learners))._learners()
-        losses = [
-            self.losses(learner.predict(batch, e._average), target).mean()
-            for learner, target in zip(learners, targets, strict=True)
-        ]
-        return float(np.mean(losses))
-
-    def _zero_loss(self) -> float:
-        """Return the mean loss of predicting zero, over rows by weight and over outputs."""
-        if self.weights is not None and not self.weights.any():
-            return 0.0
-        return float(
-            np.mean([np.average(self._zero_losses(t), weights=self.weights) for t in self.targets])
-        )
-
-    def _zero_losses(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.estimator._task == "regressor":
-            return self.losses(np.zeros(len(target)), target)
-        ends = np.array([target.min(), target.max()])  # a classifier has two labels
-        low, high = self.losses(np.zeros(2), ends)
-        return np.asarray(np.where(target == ends[1], high, low))
+    def _loss_on(self, batch: _core.Batch, targets: Targets) -> float:
+        e, target = self.estimator, self.estimator._target()
+        if target is None:
+            total = self.learners.loss_on(batch, targets, self.losses, average=e._average)
+        else:  # the model has fewer weights than the learners
+            learners = learners_of(e._model_of(self.learners.outputs(e._average, target)))
+            raw = np.column_stack([learner.predict(batch) for learner in learners])
+            total = float(targets.row_losses(raw, self.losses).sum())
+        return total / targets.rows
 
     def _nonzeros(self) -> int:
-        counts = [learner.nonzeros(self.estimator._average) for learner in self.learners]
-        target = self.estimator._target()
-        return sum(counts if target is None else [min(count, target) for count in counts])
+        counts, target = self.learners.nonzeros(self.estimator._average), self.estimator._target()
+        return int(counts.sum() if target is None else np.minimum(counts, target).sum())
 
     def _record(self, valid: float | None, end: bool = False) -> None:
         # Counting looks at every weight: not before the steps so far have cost more than that.
@@ -188,7 +151,7 @@ class Run:
             examples=self.steps,
             loss=self._mean_since(self.recorded),
             nonzeros=self._nonzeros() if counted else None,
-            rate=self.learners[0].rate,
+            rate=self.learners.rate,
             seconds=time.perf_counter() - self.began,
             valid_loss=valid,
         )

@@ -8,12 +8,9 @@ from typing import Any, ClassVar
 
 from thresher.certificates import Certificate
 from thresher.estimators import certifying
+from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
-from thresher.estimators.streaming import (
-    StreamingClassifier,
-    StreamingEstimator,
-    StreamingRegressor,
-)
+from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
 from thresher.estimators.training import Run
 from thresher.model import Progress
 from thresher.training.passes import Run as SourceRun

@@ -10,13 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import DataError
+from thresher.training.targets import Targets
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
 
 
 class Labels(ABC):
-    """What the labels of a stream mean: how many outputs there are, and what each is told."""
+    """What the labels of a stream mean: how many outputs there are, and what each is told.
+
+    Attributes
+    ----------
+    counted : pair or None
+        How many rows have each of the classes, and how many rows there are, where that is known.
+    """
+
+    counted: tuple[NDArray[np.int64], int] | None = None
 
     @property
     @abstractmethod
@@ -29,8 +38,8 @@ class Labels(ABC):
         """Labels of a classifier; None for a regression."""
 
     @abstractmethod
-    def targets(self, block: Block) -> list[NDArray[np.float64]]:
-        """Return the labels as each output's learner sees them.
+    def targets(self, block: Block) -> Targets:
+        """Return the labels as each output sees them.
 
         Raises DataError, naming the row's place, where a label is not one of those expected.
         """
@@ -43,6 +52,9 @@ class Labels(ABC):
     @state.setter
     def state(self, seen: Any) -> None:
         assert seen is None
+
+    def conclude(self) -> None:  # noqa: B027
+        """Raise DataError where all rows together are not enough to learn from."""
 
 
 class Values(Labels):
@@ -67,7 +79,7 @@ class Values(Labels):
         """None."""
         return None
 
-    def targets(self, block: Block) -> list[NDArray[np.float64]]:
+    def targets(self, block: Block) -> Targets:
         """Return the labels themselves."""
         y = _single(block)
         _refuse_words(block, y, "a number was expected")
@@ -80,7 +92,7 @@ class Values(Labels):
             _refuse(
                 block, outside, lambda row: f"the label is {y[row]:g}; clipped_square needs 0..1"
             )
-        return [y]
+        return Targets.of_values(y)
 
 
 class TwoClasses(Labels):
@@ -106,7 +118,7 @@ class TwoClasses(Labels):
         """The two labels."""
         return np.array([0 if self.seen == 0 else -1, 1])
 
-    def targets(self, block: Block) -> list[NDArray[np.float64]]:
+    def targets(self, block: Block) -> Targets:
         """Return `low` and 1."""
         y = _single(block)
         _refuse_words(block, y, _TWO)
@@ -123,7 +135,7 @@ class TwoClasses(Labels):
             (y != 1) & (y != self.seen),
             lambda row: f"the label is {y[row]:g}, after labels of {self.seen:g}; {_TWO}",
         )
-        return [np.where(y == 1, 1.0, self.low)]
+        return Targets.of_values(np.where(y == 1, 1.0, self.low))
 
     @property
     def state(self) -> Any:
@@ -163,13 +175,14 @@ class ManyClasses(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Block) -> list[NDArray[np.float64]]:
+    def targets(self, block: Block) -> Targets:
         """Return 1 for an output's own class, else `low`."""
         y = _single(block)
         numbers, known = _places(self._classes, y)
         _refuse(block, ~known, lambda row: _no_label(y[row]) or self._unknown(y[row]))
-        own = [1] if self.outputs == 1 else range(self.outputs)
-        return [np.where(numbers == output, 1.0, self.low) for output in own]
+        if self.outputs == 1:
+            return Targets.of_values(np.where(numbers == 1, 1.0, self.low))
+        return Targets.of_classes(numbers, self.outputs, self.low)
 
     def _unknown(self, label: Any) -> str:
         classes = ", ".join(map(_shown, self._classes[:20].tolist()))
@@ -204,7 +217,7 @@ class LabelSets(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Block) -> list[NDArray[np.float64]]:
+    def targets(self, block: Block) -> Targets:
         """Return 1 where a row has the output's label, else `low`."""
         starts, labels = block.label_sets()
         rows = np.repeat(np.arange(block.rows), np.diff(starts))
@@ -212,9 +225,94 @@ class LabelSets(Labels):
         unknown = np.zeros(block.rows, bool)
         unknown[rows[~known]] = True
         _refuse(block, unknown, lambda row: "a label is not among those of the training data")
-        table = np.full((len(self._classes), block.rows), self.low)
-        table[numbers, rows] = 1.0
-        return list(table)
+        return Targets(self.outputs, None, starts, numbers.astype(np.int32), self.low)
+
+
+class Arriving(Labels):
+    """Labels become known as they come, and each has an output from then on.
+
+    Parameters
+    ----------
+    low : float
+        What an output is told of rows without its label.
+    sets : bool
+        Whether rows have any number of labels; else they have one each.
+    came : sequence
+        Labels that came before, in the order in which they did.
+    """
+
+    def __init__(self, low: float = -1.0, sets: bool = False, came: Sequence[Any] = ()) -> None:
+        self.low, self.sets, self.came = low, sets, list(came)
+
+    @property
+    def outputs(self) -> int:
+        """One for each label that came."""
+        return len(self.came)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Labels that came, in increasing order."""
+        return tidy(np.sort(np.array(self.came)))
+
+    @property
+    def lane_of(self) -> NDArray[np.int64]:
+        """When each of the classes came, counted from 0."""
+        return np.argsort(np.array(self.came)).astype(np.int64)
+
+    def arrivals(self, block: Block, order: NDArray[np.int64] | None) -> list[int]:
+        """Take the new labels of a block; return when each comes, in places of the order."""
+        if not self.sets:
+            y = _single(block)
+            none = np.array([bool(_no_label(label)) for label in y.tolist()], bool)
+            _refuse(block, none, lambda row: "the row has no label")
+        starts, labels = block.label_sets()
+        if len(labels) == 0:
+            return []
+        words = labels.dtype.kind not in "fiub"
+        if self.came and words != isinstance(self.came[0], str):
+            raise DataError(f"{block.label_place(0)}: labels are partly numbers and partly words")
+        labels = labels.astype(str) if words else labels
+        at = np.arange(block.rows)
+        if order is not None:
+            at[order] = np.arange(len(order))
+        at = np.repeat(at, np.diff(starts))
+        sorting = np.argsort(at, kind="stable")
+        found, first = np.unique(labels[sorting], return_index=True)
+        new = ~np.isin(found, np.array(self.came)) if self.came else np.ones(len(found), bool)
+        found, places = found[new], at[sorting][first[new]]
+        by_place = np.argsort(places, kind="stable")
+        self.came += found[by_place].tolist()
+        places_of: list[int] = places[by_place].tolist()
+        return places_of
+
+    def keep(self, count: int) -> None:
+        """Forget all labels but those that came first."""
+        self.came = self.came[:count]
+
+    def targets(self, block: Block) -> Targets:
+        """Return what each output is told; all labels must have come."""
+        starts, labels = block.label_sets()
+        numbers, known = _places(self.classes, labels)
+        unknown = np.zeros(block.rows, bool)
+        unknown[np.repeat(np.arange(block.rows), np.diff(starts))[~known]] = True
+        _refuse(block, unknown, lambda row: "a label is not among those of the training data")
+        return Targets(self.outputs, None, starts, numbers.astype(np.int32), self.low)
+
+    @property
+    def state(self) -> Any:
+        """The labels that came."""
+        return self.came
+
+    @state.setter
+    def state(self, seen: Any) -> None:
+        self.came = list(seen)
+
+    def conclude(self) -> None:
+        """Raise DataError where rows have one label each and all have the same."""
+        if not self.sets and len(self.came) < 2:
+            raise DataError(
+                f"a classifier needs rows of at least 2 classes; found {self.classes.tolist()}"
+            )
 
 
 _TWO = (

@@ -1,4 +1,4 @@
-"""Learners taken through blocks of rows: one for each output, in step, and a record of it."""
+"""Outputs taken through blocks of rows, in step, and a record of it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from thresher.errors import DataError, ParameterError
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Progress
 from thresher.parameters import Task
-from thresher.rules import RULES
-from thresher.training.labels import Labels
+from thresher.training.alone import Alone
+from thresher.training.labels import Arriving, Labels
+from thresher.training.outputs import Outputs
+from thresher.training.recipe import Recipe
+from thresher.training.targets import Targets
+from thresher.training.together import OnlyNonzero, Together
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -65,12 +69,11 @@ class Learning:
         self.width = 0 if grows else width  # of the rows seen, where it is not known beforehand
         self._columns = max(width, 1)
         self._make_learners()
-        self.full: set[int] = set()
         self._limit = _NEVER
         if self.params.get("max_density") is not None:
             self._limit = math.ceil(self.params["max_density"] * width)
         if rule == "margin-perceptron":
-            for learner in self.learners:
+            for learner in self.alone():
                 learner.pause_at(self._limit)
         self.history: list[Progress] = []
         self.watch = DivergenceWatch()
@@ -81,25 +84,28 @@ class Learning:
 
     def _make_learners(self) -> None:
         known = self.params | ({"alpha": 1.0} if self.params.get("alpha") == "auto" else {})
-        self.numbers, self.words = settings.core_parameters(self.rule, known, None, self._columns)
-        self.learners = [self._new_learner() for _ in range(self.labels.outputs)]
+        recipe = Recipe(self.rule, known, None, self._room, self._columns)
+        self.numbers, self.words = recipe.parameters()
+        outputs = self.labels.outputs
+        try:
+            self.learners = recipe.make(outputs, grows=isinstance(self.labels, Arriving))
+        except MemoryError:
+            raise MemoryError(
+                f"no memory for {outputs} x {self._room} weights in a dense store; "
+                f"a hashed store needs memory for the features seen alone, and bits bound the width"
+            ) from None
+        if isinstance(self.learners, OnlyNonzero) and self.labels.counted is not None:
+            self.learners.plant(*self.labels.counted)
+
+    def alone(self) -> Alone:
+        """Return the learners, of a rule whose outputs each stand alone."""
+        assert isinstance(self.learners, Alone)
+        return self.learners
 
     def _set_alpha(self, alpha: float) -> None:
         """Make the learners anew, with FTRL's rate as it is known now."""
         self.params["alpha"] = self.made_of["alpha"] = alpha
         self._make_learners()
-
-    def _new_learner(self) -> _core.Learner:
-        core = RULES[self.rule].core
-        try:
-            return _core.make_learner(
-                core, self.store, self.dtype, self._room, self.numbers, self.words
-            )
-        except MemoryError:
-            raise MemoryError(
-                f"no memory for {self.labels.outputs} x {self._room} weights in a dense store; "
-                f"a hashed store needs memory for the features seen alone, and bits bound the width"
-            ) from None
 
     # ---- learning ------------------------------------------------------------------------------
 
@@ -108,57 +114,62 @@ class Learning:
 
         A bad row stops all outputs before it; the error names its place.
         """
-        targets = self.labels.targets(block)
         if self.params.get("alpha") == "auto" and block.rows:
             self._set_alpha(_alpha_for(block))
+        arrivals = self._arrivals(block, order)
+        targets = self.labels.targets(block)
         self.make_room(block)
         weights = self._weights(block, targets)
         self._expect(targets, weights)
-        batch, position, rows = block.batch, 0, block.rows
+        batch, position, rows, learners = block.batch, 0, block.rows, self.learners
         try:
-            while position < rows and len(self.full) < len(self.learners):
+            while position < rows and len(learners.full) < max(len(learners), 1):
+                if arrivals and arrivals[-1] == position:
+                    self._begin_outputs(arrivals.count(position))
+                    arrivals = [later for later in arrivals if later != position]
                 mark = max(128, 1 << self.steps.bit_length())
-                end = min(rows, position + mark - self.steps)
-                self._learn(batch, targets, weights, order, position, end)
+                end = min(arrivals[-1] if arrivals else rows, position + mark - self.steps)
+                try:
+                    learners.learn(batch, targets, weights, order, position, end, self._is_full)
+                finally:
+                    self.steps = learners.steps
                 position = end
                 if self.steps == mark:
                     self.record()
         except _core.DataError as error:
             raise block.located(error) from None
-
-    def _learn(
-        self,
-        batch: _core.Batch,
-        targets: Sequence[NDArray[np.float64]],
-        weights: NDArray[np.float64] | None,
-        order: NDArray[np.int64] | None,
-        first: int,
-        last: int,
-    ) -> None:
-        reached = [first] * len(self.learners)
-
-        def advance(output: int, last: int) -> None:
-            learner = self.learners[output]
-            batch.set_targets(targets[output], weights)
-            while reached[output] < last and output not in self.full:
-                before = learner.steps
-                try:
-                    learner.learn(batch, order, reached[output], last)
-                finally:
-                    reached[output] += learner.steps - before
-                if learner.paused and learner.facts()["nonzeros"] >= self._limit:
-                    self.full.add(output)
-
-        try:
-            for output in range(len(self.learners)):
-                advance(output, last)
-        except _core.DataError:
-            bad = max(reached)
-            for output in range(len(self.learners)):
-                advance(output, bad)
-            raise
         finally:
-            self.steps = max(learner.steps for learner in self.learners)
+            self._settle()
+
+    def _begin_outputs(self, count: int) -> None:
+        assert isinstance(self.learners, Together)
+        try:
+            self.learners.add(count)
+        except MemoryError:
+            raise MemoryError(
+                "no memory for the weights of another class in a dense store; a hashed store "
+                "needs memory for the features seen alone, and bits bound the width"
+            ) from None
+
+    def _arrivals(self, block: Block, order: NDArray[np.int64] | None) -> list[int]:
+        """Take new classes; return when each comes, the last first."""
+        if not isinstance(self.labels, Arriving):
+            return []
+        found = self.labels.arrivals(block, order)
+        if found:
+            assert isinstance(self.learners, Together)
+            self.learners.expect(self.labels.lane_of)
+        return found[::-1]
+
+    def _settle(self) -> None:
+        """Forget classes whose first row was not reached."""
+        if isinstance(self.labels, Arriving):
+            assert isinstance(self.learners, Together)
+            self.learners.settle()
+            self.labels.keep(len(self.learners))
+
+    def _is_full(self, output: int, learner: _core.Learner) -> bool:
+        return learner.facts()["nonzeros"] >= self._limit
 
     def make_room(self, block: Block) -> None:
         """Let the learners take the block's largest feature number."""
@@ -178,8 +189,7 @@ class Learning:
         if self.grows and self._room and width > self._room:
             self._room = 1 << (width - 1).bit_length()
             try:
-                for learner in self.learners:
-                    learner.widen(self._room)
+                self.learners.widen(self._room)
             except MemoryError:
                 raise MemoryError(
                     f"a feature is numbered {width - 1}: no memory for so many weights in a dense "
@@ -187,9 +197,7 @@ class Learning:
                     f"folds their numbers"
                 ) from None
 
-    def _weights(
-        self, block: Block, targets: Sequence[NDArray[np.float64]]
-    ) -> NDArray[np.float64] | None:
+    def _weights(self, block: Block, targets: Targets) -> NDArray[np.float64] | None:
         """Return the weights of the rows, those of their classes included."""
         by_class = self.params.get("class_weight")
         if not by_class:
@@ -197,17 +205,13 @@ class Learning:
         classes = self.labels.classes
         assert classes is not None
         unknown = set(by_class) - set(classes.tolist())
-        if unknown:
+        if unknown and not isinstance(self.labels, Arriving):
             raise ParameterError(
                 f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
                 f"these are {classes.tolist()[:20]}"
             )
-        if len(targets) == 1:
-            numbers = (targets[0] == 1.0).astype(np.intp)
-        else:
-            numbers = np.argmax(targets, axis=0)
         factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
-        weights: NDArray[np.float64] = factors[numbers]
+        weights: NDArray[np.float64] = factors[targets.single()]
         return weights if block.weights is None else weights * block.weights
 
     # ---- the record ----------------------------------------------------------------------------
@@ -215,10 +219,7 @@ class Learning:
     @property
     def tally(self) -> tuple[float, float]:
         """Sums of losses and weights so far."""
-        return (
-            sum(learner.loss_sum for learner in self.learners),
-            sum(learner.weight_sum for learner in self.learners),
-        )
+        return self.learners.tally
 
     def mean_since(self, before: tuple[float, float] = (0.0, 0.0)) -> float:
         """Return the mean progressive loss since a tally; without one, of all rows so far."""
@@ -227,8 +228,8 @@ class Learning:
 
     def nonzeros(self) -> int:
         """Count the weights that are not zero, of all outputs."""
-        counts = [learner.nonzeros(self.average) for learner in self.learners]
-        return sum(counts if self.target is None else [min(n, self.target) for n in counts])
+        counts = self.learners.nonzeros(self.average)
+        return int(counts.sum() if self.target is None else np.minimum(counts, self.target).sum())
 
     def record(self, valid: float | None = None, end: bool = False) -> Progress:
         """Add a record of the rows since the one before."""
@@ -238,7 +239,7 @@ class Learning:
             examples=self.steps,
             loss=self.mean_since(self.recorded),
             nonzeros=self.nonzeros() if counted else None,
-            rate=self.learners[0].rate,
+            rate=self.learners.rate,
             seconds=self.seconds,
             valid_loss=valid,
         )
@@ -260,42 +261,37 @@ class Learning:
         loss = self.words["loss"], self.numbers["epsilon"], self.numbers["quantile"]
         return _core.loss_values(*loss, predictions, labels)[0]
 
-    def _expect(
-        self, targets: Sequence[NDArray[np.float64]], weights: NDArray[np.float64] | None
-    ) -> None:
+    def _expect(self, targets: Targets, weights: NDArray[np.float64] | None) -> None:
         """Tell the watch what predicting zero would cost on these rows."""
-        if self.watch.zero_loss is None and len(targets[0]):
-            zeros = np.zeros(len(targets[0]))
+        if self.watch.zero_loss is None and targets.rows and len(targets):
             self.watch.expect(
-                float(np.mean([self.losses(zeros, target).mean() for target in targets])),
-                float(len(zeros) if weights is None else weights.sum()),
+                targets.zero_loss(self.losses, None),
+                float(targets.rows if weights is None else weights.sum()),
             )
 
     def center(self, keys: NDArray[np.uint64], means: NDArray[np.float64]) -> None:
         """Set the mean of the rows, before the first."""
         self._widen(int(keys[-1]) + 1 if len(keys) else 0)
-        for learner in self.learners:
+        for learner in self.alone():
             learner.center(keys, means)
 
     def next_pass(self) -> None:
         """Let the rates decay as after a pass."""
-        for learner in self.learners:
-            learner.next_pass()
+        self.learners.next_pass()
 
     def adopt(
         self,
-        learners: Sequence[_core.Learner],
+        learners: Outputs,
         history: Sequence[Progress],
         recorded: tuple[float, float],
         watch: DivergenceWatch,
     ) -> None:
         """Go on with learners that have learned before."""
-        self.learners, self.history, self.recorded = list(learners), list(history), recorded
-        if self.store == "hashed" and self._room == 0:
-            for learner in self.learners:  # those of a matrix took its columns alone
-                learner.widen(0)
+        self.learners, self.history, self.recorded = learners, list(history), recorded
+        if self.store != "dense" and self._room == 0:
+            learners.widen(0)  # those of a matrix took its columns alone
         self.watch = watch
-        self.steps = max(learner.steps for learner in learners)
+        self.steps = learners.steps
         if self.history:
             self._began = time.perf_counter() - self.history[-1].seconds
 
@@ -310,36 +306,32 @@ class Learning:
             "alpha": self.params.get("alpha"),
             "room": self._room,
             "width": self.width,
-            "full": sorted(self.full),
+            "full": sorted(self.learners.full),
             "history": [list(record._replace(seconds=0.0)) for record in self.history],
             "recorded": list(self.recorded),
             "watch": vars(self.watch),
             "labels": self.labels.state,
         }
-        return about, [learner.state() for learner in self.learners]
+        return about, self.learners.states()
 
     def restore(self, about: Mapping[str, Any], states: Sequence[bytes], seconds: float) -> None:
         """Go on from a state, after so many seconds.
 
         Raises ValueError where it is not one of this learning.
         """
-        if len(states) != len(self.learners):
-            raise ValueError(f"it is of {len(states)} outputs, and this is of {len(self.learners)}")
         if self.params.get("alpha") == "auto" and about["alpha"] != "auto":
             self._set_alpha(about["alpha"])
         if about["room"] > self._room:
-            for learner in self.learners:
-                learner.widen(int(about["room"]))
-        for learner, content in zip(self.learners, states, strict=True):
-            learner.restore(content)
+            self.learners.widen(int(about["room"]))
+        self.learners.restore(states)
         self._room, self.width = int(about["room"]), int(about["width"])
-        self.full = set(about["full"])
+        self.learners.full = set(about["full"])
         self.history = [Progress(*record) for record in about["history"]]
         loss, weight = about["recorded"]
         self.recorded = (float(loss), float(weight))
         vars(self.watch).update(about["watch"])
         self.labels.state = about["labels"]
-        self.steps = max(learner.steps for learner in self.learners)
+        self.steps = self.learners.steps
         self._began = time.perf_counter() - seconds
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from thresher import _core
+from thresher.training.outputs import Outputs
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -31,8 +32,13 @@ class NameKeeper:
         """Take the names of a block; forget those of dead weights when there are too many."""
         self.table.take(block.native)
         if len(self.table) > self.most:
-            living = [learner.weights(learning.average)[0] for learner in learning.learners]
-            self.table.retain(np.unique(np.concatenate(living)))
+            average = learning.average
+            learners: Any = learning.learners
+            if isinstance(learners, Outputs):
+                living = [output.keys for output in learners.outputs(average)]
+            else:  # the lanes of a search
+                living = [lane.weights(average)[0] for lane in learners]
+            self.table.retain(np.unique(np.concatenate([np.zeros(0, np.uint64), *living])))
             self.most = max(_FEW, 2 * len(self.table))
 
     def names(self) -> dict[int, str]:

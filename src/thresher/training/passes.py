@@ -127,10 +127,9 @@ class Run:
                 raise
             self.interrupt()
         if self.best and self.best_pass != self.number:
-            for learner, state in zip(self.learning.learners, self.best, strict=True):
-                learner.restore(state)
+            self.learning.learners.restore(self.best)
         if self.learning.rule == "ftrl" and self.learning.target is not None:
-            for learner in self.learning.learners:  # its l1 acts whenever a weight is read
+            for learner in self.learning.alone():  # its l1 acts whenever a weight is read
                 learner.steer()
         self.ended = True
 
@@ -201,7 +200,8 @@ class Run:
         loss = learning.mean_since(self.pass_tally) if valid is None else valid
         self.watcher.tell("pass", number=self.number, loss=loss, record=record)
         self._judge(loss)
-        if len(learning.full) == len(learning.learners) or self._converged():
+        learning.labels.conclude()
+        if len(learning.learners.full) == len(learning.learners) or self._converged():
             self.stopped = True
         self.pass_tally = learning.tally
         if self.number < self.plan.passes and not self.stopped:
@@ -216,7 +216,7 @@ class Run:
         if loss < self.best_loss:
             self.best_loss, self.best_pass = loss, self.number
             if self.valid is not None:
-                self.best = [learner.state() for learner in self.learning.learners]
+                self.best = self.learning.learners.states()
         self.stopped |= self.stale >= self.plan.patience
 
     def _converged(self) -> bool:
@@ -224,7 +224,7 @@ class Run:
         if self.learning.rule != "margin-perceptron":
             return False
         before = self.updates
-        self.updates = sum(learner.facts()["updates"] for learner in self.learning.learners)
+        self.updates = sum(learner.facts()["updates"] for learner in self.learning.alone())
         return self.updates == before
 
     def _warn(self) -> None:
@@ -240,10 +240,9 @@ class Run:
             learning.make_room(block)
             targets = learning.labels.targets(block)
             weights = np.ones(block.rows) if block.weights is None else block.weights
-            for learner, target in zip(learning.learners, targets, strict=True):
-                raw = learner.predict(block.batch, learning.average)
-                losses = learning.losses(raw, target)
-                total += float(losses @ weights) / len(targets)
+            total += learning.learners.loss_on(
+                block.batch, targets, learning.losses, weights, learning.average
+            )
             weight += float(weights.sum())
         if weight == 0:
             raise DataError(f"{source}: no rows to compute a loss on")

@@ -15,12 +15,7 @@ from thresher.training.passes import Run
 
 def outputs_of(learning: Learning) -> list[Output]:
     """Return what each output has learned."""
-    return [
-        Output(*learner.weights(learning.average), learner.intercept(learning.average)).largest(
-            learning.target
-        )
-        for learner in learning.learners
-    ]
+    return learning.learners.outputs(learning.average, learning.target)
 
 
 def names_of(

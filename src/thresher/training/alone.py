@@ -1,0 +1,152 @@
+"""Outputs of which each is a learner of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.model import Output
+from thresher.rules import RULES
+from thresher.training.outputs import Order, Outputs, Paused
+from thresher.training.targets import Losses, Targets
+
+if TYPE_CHECKING:
+    from thresher.training.recipe import Recipe
+
+
+class Alone(Outputs):
+    """Each output is a learner of its own, which looks up every feature of every row itself.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    count : int
+    """
+
+    def __init__(self, recipe: Recipe, count: int) -> None:
+        self.recipe, self.full = recipe, set()
+        numbers, words = recipe.parameters()
+        core = RULES[recipe.rule].core
+        self.learners = [
+            _core.make_learner(core, recipe.store, recipe.dtype, recipe.width, numbers, words)
+            for _ in range(count)
+        ]
+
+    def __len__(self) -> int:
+        return len(self.learners)
+
+    def __iter__(self) -> Iterator[_core.Learner]:
+        return iter(self.learners)
+
+    def __getitem__(self, output: int) -> _core.Learner:
+        """Return the learner of an output."""
+        return self.learners[output]
+
+    @property
+    def steps(self) -> int:
+        """Rows learned, by the output that learned the most: others may be full."""
+        return max(learner.steps for learner in self.learners)
+
+    @property
+    def tally(self) -> tuple[float, float]:
+        """Sums of losses and weights."""
+        return (
+            sum(learner.loss_sum for learner in self.learners),
+            sum(learner.weight_sum for learner in self.learners),
+        )
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the last step."""
+        return self.learners[0].rate
+
+    def learn(
+        self,
+        batch: _core.Batch,
+        targets: Targets,
+        weights: NDArray[np.float64] | None,
+        order: Order,
+        first: int,
+        last: int,
+        paused: Paused = None,
+    ) -> None:
+        """Learn, one output after the other; Ctrl-C waits until all have learned."""
+        reached = [first] * len(self)
+
+        def advance(last: int) -> None:
+            for output, learner in enumerate(self.learners):
+                if reached[output] < last and output not in self.full:
+                    batch.set_targets(targets[output], weights)
+                while reached[output] < last and output not in self.full:
+                    before = learner.steps
+                    try:
+                        learner.learn(batch, order, reached[output], last)
+                    finally:
+                        reached[output] += learner.steps - before
+                    if learner.paused and paused is not None and paused(output, learner):
+                        self.full.add(output)
+
+        try:
+            advance(last)
+        except _core.DataError:
+            advance(max(reached))
+            raise
+        except KeyboardInterrupt:
+            advance(last)
+            raise
+
+    def predict(
+        self, batch: _core.Batch, average: bool = False, rows: Order = None
+    ) -> NDArray[np.float64]:
+        """Return raw predictions, one output after the other."""
+        found = np.column_stack([learner.predict(batch, average) for learner in self.learners])
+        return found if rows is None else found[rows]
+
+    def output(self, number: int, average: bool = False) -> Output:
+        """Return what an output has learned."""
+        learner = self.learners[number]
+        return Output(*learner.weights(average), learner.intercept(average))
+
+    def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
+        """Count the nonzero weights of each output."""
+        return np.array([learner.nonzeros(average) for learner in self.learners], np.int64)
+
+    def loss_on(
+        self,
+        batch: _core.Batch,
+        targets: Targets,
+        losses: Losses,
+        weights: NDArray[np.float64] | None = None,
+        average: bool = False,
+    ) -> float:
+        """Return the sum over rows of the mean loss, one output after the other."""
+        total = 0.0
+        for learner, target in zip(self.learners, targets, strict=True):
+            found = losses(learner.predict(batch, average), target)
+            total += float(found.sum() if weights is None else found @ weights)
+        return total / len(self)
+
+    def next_pass(self) -> None:
+        """Let the rates decay."""
+        for learner in self.learners:
+            learner.next_pass()
+
+    def widen(self, width: int) -> None:
+        """Take more features."""
+        for learner in self.learners:
+            learner.widen(width)
+
+    def states(self) -> list[bytes]:
+        """Return the states of the learners."""
+        return [learner.state() for learner in self.learners]
+
+    def restore(self, states: Sequence[bytes]) -> None:
+        """Go on from states."""
+        if len(states) != len(self):
+            raise ValueError(f"it is of {len(states)} outputs, and this is of {len(self)}")
+        for learner, state in zip(self.learners, states, strict=True):
+            learner.restore(state)

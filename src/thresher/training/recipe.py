@@ -1,0 +1,83 @@
+"""What outputs are made of, and making them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thresher import settings
+from thresher.errors import ParameterError
+from thresher.training.alone import Alone
+from thresher.training.outputs import Outputs
+from thresher.training.together import OnlyNonzero, Together
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What outputs are made of.
+
+    Attributes
+    ----------
+    rule : str
+        A key of ``RULES``.
+    params : mapping
+        Checked parameters.
+    rows : int or None
+        Number of rows; None where it is not known beforehand.
+    width : int
+        Number of features the store takes; 0 for any 64-bit key.
+    columns : int
+        Number of features, by which some rules go.
+    """
+
+    rule: str
+    params: Mapping[str, Any]
+    rows: int | None
+    width: int
+    columns: int
+
+    @property
+    def store(self) -> str:
+        """Where the weights live."""
+        return str(self.params.get("store", "dense"))
+
+    @property
+    def dtype(self) -> str:
+        """Number type of the weights."""
+        return str(self.params.get("dtype", "float64"))
+
+    def parameters(self) -> tuple[dict[str, float], dict[str, str]]:
+        """Return what the core is told."""
+        return settings.core_parameters(self.rule, self.params, self.rows, self.columns)
+
+    def together(self, outputs: int) -> bool:
+        """Tell whether so many outputs learn together.
+
+        Raises ParameterError where the store is one for several, and there is one output.
+        Those stand alone whose rule pauses, keeps facts of its own for certificates, looks at all
+        weights in each step, or is given the mean of the rows.
+        """
+        if self.store == "nonzero" and outputs < 2:
+            raise ParameterError(
+                "store='nonzero' is for more than two classes, or several labels; for others "
+                "'hashed' keeps the nonzero weights"
+            )
+        return (
+            outputs > 1
+            and self.rule not in ("margin-perceptron", "mirror-descent")
+            and not any(self.params.get(name) for name in ("certify", "target_nnz", "center"))
+        )
+
+    def make(self, outputs: int, grows: bool = False) -> Outputs:
+        """Make so many outputs; `grows`: more will come."""
+        if not self.together(2 if grows else outputs):
+            return Alone(self, outputs)
+        return (OnlyNonzero if self.store == "nonzero" else Together)(self, outputs)
+
+    def restore(self, states: Sequence[bytes], outputs: int) -> Outputs:
+        """Make outputs of the states that ``Outputs.states`` returned."""
+        together = self.together(outputs)
+        made = self.make(0, grows=True) if together else Alone(self, outputs)
+        made.restore(states)
+        return made

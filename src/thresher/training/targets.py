@@ -1,0 +1,135 @@
+"""What outputs are told of rows: a number each, or the classes each row has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Losses = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+
+
+class Targets(Sequence[NDArray[np.float64]]):
+    """The labels of rows as each output sees them.
+
+    One output is told `values`. Of several, each is told 1 of the rows that have its class, else
+    `low`; the classes of the rows are kept, and an output's labels are made when they are asked
+    for, so that thousands of classes cost no more than their rows have.
+
+    Parameters
+    ----------
+    outputs : int
+    values : array of float64, optional
+        Of one output.
+    starts : array of int64, optional
+        Row r has the classes numbers[starts[r]:starts[r + 1]].
+    numbers : array of int32, optional
+        Places of classes among the outputs.
+    low : float
+
+    Examples
+    --------
+    >>> targets = Targets.of_classes(np.array([2, 0]), 3)
+    >>> targets[2].tolist()
+    [1.0, -1.0]
+    """
+
+    def __init__(
+        self,
+        outputs: int,
+        values: NDArray[np.float64] | None = None,
+        starts: NDArray[np.int64] | None = None,
+        numbers: NDArray[np.int32] | None = None,
+        low: float = -1.0,
+    ) -> None:
+        self.outputs, self.values, self.low = outputs, values, low
+        self.starts = np.zeros(1, np.int64) if starts is None else starts
+        self.numbers = np.zeros(0, np.int32) if numbers is None else numbers
+
+    @classmethod
+    def of_values(cls, values: Any) -> Targets:
+        """Return those of one output, which is told these numbers."""
+        return cls(1, np.ascontiguousarray(values, np.float64))
+
+    @classmethod
+    def of_classes(cls, numbers: NDArray[Any], outputs: int, low: float = -1.0) -> Targets:
+        """Return those of rows that have one class each, of more than two."""
+        starts = np.arange(len(numbers) + 1, dtype=np.int64)
+        return cls(outputs, None, starts, numbers.astype(np.int32), low)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.starts) - 1 if self.values is None else len(self.values)
+
+    def __len__(self) -> int:
+        return self.outputs
+
+    @overload
+    def __getitem__(self, output: int) -> NDArray[np.float64]: ...
+    @overload
+    def __getitem__(self, output: slice) -> list[NDArray[np.float64]]: ...
+    def __getitem__(self, output: int | slice) -> Any:
+        """Return what an output is told of each row."""
+        if isinstance(output, slice):
+            return [self[i] for i in range(*output.indices(self.outputs))]
+        if not -self.outputs <= output < self.outputs:
+            raise IndexError(output)
+        if self.values is not None:
+            return self.values
+        labels = np.full(self.rows, self.low)
+        labels[self._rows()[self.numbers == output % self.outputs]] = 1.0
+        return labels
+
+    def _rows(self) -> NDArray[np.intp]:
+        """Return the row of each of the numbers."""
+        return np.repeat(np.arange(self.rows), np.diff(self.starts))
+
+    def single(self) -> NDArray[np.intp]:
+        """Return the number of the one class each row has; of one output, 0 or 1."""
+        if self.values is not None:
+            return np.asarray(self.values == 1.0, np.intp)
+        return np.asarray(self.numbers, np.intp)
+
+    def counts(self) -> NDArray[np.int64]:
+        """Count the rows of each class, of several outputs."""
+        return np.bincount(self.numbers, minlength=self.outputs).astype(np.int64)
+
+    # ---- losses --------------------------------------------------------------------------------
+
+    def zero_loss(self, losses: Losses, weights: NDArray[np.float64] | None) -> float:
+        """Return the mean loss of predicting zero, over rows by weight and over outputs."""
+        if weights is not None and not weights.any():
+            return 0.0
+        if self.values is not None:
+            return float(np.average(losses(np.zeros(self.rows), self.values), weights=weights))
+        low, high = losses(np.zeros(2), np.array([self.low, 1.0]))
+        share = float(np.average(np.diff(self.starts), weights=weights)) / self.outputs
+        return float(low + share * (high - low))
+
+    def row_losses(
+        self, predictions: NDArray[np.float64], losses: Losses, first: int = 0
+    ) -> NDArray[np.float64]:
+        """Return the mean loss over outputs of each row, at raw predictions of rows from `first`.
+
+        Parameters
+        ----------
+        predictions : array of shape (rows, outputs)
+        losses : callable
+            Predictions and labels -> losses.
+        first : int
+        """
+        rows = len(predictions)
+        if self.values is not None:
+            return losses(
+                np.ascontiguousarray(predictions[:, 0]), self.values[first : first + rows]
+            )
+        flat = np.ascontiguousarray(predictions).ravel()
+        table = np.array(losses(flat, np.full(len(flat), self.low))).reshape(predictions.shape)
+        starts = self.starts[first : first + rows + 1]
+        at = np.repeat(np.arange(rows), np.diff(starts))
+        numbers = self.numbers[starts[0] : starts[-1]]
+        table[at, numbers] = losses(predictions[at, numbers], np.ones(len(at)))
+        return np.asarray(table.mean(axis=1))
