@@ -139,6 +139,11 @@ class LaneSet final : public Lanes {
   // Groups of lanes in a dense store have a store each: one that fits a cache is faster than one in which
   // the lines of all groups lie side by side. In a hashed one they share the look-up.
   void add(std::vector<LaneSpec> specs) override {
+    for (const LaneSpec& spec : specs) {
+      if (spec.clock < 0) throw std::invalid_argument("clocks: 0 or more");
+      clocks_ = std::max(clocks_, spec.clock + 1);
+      (spec.target < 0 ? labels_ : classes_) = true;
+    }
     std::map<std::string, std::vector<std::size_t>> groups;
     std::vector<std::size_t> alone;
     for (std::size_t i = 0; i < specs.size(); ++i)

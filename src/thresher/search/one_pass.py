@@ -346,3 +346,9 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         elif self.refit:
             self.best_estimator_, self.refit_time_ = search.model(self.best_index_), 0.0
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False  # a fold has a class for each row
+        return tags
