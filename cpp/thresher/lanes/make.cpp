@@ -161,9 +161,7 @@ class LaneSet final : public Lanes {
       part.made = lines ? in_lines(part.specs) : on_their_own(part.specs);
       parts_.push_back(std::move(part));
     };
-    for (const auto& [key, numbers] : groups)
-      if (numbers.size() > 1) take(numbers, true);
-      else alone.push_back(numbers[0]);
+    for (const auto& [key, numbers] : groups) take(numbers, true);
     if (!alone.empty()) take(alone, false);
   }
 

@@ -262,5 +262,7 @@ class StabilitySelection(Refitted, Selected, MetaEstimatorMixin, BaseEstimator):
         if self.refit:
             tags.estimator_type = inner.estimator_type
             tags.classifier_tags = deepcopy(inner.classifier_tags)
+            if tags.classifier_tags is not None:
+                tags.classifier_tags.multi_label = False
             tags.regressor_tags = deepcopy(inner.regressor_tags)
         return tags

@@ -101,7 +101,7 @@ class LaneTeam:
         lanes: Sequence[Lane],
         n_jobs: int | None = None,
     ) -> None:
-        shares = _shares(rule, dtype, lanes, threads_of(n_jobs))
+        shares = split_by_clock([lane.clock for lane in lanes], threads_of(n_jobs))
         self._members = [np.array(share, np.int64) for share in shares]
         self._parts = [
             make_lanes(rule, store, dtype, width, [lanes[lane] for lane in share])
@@ -308,25 +308,6 @@ def threads_of(n_jobs: int | None) -> int:
         raise ParameterError(f"n_jobs must be None, at least 1, or -1 for all; got {n_jobs!r}")
     processors = len(os.sched_getaffinity(0))
     return int(n_jobs) if n_jobs > 0 else max(1, processors + 1 + int(n_jobs))
-
-
-def _shares(rule: str, dtype: str, lanes: Sequence[Lane], threads: int) -> list[list[int]]:
-    """Split lanes over threads.
-
-    A lane that could share a line never comes by itself: the core would compute it alone, and the
-    last bits of its weights would depend on the number of threads.
-    """
-    if threads == 1 or len(lanes) < 2:
-        return [list(range(len(lanes)))]
-    layouts = make_lanes(rule, "dense", dtype, 1, lanes).layouts
-    alone = [lane for lane, layout in enumerate(layouts) if layout == "alone"]
-    lined = [lane for lane, layout in enumerate(layouts) if layout != "alone"]
-    parts = split_by_clock([lanes[lane].clock for lane in lined], min(threads, len(lined) // 2))
-    shares = [[lined[place] for place in part] for part in parts]
-    shares += [[] for _ in range(threads - len(shares))]
-    for lane in alone:
-        min(shares, key=len).append(lane)
-    return [sorted(share) for share in shares if share]
 
 
 def split_by_clock(clocks: Sequence[int], parts: int) -> list[list[int]]:
