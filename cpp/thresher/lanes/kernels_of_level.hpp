@@ -38,27 +38,6 @@ void inner(const RowOfCells<Real>& row, std::size_t line, double* dot) {
 
 // ---- truncated gradient ----------------------------------------------------------------------
 
-// All bits set, but in the last number where the stamp is.
-template <class Real, std::size_t N, bool Inside>
-THRESHER_INLINE Wide<Real, N> weights_mask() {
-  using P = Wide<Real, N>;
-  typename P::Bits bits[N];
-  for (std::size_t l = 0; l < N; ++l) bits[l] = Inside && l + 1 == N ? 0 : -1;
-  Real mask[N];
-  std::memcpy(mask, bits, sizeof mask);
-  return P::load(mask);
-}
-
-template <class Real, std::size_t N>
-THRESHER_INLINE Wide<Real, N> stamp_in_last(std::uint64_t stamp) {
-  using P = Wide<Real, N>;
-  typename P::Bits bits[N] = {};
-  bits[N - 1] = static_cast<typename P::Bits>(stamp);
-  Real numbers[N];
-  std::memcpy(numbers, bits, sizeof numbers);
-  return P::load(numbers);
-}
-
 template <class Real, std::size_t N, Pay pay, bool Inside, bool Writes>
 void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
           const Debt<Real>& debt, double* dot) {
@@ -66,7 +45,7 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
   using P = Wide<Real, N>;
   using Stamp = std::make_unsigned_t<typename P::Bits>;
   constexpr bool l2 = pay == Pay::truncate_l2 || pay == Pay::round_l2;
-  const P mask = weights_mask<Real, N, Inside>(), stamps = stamp_in_last<Real, N>(debt.now);
+  const auto stamps = P::last_bits(debt.now);
   const P pull = P::load(debt.pull), theta = P::load(debt.theta);
   const double Q_now = debt.Q_now, B_now = debt.B_now, B_before = debt.B_before;
   const double *Q = debt.Q, *B = debt.B;
@@ -81,7 +60,7 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
       std::memcpy(&e, row.first.stamps + row.numbers[k] * row.stamp_stride + stamp, sizeof e);
     }
     P v = P::load(cell + line);
-    if constexpr (Inside) v = v & mask;
+    if constexpr (Inside) v = v.without_last();
     double owed = Q_now - Q[e];
     P before = v;  // the last event, in rounding
     if constexpr (l2) {
@@ -97,7 +76,7 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
       w = soft(v, pull * P::all(static_cast<Real>(owed)));
       if constexpr (pay == Pay::ceiling) w = where_greater(absolute(v), theta, v, w);
     }
-    if constexpr (Writes) (Inside ? w | stamps : w).store(cell + line);
+    if constexpr (Writes) (Inside ? w.with_last(stamps) : w).store(cell + line);
     return w * P::all(x);
   };
   add_up<Real, N>(row, line, dot, term);
@@ -107,14 +86,14 @@ template <class Real, std::size_t N, bool Inside>
 void close(const RowOfCells<Real>& given, std::size_t line, std::uint64_t now, const Real* steps) {
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
   using P = Wide<Real, N>;
-  const P mask = weights_mask<Real, N, Inside>(), stamps = stamp_in_last<Real, N>(now);
+  const auto stamps = P::last_bits(now);
   const P step = P::load(steps);
   for (std::size_t k = 0; k < row.n; ++k) {
     Real* cell = row.first.numbers + row.numbers[k] * row.stride + line;
     P v = P::load(cell);
-    if constexpr (Inside) v = v & mask;
+    if constexpr (Inside) v = v.without_last();
     v = v + step * P::all(row.x[k]);
-    (Inside ? v | stamps : v).store(cell);
+    (Inside ? v.with_last(stamps) : v).store(cell);
   }
 }
 
@@ -187,16 +166,16 @@ THRESHER_INLINE P exp_of_negative(const P& given) {
   const P t = where_greater(given, least, given, least);
   const P n = (t * P::all(1.4426950408889634074) + magic) - magic;  // the nearest whole number
   const P r = (t - n * P::all(0x1.62e42fefa0000p-1)) - n * P::all(0x1.cf79abc9e3b3ap-40);  // ln 2
-  const P rr = r * r;  // two chains, half as long
-  const auto horner = [&](const auto&... terms) __attribute__((always_inline)) {
+  const P r2 = r * r, r4 = r2 * r2;  // four chains, each a quarter as long
+  const auto chain = [&](const auto&... terms) __attribute__((always_inline)) {
     P sum = P::all(0.0);
-    ((sum = sum * rr + P::all(terms)), ...);
+    ((sum = sum * r4 + P::all(terms)), ...);
     return sum;
   };
-  const P even = horner(1.0 / 479001600, 1.0 / 3628800, 1.0 / 40320, 1.0 / 720, 1.0 / 24, 0.5, 1.0);
-  const P odd =
-      horner(1.0 / 6227020800, 1.0 / 39916800, 1.0 / 362880, 1.0 / 5040, 1.0 / 120, 1.0 / 6, 1.0);
-  const P sum = even + r * odd;
+  const P sum = (chain(1.0 / 479001600, 1.0 / 40320, 1.0 / 24, 1.0) +
+                 r2 * chain(1.0 / 3628800, 1.0 / 720, 0.5)) +
+                r * (chain(1.0 / 6227020800, 1.0 / 362880, 1.0 / 120, 1.0) +
+                     r2 * chain(1.0 / 39916800, 1.0 / 5040, 1.0 / 6));
   return P::make([&](std::size_t i) __attribute__((always_inline)) {
     using Vector = typename P::Vector;
     using Bits = typename P::BitVector;

@@ -67,12 +67,12 @@ struct Wide {
     return (Vector)((BitVector{} + 1) << (8 * sizeof(T) - 1));
   }
 
-  // sgn(v) (|v| - a)_+ , as in pack.hpp.
+  // sgn(v) (|v| - a)_+ for a >= 0, as in pack.hpp: v less what is between -a and a of it.
   THRESHER_INLINE friend Wide soft(const Wide& v, const Wide& a) {
     return make([&](std::size_t i) {
-      const BitVector sign = (BitVector)v.part[i] & (BitVector)sign_bit();
-      const Vector left = (Vector)((BitVector)v.part[i] ^ sign) - a.part[i];
-      return (Vector)((BitVector)(left > Vector{} ? left : Vector{}) | sign);
+      const Vector low = -a.part[i], high = a.part[i];
+      const Vector above = v.part[i] > low ? v.part[i] : low;
+      return v.part[i] - (above < high ? above : high);
     });
   }
   THRESHER_INLINE friend Wide absolute(const Wide& v) {
@@ -89,14 +89,28 @@ struct Wide {
                                                 const Wide& b) {
     return make([&](std::size_t i) { return x.part[i] <= y.part[i] ? a.part[i] : b.part[i]; });
   }
-  // The bits of both: a mask has all bits of a lane, or none.
-  THRESHER_INLINE friend Wide operator&(const Wide& a, const Wide& mask) {
-    return make(
-        [&](std::size_t i) { return (Vector)((BitVector)a.part[i] & (BitVector)mask.part[i]); });
-  }
-  THRESHER_INLINE friend Wide operator|(const Wide& a, const Wide& b) {
+  THRESHER_INLINE friend Wide operator|(const Wide& a, const Wide& b) {  // of the bits
     return make(
         [&](std::size_t i) { return (Vector)((BitVector)a.part[i] | (BitVector)b.part[i]); });
+  }
+
+  // The last number becomes 0, or these bits where it is 0.
+  THRESHER_INLINE Wide without_last() const {
+    Wide changed = *this;
+    BitVector mask = BitVector{} - 1;
+    mask[width - 1] = 0;
+    changed.part[parts - 1] = (Vector)((BitVector)part[parts - 1] & mask);
+    return changed;
+  }
+  THRESHER_INLINE Wide with_last(const BitVector& bits) const {
+    Wide changed = *this;
+    changed.part[parts - 1] = (Vector)((BitVector)part[parts - 1] | bits);
+    return changed;
+  }
+  THRESHER_INLINE static BitVector last_bits(std::uint64_t bits) {
+    BitVector vector{};
+    vector[width - 1] = static_cast<Bits>(bits);
+    return vector;
   }
 
   THRESHER_INLINE friend Wide sqrt(const Wide& a) {
