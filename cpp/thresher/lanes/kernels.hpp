@@ -95,10 +95,10 @@ struct Weighed {
 };
 
 struct LossKernels {
-  // Values, slopes and factors of the logistic loss.
-  void (*logistic)(const LossesOfRow&);
-  // g, and whether |g| rate < bound in all lanes. Lanes that do not learn suffer nothing.
-  Weighed (*weigh)(const LossesOfRow&, double weight, const double* rates, double bound);
+  // g, and whether |g| rate < bound in all lanes. Lanes that do not learn suffer nothing. Of the logistic
+  // loss values, slopes and factors are found here; of others, they are given.
+  Weighed (*logistic)(const LossesOfRow&, double weight, const double* rates, double bound);
+  Weighed (*given)(const LossesOfRow&, double weight, const double* rates, double bound);
   // sum += value, product *= factor; the largest product.
   double (*add)(const LossesOfRow&, double* sum, double* product);
 };

@@ -5,14 +5,14 @@
 
 namespace thresher::lanes::THRESHER_LEVEL {
 
-// sum of term(k, cell, x) over the row, for each lane.
+// sum of term(k, cell, where x is) over the row, for each lane.
 template <class Real, std::size_t N, class Term>
 THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double* dot,
                             const Term& given) {
   using P = Wide<Real, N>;
   const auto term = [=](std::size_t k) __attribute__((always_inline)) {
     __builtin_prefetch(row.first.numbers + row.later[k] * row.stride + line, 1);
-    return given(k, row.first.numbers + row.numbers[k] * row.stride, row.x[k]);
+    return given(k, row.first.numbers + row.numbers[k] * row.stride, row.x + k);
   };
   const std::size_t n = row.n;
   for (std::size_t l = 0; l < N; ++l) dot[l] = 0.0;
@@ -31,8 +31,8 @@ THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double
 template <class Real, std::size_t N>
 void inner(const RowOfCells<Real>& row, std::size_t line, double* dot) {
   using P = Wide<Real, N>;
-  const auto term = [=](std::size_t, const Real* cell, Real x)
-                        __attribute__((always_inline)) { return P::load(cell + line) * P::all(x); };
+  const auto term = [=](std::size_t, const Real* cell, const Real* x)
+                        __attribute__((always_inline)) { return P::load(cell + line) * P::all(*x); };
   add_up<Real, N>(row, line, dot, term);
 }
 
@@ -51,7 +51,7 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
   const double *Q = debt.Q, *B = debt.B;
   const std::uint64_t now = debt.now;
   // By value: what is captured by reference is loaded anew after every store.
-  const auto term = [=](std::size_t k, Real* cell, Real x) __attribute__((always_inline)) {
+  const auto term = [=](std::size_t k, Real* cell, const Real* x) __attribute__((always_inline)) {
     Stamp e;
     if constexpr (Inside) {
       std::memcpy(&e, cell + line + N - 1, sizeof e);
@@ -59,8 +59,7 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
       __builtin_prefetch(row.first.stamps + row.later[k] * row.stamp_stride + stamp, 1);
       std::memcpy(&e, row.first.stamps + row.numbers[k] * row.stamp_stride + stamp, sizeof e);
     }
-    P v = P::load(cell + line);
-    if constexpr (Inside) v = v.without_last();
+    P v = Inside ? P::load_without_last(cell + line) : P::load(cell + line);
     double owed = Q_now - Q[e];
     P before = v;  // the last event, in rounding
     if constexpr (l2) {
@@ -77,7 +76,7 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
       if constexpr (pay == Pay::ceiling) w = where_greater(absolute(v), theta, v, w);
     }
     if constexpr (Writes) (Inside ? w.with_last(stamps) : w).store(cell + line);
-    return w * P::all(x);
+    return w * P::all(*x);
   };
   add_up<Real, N>(row, line, dot, term);
 }
@@ -90,8 +89,7 @@ void close(const RowOfCells<Real>& given, std::size_t line, std::uint64_t now, c
   const P step = P::load(steps);
   for (std::size_t k = 0; k < row.n; ++k) {
     Real* cell = row.first.numbers + row.numbers[k] * row.stride + line;
-    P v = P::load(cell);
-    if constexpr (Inside) v = v.without_last();
+    P v = Inside ? P::load_without_last(cell) : P::load(cell);
     v = v + step * P::all(row.x[k]);
     (Inside ? v.with_last(stamps) : v).store(cell);
   }
@@ -104,10 +102,10 @@ void ftrl_open(const RowOfCells<Real>& row, std::size_t line, const Real* l1s, c
                const Real* cs, Real* ws, double* dot) {
   using P = Wide<Real, N>;
   const P l1 = P::load(l1s), a = P::load(as), c = P::load(cs);
-  const auto term = [=](std::size_t k, const Real* cell, Real x) __attribute__((always_inline)) {
+  const auto term = [=](std::size_t k, const Real* cell, const Real* x) __attribute__((always_inline)) {
     const P w = ftrl_weight(P::load(cell + line), P::load(cell + line + N), l1, a, c);
     if (ws) w.store(ws + k * N);
-    return w * P::all(x);
+    return w * P::all(*x);
   };
   add_up<Real, N>(row, line, dot, term);
 }
@@ -186,31 +184,30 @@ THRESHER_INLINE P exp_of_negative(const P& given) {
 
 using Doubles = Wide<double, THRESHER_BYTES / sizeof(double)>;
 
-inline void logistic(const LossesOfRow& row) {
-  using P = Doubles;
-  for (std::size_t s = 0; s < row.n; s += P::size) {
-    const P y = P::load(row.y + s), margin = P::load(row.p + s) * y;
-    const P zero = P::all(0), one = P::all(1), e = exp_of_negative(zero - absolute(margin));
-    where_greater(margin, zero, zero, zero - margin).store(row.value + s);
-    const P share = where_greater(margin, zero, e, one) / (one + e);
-    (zero - y * share).store(row.slope + s);
-    (one + e).store(row.factor + s);
-  }
-}
-
-inline Weighed weigh(const LossesOfRow& row, double weight, const double* rates, double bound) {
+template <bool Logistic>
+Weighed weigh(const LossesOfRow& row, double weight, const double* rates, double bound) {
   using P = Doubles;
   const P weights = P::all(weight), zero = P::all(0), one = P::all(1), most = P::all(bound);
   const P finite = P::all(1.7976931348623157e308);
   P outside = zero, any = zero;
   for (std::size_t s = 0; s < row.n; s += P::size) {
     const P alive = P::load(row.alive + s), p = P::load(row.p + s);
+    P value, slope, factor;
+    if constexpr (Logistic) {
+      const P y = P::load(row.y + s), margin = p * y, e = exp_of_negative(zero - absolute(margin));
+      value = where_greater(margin, zero, zero, zero - margin);
+      factor = one + e;
+      slope = zero - y * (where_greater(margin, zero, e, one) / factor);
+    } else {
+      value = P::load(row.value + s), slope = P::load(row.slope + s);
+      factor = P::load(row.factor + s);
+    }
     // A prediction that is not finite has no slope: what is not finite stays.
-    P g = where_not_greater(absolute(p), finite, weights * P::load(row.slope + s), p);
+    P g = where_not_greater(absolute(p), finite, weights * slope, p);
     g = where_greater(alive, zero, g, zero);
     g.store(row.g + s);
-    where_greater(alive, zero, P::load(row.value + s), zero).store(row.value + s);
-    where_greater(alive, zero, P::load(row.factor + s), one).store(row.factor + s);
+    where_greater(alive, zero, value, zero).store(row.value + s);
+    where_greater(alive, zero, factor, one).store(row.factor + s);
     outside = outside | where_greater(most, absolute(g) * P::load(rates + s), zero, one);
     any = any | absolute(g);
   }
@@ -264,7 +261,7 @@ void set_others(Table<Real>& table, std::size_t size) {
 template <class Real>
 void fill(Table<Real>& table) {
   set_others<Real, 4>(table, 0), set_others<Real, 8>(table, 1), set_others<Real, 16>(table, 2);
-  table.losses = {logistic, weigh, add};
+  table.losses = {weigh<true>, weigh<false>, add};
 }
 
 }  // namespace thresher::lanes::THRESHER_LEVEL

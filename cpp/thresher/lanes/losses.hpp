@@ -52,16 +52,13 @@ class LaneLosses {
   // Losses and slopes at p. A lane that stopped has none. `rates` and `bound`: a step of |g| rate that is
   // not below the bound does not fit.
   Weighed take(double weight, const double* rates, double bound) {
-    if (logistic_) {
-      kernels_.logistic(row());
-    } else {
-      for (std::size_t i = 0; i < used_.size(); ++i) {
-        const std::size_t s = used_[i];
-        const Outcome outcome = of[i](p[s], y_[s]);
-        value_[s] = outcome.value, slope_[s] = outcome.slope, factor_[s] = outcome.factor;
-      }
+    if (logistic_) return kernels_.logistic(row(), weight, rates, bound);
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+      const std::size_t s = used_[i];
+      const Outcome outcome = of[i](p[s], y_[s]);
+      value_[s] = outcome.value, slope_[s] = outcome.slope, factor_[s] = outcome.factor;
     }
-    return kernels_.weigh(row(), weight, rates, bound);
+    return kernels_.given(row(), weight, rates, bound);
   }
 
   // The row joins the tallies.

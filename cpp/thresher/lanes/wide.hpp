@@ -94,13 +94,28 @@ struct Wide {
         [&](std::size_t i) { return (Vector)((BitVector)a.part[i] | (BitVector)b.part[i]); });
   }
 
-  // The last number becomes 0, or these bits where it is 0.
-  THRESHER_INLINE Wide without_last() const {
-    Wide changed = *this;
-    BitVector mask = BitVector{} - 1;
-    mask[width - 1] = 0;
-    changed.part[parts - 1] = (Vector)((BitVector)part[parts - 1] & mask);
-    return changed;
+  // A line whose last number is a stamp: 0 in its place, and these bits there where it is 0.
+  THRESHER_INLINE static Wide load_without_last(const T* from) {
+    return make([=](std::size_t i) {
+      Vector v;
+#if defined(__AVX512F__)
+      if constexpr (bytes == 64) {  // by a mask that costs nothing
+        if (i + 1 == parts) {
+          if constexpr (sizeof(T) == 4)
+            v = (Vector)_mm512_maskz_loadu_ps(0x7FFF, from + i * width);
+          else v = (Vector)_mm512_maskz_loadu_pd(0x7F, from + i * width);
+          return v;
+        }
+      }
+#endif
+      std::memcpy(&v, from + i * width, sizeof v);
+      if (i + 1 == parts) {
+        BitVector mask = BitVector{} - 1;
+        mask[width - 1] = 0;
+        v = (Vector)((BitVector)v & mask);
+      }
+      return v;
+    });
   }
   THRESHER_INLINE Wide with_last(const BitVector& bits) const {
     Wide changed = *this;
