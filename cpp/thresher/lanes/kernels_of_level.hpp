@@ -5,14 +5,15 @@
 
 namespace thresher::lanes::THRESHER_LEVEL {
 
-// sum of term(k, cell, where x is) over the row, for each lane.
+// sum of term(k, where the line is, where x is) over the row, for each lane.
 template <class Real, std::size_t N, class Term>
 THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double* dot,
                             const Term& given) {
   using P = Wide<Real, N>;
+  Real* const lines = row.first.numbers + line;  // of cell 0
   const auto term = [=](std::size_t k) __attribute__((always_inline)) {
-    __builtin_prefetch(row.first.numbers + row.later[k] * row.stride + line, 1);
-    return given(k, row.first.numbers + row.numbers[k] * row.stride, row.x + k);
+    __builtin_prefetch(lines + row.later[k] * row.stride, 1);
+    return given(k, lines + row.numbers[k] * row.stride, row.x + k);
   };
   const std::size_t n = row.n;
   for (std::size_t l = 0; l < N; ++l) dot[l] = 0.0;
@@ -31,8 +32,8 @@ THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double
 template <class Real, std::size_t N>
 void inner(const RowOfCells<Real>& row, std::size_t line, double* dot) {
   using P = Wide<Real, N>;
-  const auto term = [=](std::size_t, const Real* cell, const Real* x)
-                        __attribute__((always_inline)) { return P::load(cell + line) * P::all(*x); };
+  const auto term = [=](std::size_t, const Real* w, const Real* x)
+                        __attribute__((always_inline)) { return P::load(w) * P::all(*x); };
   add_up<Real, N>(row, line, dot, term);
 }
 
@@ -51,15 +52,15 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
   const double *Q = debt.Q, *B = debt.B;
   const std::uint64_t now = debt.now;
   // By value: what is captured by reference is loaded anew after every store.
-  const auto term = [=](std::size_t k, Real* cell, const Real* x) __attribute__((always_inline)) {
+  const auto term = [=](std::size_t k, Real* place, const Real* x) __attribute__((always_inline)) {
     Stamp e;
     if constexpr (Inside) {
-      std::memcpy(&e, cell + line + N - 1, sizeof e);
+      std::memcpy(&e, place + N - 1, sizeof e);
     } else {
       __builtin_prefetch(row.first.stamps + row.later[k] * row.stamp_stride + stamp, 1);
       std::memcpy(&e, row.first.stamps + row.numbers[k] * row.stamp_stride + stamp, sizeof e);
     }
-    P v = Inside ? P::load_without_last(cell + line) : P::load(cell + line);
+    P v = Inside ? P::load_without_last(place) : P::load(place);
     double owed = Q_now - Q[e];
     P before = v;  // the last event, in rounding
     if constexpr (l2) {
@@ -75,7 +76,7 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
       w = soft(v, pull * P::all(static_cast<Real>(owed)));
       if constexpr (pay == Pay::ceiling) w = where_greater(absolute(v), theta, v, w);
     }
-    if constexpr (Writes) (Inside ? w.with_last(stamps) : w).store(cell + line);
+    if constexpr (Writes) (Inside ? w.with_last(stamps) : w).store(place);
     return w * P::all(*x);
   };
   add_up<Real, N>(row, line, dot, term);
@@ -84,11 +85,12 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
 template <class Real, std::size_t N, bool Inside>
 void close(const RowOfCells<Real>& given, std::size_t line, std::uint64_t now, const Real* steps) {
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
+  Real* const lines = row.first.numbers + line;
   using P = Wide<Real, N>;
   const auto stamps = P::last_bits(now);
   const P step = P::load(steps);
   for (std::size_t k = 0; k < row.n; ++k) {
-    Real* cell = row.first.numbers + row.numbers[k] * row.stride + line;
+    Real* cell = lines + row.numbers[k] * row.stride;
     P v = Inside ? P::load_without_last(cell) : P::load(cell);
     v = v + step * P::all(row.x[k]);
     (Inside ? v.with_last(stamps) : v).store(cell);
@@ -102,11 +104,12 @@ void ftrl_open(const RowOfCells<Real>& row, std::size_t line, const Real* l1s, c
                const Real* cs, Real* ws, double* dot) {
   using P = Wide<Real, N>;
   const P l1 = P::load(l1s), a = P::load(as), c = P::load(cs);
-  const auto term = [=](std::size_t k, const Real* cell, const Real* x) __attribute__((always_inline)) {
-    const P w = ftrl_weight(P::load(cell + line), P::load(cell + line + N), l1, a, c);
-    if (ws) w.store(ws + k * N);
-    return w * P::all(*x);
-  };
+  const auto term = [=](std::size_t k, const Real* z, const Real* x)
+                        __attribute__((always_inline)) {
+                          const P w = ftrl_weight(P::load(z), P::load(z + N), l1, a, c);
+                          if (ws) w.store(ws + k * N);
+                          return w * P::all(*x);
+                        };
   add_up<Real, N>(row, line, dot, term);
 }
 
@@ -114,10 +117,11 @@ template <class Real, std::size_t N>
 void ftrl_close(const RowOfCells<Real>& given, std::size_t line, const Real* slopes, const Real* as,
                 const Real* ws) {
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
+  Real* const lines = row.first.numbers + line;
   using P = Wide<Real, N>;
   const P slope = P::load(slopes), a = P::load(as);
   for (std::size_t k = 0; k < row.n; ++k) {
-    Real* cell = row.first.numbers + row.numbers[k] * row.stride + line;
+    Real* cell = lines + row.numbers[k] * row.stride;
     P z = P::load(cell), n = P::load(cell + N);
     ftrl_step(z, n, P::load(ws + k * N), slope * P::all(row.x[k]), a);
     z.store(cell), n.store(cell + N);
@@ -130,10 +134,11 @@ template <class Real, std::size_t N>
 void averaged_close(const RowOfCells<Real>& given, std::size_t line, const Real* gvs,
                     const Real* gus) {
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
+  Real* const lines = row.first.numbers + line;
   using P = Wide<Real, N>;
   const P gv = P::load(gvs), gu = P::load(gus);
   for (std::size_t k = 0; k < row.n; ++k) {
-    Real* cell = row.first.numbers + row.numbers[k] * row.stride + line;
+    Real* cell = lines + row.numbers[k] * row.stride;
     P v = P::load(cell), u = P::load(cell + N);
     averaged_step(v, u, gv, gu, P::all(row.x[k]));
     v.store(cell), u.store(cell + N);
@@ -146,11 +151,12 @@ template <class Real, std::size_t N>
 void perceptron_close(const RowOfCells<Real>& given, std::size_t line, const Real* steps,
                       const Real* lambdas) {
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
+  Real* const lines = row.first.numbers + line;
   using P = Wide<Real, N>;
   const P step = P::load(steps), lambda = P::load(lambdas);
   for (std::size_t k = 0; k < row.n; ++k) {
     if (row.x[k] == 0) continue;
-    Real* cell = row.first.numbers + row.numbers[k] * row.stride + line;
+    Real* cell = lines + row.numbers[k] * row.stride;
     soft(P::load(cell) + step * P::all(row.x[k]), lambda).store(cell);
   }
 }

@@ -101,8 +101,7 @@ struct Wide {
 #if defined(__AVX512F__)
       if constexpr (bytes == 64) {  // by a mask that costs nothing
         if (i + 1 == parts) {
-          if constexpr (sizeof(T) == 4)
-            v = (Vector)_mm512_maskz_loadu_ps(0x7FFF, from + i * width);
+          if constexpr (sizeof(T) == 4) v = (Vector)_mm512_maskz_loadu_ps(0x7FFF, from + i * width);
           else v = (Vector)_mm512_maskz_loadu_pd(0x7F, from + i * width);
           return v;
         }
