@@ -54,6 +54,7 @@ struct Debt {
   std::uint64_t now;
   const Real* pull;   // of each lane, in units of Q
   const Real* theta;  // ceiling of each lane
+  bool last;          // line of the group
 };
 
 enum class Pay { truncate, ceiling, round, truncate_l2, round_l2 };
@@ -63,7 +64,7 @@ enum class Pay { truncate, ceiling, round, truncate_l2, round_l2 };
 template <class Real>
 struct TruncatedKernels {
   // Pays the lines at `line` of all cells and takes the inner products with x. The stamp is the last number
-  // of the line, and is set to `now`; or it is at `stamp` of the cell's stamps, and stays.
+  // of the line, or at `stamp` of the cell's stamps: it is set to `now`, there by the last line of a group.
   void (*open)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
                double* dot);
   // The same, and writes nothing.

@@ -76,7 +76,15 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
       w = soft(v, pull * P::all(static_cast<Real>(owed)));
       if constexpr (pay == Pay::ceiling) w = where_greater(absolute(v), theta, v, w);
     }
-    if constexpr (Writes) (Inside ? w.with_last(stamps) : w).store(place);
+    if constexpr (Writes) {
+      (Inside ? w.with_last(stamps) : w).store(place);
+      if (!Inside && debt.last) {
+        const auto own = static_cast<Stamp>(now);
+        std::memcpy(
+            static_cast<void*>(row.first.stamps + row.numbers[k] * row.stamp_stride + stamp), &own,
+            sizeof own);
+      }
+    }
     return w * P::all(*x);
   };
   add_up<Real, N>(row, line, dot, term);

@@ -87,7 +87,7 @@ class TruncatedLanes {
         kernel().open(row, slots_.line(i), slots_.stamp(), of_line(debt, i),
                       dot + i * slots_.size());
     }
-    if (slots_.outside() || shrink_ == Shrink::subgradient) stamp(row, clock_.ledger().now());
+    if (shrink_ == Shrink::subgradient) stamp(row, clock_.ledger().now());
   }
   void look(const RowOfCells<Real>& row, bool, double* dot) const {
     if (shrink_ == Shrink::subgradient) {
@@ -188,6 +188,7 @@ class TruncatedLanes {
   }
   Debt<Real> of_line(Debt<Real> debt, std::size_t i) const {
     debt.pull += i * slots_.size(), debt.theta += i * slots_.size();
+    debt.last = i + 1 == slots_.lines();
     return debt;
   }
 
