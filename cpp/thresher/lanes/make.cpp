@@ -136,8 +136,8 @@ class LaneSet final : public Lanes {
     }
   }
 
-  // Groups of lanes in a dense store have a store each: one that fits a cache is faster than one in which
-  // the lines of all groups lie side by side. In a hashed one they share the look-up.
+  // Groups of lanes in a dense store have a store each, and large ones several: what fits a cache is faster
+  // than the lines of all lanes side by side. In a hashed one they share the look-up.
   void add(std::vector<LaneSpec> specs) override {
     for (const LaneSpec& spec : specs) {
       if (spec.clock < 0) throw std::invalid_argument("clocks: 0 or more");
@@ -161,7 +161,12 @@ class LaneSet final : public Lanes {
       part.made = lines ? in_lines(part.specs) : on_their_own(part.specs);
       parts_.push_back(std::move(part));
     };
-    for (const auto& [key, numbers] : groups) take(numbers, true);
+    const std::size_t most = store_ == "hashed" ? specs.size() : lanes_of_part();
+    for (const auto& [key, numbers] : groups)
+      for (std::size_t from = 0; from < numbers.size(); from += most)
+        take({numbers.begin() + static_cast<std::ptrdiff_t>(from),
+              numbers.begin() + static_cast<std::ptrdiff_t>(std::min(from + most, numbers.size()))},
+             true);
     if (!alone.empty()) take(alone, false);
   }
 
@@ -218,6 +223,11 @@ class LaneSet final : public Lanes {
     if (rule_ == "averaged_sgd") return lanes::AveragedLanes<double>::joins(params);
     if (rule_ == "margin_perceptron") return lanes::PerceptronLanes<double>::joins(params);
     return false;
+  }
+
+  // Four lines, in whatever number type.
+  std::size_t lanes_of_part() const {
+    return rule_ == "ftrl" || rule_ == "averaged_sgd" ? 32 : rule_ == "truncated_gradient" ? 60 : 64;
   }
 
   std::string common(const LaneSpec& spec) const {
