@@ -272,6 +272,35 @@ def test_what_diverges(folder):
     assert not model.exists()
 
 
+def test_a_model_of_all_rows_that_diverges_is_not_written(folder, tmp_path):
+    rng = np.random.default_rng(0)
+    fold = fold_numbers(0, 3000, 2)
+    far = fold.argmax(), fold.argmin()  # one in each fold: the models of folds see but one of them
+    lines = []
+    for row in range(3000):
+        x = rng.normal(size=3)
+        label = 1 if row == far[0] or (row != far[1] and x[0] > 0) else -1
+        features = "9:1e13" if row in far else " ".join(f"{i}:{v:.4f}" for i, v in enumerate(x, 1))
+        lines.append(f"{label} {features}")
+    (tmp_path / "rows.svm").write_text("\n".join(lines) + "\n")
+    options = ["--rule", "truncated-gradient", "--loss", "squared_hinge", "--folds", "2"]
+    grid = ["--grid", "gravity=1e-6,1e-5", "--grid", "eta0=0.1"]
+    model, done = tuned(tmp_path, "rows.svm", *options, *grid, code=1)
+    assert "no model of the grid has an error; the first: all rows: " in done.stderr
+    assert not model.exists()
+    options += ["--grid", "eta0=1e-30,0.1", "--grid", "gravity=1e-6", "--html", tmp_path / "page"]
+    model, done = tuned(tmp_path, "rows.svm", *options)
+    assert re.search(r"0\.1 .* - +- +failed: all rows: .*step", done.stdout.replace("  ", " "))
+    assert "failed: all rows: " in (tmp_path / "page").read_text()
+    assert thresher.load(model).parameters["eta0"] == 1e-30
+    _, done = tuned(tmp_path, "rows.svm", *options, "--json")
+    sound, failed = (event for event in events(done) if event["event"] == "point")
+    assert sound["failure"] is None
+    assert sound["error"] is not None
+    assert failed["failure"].startswith("all rows: ")
+    assert failed["error"] is None
+
+
 def test_bad_lines_are_counted(folder, tmp_path):
     rows = tmp_path / "rows.svm"
     rows.write_text((folder / "rows.svm").read_text() + "1 oops\n")

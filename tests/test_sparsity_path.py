@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 import thresher
@@ -294,3 +294,32 @@ def test_all_diverge():
     wild = thresher.TruncatedGradientRegressor(eta0=1e9, **NATURAL)
     with pytest.raises(DivergenceError, match="no gravity has an error"):
         SparsityPath(wild, [0.0, 1e-9]).fit(100 * X, X[:, 0])
+
+
+@pytest.mark.parametrize("held", [True, False], ids=["rows", "source"])
+def test_a_model_of_all_rows_that_diverges_is_not_chosen(tmp_path, held):
+    rows, labels = X.copy(), np.where(Y == "yes", 1, -1)
+    fold = fold_numbers(0, 400, 2)
+    far = [fold.argmax(), fold.argmin()]  # the models of folds see but one of them
+    rows[far], labels[far] = 0.0, [1, -1]
+    rows[far, 9] = 1e13
+    wild = thresher.TruncatedGradientClassifier(
+        loss="squared_hinge", eta0=0.1, period=1, passes=1, shuffle=False, dtype="float64"
+    )
+    given = (rows, labels)
+    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(2)]
+    if not held:
+        dump_svmlight_file(rows, labels, str(tmp_path / "rows.svm"), zero_based=False)
+        given, splits = (thresher.scan(tmp_path / "rows.svm"),), 2
+    with pytest.raises(DivergenceError, match=r"no gravity has an error.*all rows: "):
+        SparsityPath(wild, [1e-6, 1e-5], cv=splits).fit(*given)
+    # a gravity that leaves nothing alive takes the far weights away before they are met again
+    path = SparsityPath(wild, [1e-6, 1e30], cv=splits).fit(*given)
+    assert path.failures_[0].startswith("all rows: ")
+    assert path.failures_[1] == ""
+    assert path.models_[0] is None
+    assert np.isnan(path.errors_[0])
+    assert np.isfinite(path.errors_[1])
+    assert path.best_index_ == path.chosen_index_ == 1
+    assert "failed: all rows: " in path.table()
+    assert "failed: all rows: " in path._repr_html_()

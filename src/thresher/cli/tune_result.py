@@ -19,7 +19,7 @@ from thresher.search.grid import Point
 from thresher.search.readings import Found
 from thresher.search.streams import StreamSearch
 from thresher.search.tables import cells_of, error_text, html_page, shown, text_table
-from thresher.search.whole import name_features, scores_of
+from thresher.search.whole import failures_of, name_features, scores_of
 
 if TYPE_CHECKING:
     from thresher.cli.tune import Options
@@ -52,15 +52,16 @@ class Result:
         self.settings = [point.chosen for point in points]
         folds = max(search.splits, 1)
         scores = scores_of(found, len(points), folds)
+        failures = failures_of(found, len(points), folds)
         measure, errors = errors_of(scores, scoring, search.estimator._task == "classifier")
         dots = []
-        for point, own in zip(points, errors, strict=True):
+        for point, own, failure in zip(points, errors, failures, strict=True):
             spread = float(own.std(ddof=1)) / math.sqrt(folds) if folds > 1 else None
-            nonzeros = search.models[point.number].model_.nnz
-            dots.append(Dot(name_of(point), nonzeros, float(own.mean()), spread))
+            nonzeros = found[point.number, search.splits].nonzeros  # of the model of all rows
+            dots.append(Dot(name_of(point), nonzeros, float(own.mean()), spread, failure))
         self.frontier = Frontier(dots, measure if folds > 1 else f"progressive {measure}")
         if self.frontier.best is None or self.frontier.chosen is None:
-            why = next((one.failure for one in found.values() if one.failure), "no score")
+            why = next((failure for failure in failures if failure), "no score")
             raise DivergenceError(f"no model of the grid has an error; the first: {why}")
         self.best, self.chosen = self.frontier.best, self.frontier.chosen
         self.scored = (
@@ -129,6 +130,7 @@ class Result:
         for number, dot in enumerate(self.frontier.dots):
             facts: dict[str, Any] = {"event": "point", "params": self.settings[number]}
             facts |= {"error": dot.error, "standard_error": dot.spread, "nonzeros": dot.nonzeros}
+            facts |= {"failure": dot.failure or None}
             print(as_json(facts | {"frontier": number in self.frontier.efficient}))
         dot = self.frontier.dots[kept]
         facts = {"event": "done", "model": options.model, "html": options.html}

@@ -25,6 +25,8 @@ class Dot:
         Its error; not finite where it failed.
     spread : float or None
         Standard error of the error, where it is known.
+    failure : str
+        Why it failed.
 
     Examples
     --------
@@ -37,6 +39,7 @@ class Dot:
     nonzeros: float
     error: float
     spread: float | None = None
+    failure: str = ""
 
     @property
     def failed(self) -> bool:
@@ -94,14 +97,15 @@ class Frontier:
         return len(self.dots)
 
     def mark(self, point: int) -> str:
-        """Say in a word what a point is.
+        """Say in a word what a point is, or why it failed.
 
         Parameters
         ----------
         point : int
         """
         if self.dots[point].failed:
-            return "failed"
+            why = self.dots[point].failure
+            return f"failed: {why}" if why else "failed"
         words = [("best", point == self.best), ("chosen", point == self.chosen)]
         found = [word for word, true in words if true]
         return " and ".join(found) or ("frontier" if point in self.efficient else "")

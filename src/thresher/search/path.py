@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -30,13 +30,15 @@ from thresher.search.gravities import (
 from thresher.search.grid import check_searchable, points_of
 from thresher.search.matrix import Rows
 from thresher.search.progress import SearchProgress
-from thresher.search.readings import checked_limit
+from thresher.search.readings import Found, checked_limit
 from thresher.search.scoring import try_scorers
 from thresher.search.streams import StreamSearch, source_splits
 from thresher.search.sums import check_probabilities, scores_named
 from thresher.search.tables import cells_of, html_fragment, shown, text_table
-from thresher.search.whole import fit_rows, name_features, scores_of
+from thresher.search.whole import failures_of, fit_rows, name_features, scores_of
 from thresher.training.labels import Labels, ManyClasses, Values
+
+_Founds = Mapping[tuple[int, int], Found]  # by numbers of gravity and fold; the last has all rows
 
 
 class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -79,16 +81,18 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     gravities_ : array of shape (gravities,)
         Its values, increasing.
     errors_ : array of shape (gravities,)
-        Mean error over the folds; NaN where a model of a fold diverged.
+        Mean error over the folds; NaN where a model of a fold or of all rows diverged.
     standard_errors_ : array of shape (gravities,)
         Standard errors of these means; NaN where rows were read once, and each was scored before
         it was learned.
     split_errors_ : array of shape (gravities, folds)
         Errors by fold.
     nonzeros_ : array of int of shape (gravities,)
-        Nonzero weights of the models of all rows.
-    models_ : list of Model
-        The models of all rows.
+        Nonzero weights of the models of all rows, as they are or were when they diverged.
+    models_ : list of Model or None
+        The models of all rows; None where one diverged.
+    failures_ : list of str
+        Why a gravity has no error: a model of a fold or of all rows diverged; else empty.
     best_index_, chosen_index_ : int
         The gravity of the least error; that of the sparsest model within one standard error of it.
     best_gravity_, chosen_gravity_ : float
@@ -119,7 +123,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     standard_errors_: NDArray[np.float64]
     split_errors_: NDArray[np.float64]
     nonzeros_: NDArray[np.int64]
-    models_: list[Model]
+    models_: list[Model | None]
+    failures_: list[str]
     best_index_: int
     chosen_index_: int
     best_gravity_: float
@@ -178,12 +183,12 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                     raise ParameterError(
                         "SparsityPath: a source has its own labels and weights; give it alone"
                     )
-                scores, views = self._fit_source(X, given, classes)
+                splits, found, views = self._fit_source(X, given, classes)
             elif classes is not None:
                 raise ParameterError("SparsityPath: classes= is for sources; y has those of X")
             else:
-                scores, views = self._fit_rows(X, y, sample_weight, given)
-            self._conclude(scores, views)
+                splits, found, views = self._fit_rows(X, y, sample_weight, given)
+            self._conclude(splits, found, views)
         return self
 
     def _checked_gravities(self) -> NDArray[np.float64] | None:
@@ -204,8 +209,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_rows(
         self, X: Any, y: Any, sample_weight: Any, given: NDArray[np.float64] | None
-    ) -> tuple[NDArray[np.float64], list[Any]]:
-        """Return the scores of gravities x folds, and the estimators of all rows."""
+    ) -> tuple[int, _Founds, dict[int, Any]]:
+        """Return the number of folds, what is found of them, and the estimators of all rows."""
         classifies = is_classifier(self.estimator)
         scorer = check_scoring(self.estimator, self.scoring)
         limit = checked_limit(self.memory_limit)
@@ -218,14 +223,14 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.gravities_ = self._default(rows) if given is None else given
         points = points_of(self.estimator, {self.param_name_: self.gravities_.tolist()})
         try_scorers(scorer, self.estimator, points, X, y, rows.facts)
-        return fit_rows(
+        return len(splits), *fit_rows(
             self.estimator, rows, splits, points, scorer, limit, self.n_jobs, self._tell
         )
 
     def _fit_source(
         self, source: Source, given: NDArray[np.float64] | None, classes: Any
-    ) -> tuple[NDArray[np.float64], list[Any]]:
-        """Return the scores of gravities x folds, and the estimators of all rows."""
+    ) -> tuple[int, _Founds, dict[int, Any]]:
+        """Return the number of folds, what is found of them, and the estimators of all rows."""
         splits = source_splits(self.cv, source)
         named = scores_named(self.scoring, self.estimator._task)
         if list(named) != ["score"]:
@@ -239,11 +244,10 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         search = StreamSearch(
             self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True
         )
-        scores = scores_of(search.go(points), len(points), max(splits, 1))
-        views = [search.models[point.number] for point in points]
+        found = search.go(points)
         if source.named and source.rereadable:
-            name_features(views, source)
-        return scores, views
+            name_features(list(search.models.values()), source)
+        return splits, found, search.models
 
     def _tell(self, progress: SearchProgress) -> None:
         if self.callback is not None:
@@ -271,7 +275,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         scale.add(rows.X, targets, rows.weights)
         return default_gravities(self.estimator, scale)
 
-    def _conclude(self, scores: NDArray[np.float64], views: Sequence[Any]) -> None:
+    def _conclude(self, splits: int, found: _Founds, views: Mapping[int, Any]) -> None:
+        asked = found, len(self.gravities_), max(splits, 1)
+        scores, self.failures_ = scores_of(*asked), failures_of(*asked)
         measure, errors = errors_of(scores, self.scoring, is_classifier(self.estimator))
         self.split_errors_ = errors
         self.errors_ = errors.mean(axis=1)
@@ -279,8 +285,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.standard_errors_ = np.full(len(errors), np.nan)
         if folds > 1:
             self.standard_errors_ = errors.std(axis=1, ddof=1) / np.sqrt(folds)
-        self.models_ = [view.model_ for view in views]
-        self.nonzeros_ = np.array([model.nnz for model in self.models_], np.int64)
+        points = range(len(errors))
+        self.models_ = [views[n].model_ if n in views else None for n in points]
+        self.nonzeros_ = np.array([found[n, splits].nonzeros for n in points], np.int64)
         self.frontier_ = Frontier(
             [
                 Dot(
@@ -288,12 +295,14 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                     nonzeros,
                     error,
                     spread if folds > 1 else None,
+                    failure,
                 )
-                for gravity, nonzeros, error, spread in zip(
+                for gravity, nonzeros, error, spread, failure in zip(
                     self.gravities_,
                     self.nonzeros_.tolist(),
                     self.errors_.tolist(),
                     self.standard_errors_.tolist(),
+                    self.failures_,
                     strict=True,
                 )
             ],
@@ -301,9 +310,10 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         )
         best, chosen = self.frontier_.best, self.frontier_.chosen
         if best is None or chosen is None:
+            why = next((failure for failure in self.failures_ if failure), "no score")
             raise DivergenceError(
-                "SparsityPath: no gravity has an error: a model of a fold diverged, or was not "
-                "scored, for each of them; a lower eta0 or scaled rows may help"
+                f"SparsityPath: no gravity has an error: a model of a fold or of all rows "
+                f"diverged, or was not scored, for each of them; the first: {why}"
             )
         self.best_index_, self.chosen_index_ = best, chosen
         self.best_gravity_ = float(self.gravities_[best])

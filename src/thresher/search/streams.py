@@ -82,7 +82,8 @@ class StreamSearch:
     Attributes
     ----------
     models : dict of int to estimator
-        The models of all rows, by the number of their point, where `whole` is true.
+        The models of all rows, by the number of their point, where `whole` is true; those that
+        diverged are not among them.
     rows : int
         Rows of the source.
     group : Group
@@ -287,14 +288,9 @@ class StreamSearch:
                 )
                 for job, one in zip(jobs, self.group.go(), strict=True):
                     found[job.point.number, job.split] = one
-                self._keep(jobs)
+                    if self.whole and job.split == self.splits and not one.failure:
+                        self.models[job.point.number] = self.group.view(job.point.number, job.split)
         return found
-
-    def _keep(self, jobs: Sequence[Job]) -> None:
-        """Keep the models of all rows, where they are wanted."""
-        for job in jobs:
-            if self.whole and job.split == self.splits:
-                self.models[job.point.number] = self.group.view(job.point.number, job.split)
 
     def _report(self, number: int, passes: int, rows: int, group: Group) -> None:
         """Tell of progress, but not too often."""

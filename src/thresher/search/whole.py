@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,31 @@ from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, Job, places
 
 
+@dataclass
 class WholeSearch(MatrixSearch):
-    """A search whose last split has all rows to learn from: its models are kept, and not scored."""
+    """A search whose last split has all rows to learn from: its models are kept, and not scored.
+
+    Attributes
+    ----------
+    views : dict of int to estimator
+        The models of all rows, by the number of their point; those that diverged are not among
+        them. The other attributes are those of `MatrixSearch`.
+    """
+
+    views: dict[int, Any] = field(default_factory=dict)
 
     def _score(self, team: Any, batch: Any, jobs: Sequence[Job]) -> Iterator[Any]:
         whole, lanes = len(self.splits) - 1, places(jobs)
         scored = [job for job in jobs if job.split != whole]  # the first: jobs lie by split
         yield from super()._score(team, batch, scored)
-        for job, own in zip(jobs[len(scored) :], lanes[len(scored) :], strict=True):
-            view = self._view(team, job, own)
-            view.model_  # noqa: B018  asked for before the lanes go
-            self.views[job.point.number] = view
-
-    @property
-    def views(self) -> dict[int, Any]:
-        """The estimators of all rows, by the number of their point."""
-        found: dict[int, Any] = self.__dict__.setdefault("_views", {})
-        return found
+        failures = team.divergences
+        for i in range(len(scored), len(jobs)):
+            failure = next((failures[lane] for lane in lanes[i] if failures[lane]), "")
+            if not failure:
+                view = self._view(team, jobs[i], lanes[i])
+                view.model_  # noqa: B018  asked for before the lanes go
+                self.views[jobs[i].point.number] = view
+            yield i, None, failure, 0.0
 
 
 def fit_rows(
@@ -45,17 +53,16 @@ def fit_rows(
     limit: int,
     n_jobs: int | None,
     tell: Callable[[SearchProgress], Any],
-) -> tuple[NDArray[np.float64], list[Any]]:
-    """Return the scores of points x splits, and the estimators of all rows.
+) -> tuple[dict[tuple[int, int], Found], dict[int, Any]]:
+    """Return what is found of points and splits, and the estimators of all rows by their points.
 
-    Parameters are those of `MatrixSearch`.
+    The split after those given is that of all rows. Parameters are those of `MatrixSearch`.
     """
     everything = np.arange(rows.count)
     whole = Split(everything, everything[:0], sorted=True, repeats=False)
     every = [*splits, whole]
     search = WholeSearch(estimator, rows, every, scorer, {}, limit, n_jobs, np.nan, tell)
-    found = search.go(search.plan(points))
-    return scores_of(found, len(points), len(splits)), [search.views[p.number] for p in points]
+    return search.go(search.plan(points)), search.views
 
 
 def scores_of(
@@ -63,17 +70,39 @@ def scores_of(
 ) -> NDArray[np.float64]:
     """Return an array of points x splits: scores, and NaN where there are none.
 
+    A point whose model of all rows failed has none at all: there is nothing to choose.
+
     Parameters
     ----------
     found : mapping
-        By numbers of point and split; splits beyond the number given are left out.
+        By numbers of point and split; a split beyond the number given is that of all rows.
     points, splits : int
     """
     scores = np.full((points, splits), np.nan)
     for (point, split), one in found.items():
         if split < splits and not one.failure:
             scores[point, split] = one.scores
+    for (point, split), one in found.items():
+        if split >= splits and one.failure:
+            scores[point] = np.nan
     return scores
+
+
+def failures_of(found: Mapping[tuple[int, int], Found], points: int, splits: int) -> list[str]:
+    """Return why points have no error; empty for those that have.
+
+    Parameters
+    ----------
+    found : mapping
+        By numbers of point and split; a split beyond the number given is that of all rows.
+    points, splits : int
+    """
+    failures = [""] * points
+    for (point, split), one in sorted(found.items()):
+        if one.failure and not failures[point]:
+            which = f"without fold {split}" if split < splits else "all rows"
+            failures[point] = f"{which}: {one.failure}" if splits > 1 else one.failure
+    return failures
 
 
 def name_features(views: Sequence[Any], source: Source) -> None:
