@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import tracemalloc
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -18,6 +19,7 @@ from files import svmlight, vw
 from thresher import DivergenceError, ParameterError, SparsityPath
 from thresher.search.folds import fold_numbers
 from thresher.search.frontier import Dot, Frontier, counts_of, ticks_of
+from thresher.search.matrix import Rows
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(400, 30)) * (RNG.random((400, 30)) < 0.5)
@@ -150,6 +152,43 @@ def test_largest_default_gravity_is_that_of_the_optimum():
         assert bool(optimal.fit(X, Y).model_.nnz) == some
 
 
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("limit", [1, 4 * 8 * 400 * 4, 10**9])
+def test_default_gravities_do_not_depend_on_memory(tmp_path, sparse, limit):
+    y = np.digitize(X[:, 2] - 0.5 * X[:, 3], [-0.7, -0.2, 0.2, 0.7])
+    clf = thresher.TruncatedGradientClassifier(loss="logistic")
+    slopes = np.where(y[:, None] == np.arange(5), -0.5, 0.5)
+    means = X.T @ (slopes - slopes.mean(axis=0)) / len(y)
+    found = SparsityPath(clf)._default(Rows(clf, sp.csr_matrix(X) if sparse else X, y), limit)
+    assert found[-1] == pytest.approx(3 * np.abs(means).max(), rel=5e-3)
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    source = thresher.scan(tmp_path / "rows.svm")
+    path = SparsityPath(clf, memory_limit=limit)
+    assert path._default_of(source, None).tolist() == pytest.approx(found.tolist(), rel=5e-3)
+
+
+def test_gradients_take_no_more_than_the_limit():
+    wide = sp.random(200, 5000, 0.01, "csr", random_state=0)
+    y = np.arange(200) % 50
+    clf = thresher.TruncatedGradientClassifier(loss="logistic")
+    rows, limit = Rows(clf, wide, y), 2 * 10**6
+    tracemalloc.start()
+    SparsityPath(clf)._default(rows, limit)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < limit  # each copy of the gradients of all 50 outputs at once is as large
+
+
+def test_classes_weigh_in_default_gravities():
+    y = np.where(Y == "yes", 1, 0)
+    plain = thresher.TruncatedGradientClassifier(loss="logistic")
+    heavy = clone(plain).set_params(class_weight={0: 1.0, 1: 50.0})
+    ends = [SparsityPath(clf)._default(Rows(clf, X, y), 10**9)[-1] for clf in (plain, heavy)]
+    assert ends[1] != pytest.approx(ends[0], rel=0.05)
+    again = SparsityPath(plain)._default(Rows(plain, X, y, np.where(y == 1, 50.0, 1.0)), 10**9)
+    assert ends[1] == again[-1]
+
+
 def test_nothing_to_choose_from():
     with pytest.raises(thresher.DataError, match="gravities: no feature has anything to do with"):
         SparsityPath(TRUNCATED).fit(np.zeros((20, 3)), Y[:20])
@@ -265,6 +304,8 @@ def test_frontier_of_equals_and_failures():
         (TRUNCATED, {"memory_limit": 10}, "memory_limit is 10"),
         (clone(TRUNCATED).set_params(tol=0.1), {}, "tol must be None"),
         (TRUNCATED, {"scoring": "no such"}, "no such"),
+        (TRUNCATED, {"scoring": ["accuracy", "f1"]}, "scoring must be a single score.*'f1'"),
+        (TRUNCATED, {"scoring": {"score": "accuracy"}}, "scoring must be a single score"),
         (thresher.MirrorDescentClassifier(), {}, "threshold='paper' l1 is taken from each step"),
     ],
 )
@@ -288,6 +329,8 @@ def test_sources_that_are_refused(tmp_path):
         SparsityPath(TRUNCATED, cv=KFold(3)).fit(source)
     with pytest.raises(ParameterError, match="scoring"):
         SparsityPath(TRUNCATED, scoring="roc_auc").fit(source)
+    with pytest.raises(ParameterError, match="scoring must be a single score"):
+        SparsityPath(TRUNCATED, scoring=["accuracy"]).fit(source)
 
 
 def test_all_diverge():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from thresher.training.labels import Labels
 
 COUNT = 15  # models of one line in the core
 _LEAST = 1e-4  # of the gravity that leaves nothing
+_COPIES = 4  # of the gradients, at most, while rows are added
 
 
 def gravity_name(estimator: Any) -> str:
@@ -48,7 +49,8 @@ class Scale:
     """The gravity that leaves nothing: the largest mean gradient of any feature at zero weights.
 
     The optimum of mean loss + l1 ||w||_1 has no weights if and only if l1 is at least that. Rows
-    may come in pieces.
+    may come in pieces; where memory does not hold the gradients of all outputs, it takes them in as
+    few readings of the rows as it can.
 
     Parameters
     ----------
@@ -58,27 +60,56 @@ class Scale:
     centred : bool
         Whether there is an intercept: the gradient is then that at the best constant, which for the
         logistic and the squared loss is the gradient at zero less its mean.
+    limit : int
+        Bytes that the gradients may take.
 
     Examples
     --------
     >>> import numpy as np
-    >>> scale = Scale("squared", 0.0, 0.5, centred=True)
-    >>> scale.add(np.array([[1.0, 0.0], [0.0, 2.0]]), [np.array([1.0, 3.0])], None)
-    >>> scale.largest()
+    >>> scale = Scale("squared", 0.0, 0.5, centred=True, limit=10**6)
+    >>> X, targets = np.array([[1.0, 0.0], [0.0, 2.0]]), [np.array([1.0, 3.0])]
+    >>> while scale.more(outputs=1):
+    ...     scale.add(X, targets.__getitem__, None)
+    >>> scale.largest
     1.0
     """
 
-    def __init__(self, loss: str, epsilon: float, quantile: float, centred: bool) -> None:
+    def __init__(
+        self, loss: str, epsilon: float, quantile: float, centred: bool, limit: int
+    ) -> None:
         self.loss = loss, epsilon, quantile
-        self.centred, self.rows, self.top = centred, 0, 0.0
+        self.centred, self.limit = centred, limit
+        self.rows, self.top, self.largest = 0, 0.0, 0.0
+        self._first = self._last = 0  # outputs of this reading
+        self._clear()
+
+    def _clear(self) -> None:
         self._keys = np.zeros(0, np.int64)
-        self._sums = np.zeros((0, 0))  # of features x outputs, and a column of their own sums
+        self._sums = np.zeros((0, 0))  # of features: a column of their own sums, and the outputs
         self._slopes = np.zeros(0)
+
+    def more(self, outputs: int) -> bool:
+        """Begin a reading of the rows; False where all outputs have been taken.
+
+        Parameters
+        ----------
+        outputs : int
+            How many there are.
+        """
+        if len(self._keys) and self._slopes[0]:
+            own, sums = self._sums[:, :1], self._sums[:, 1:]
+            if self.centred:
+                sums -= own * (self._slopes[1:] / self._slopes[0])
+            np.abs(sums, out=sums)
+            self.largest = max(self.largest, float(sums.max() / self._slopes[0]))
+        self._first, self._last = self._last, outputs
+        self._clear()
+        return self._first < outputs
 
     def add(
         self,
         X: Any,
-        targets: Sequence[NDArray[np.float64]],
+        targets: Callable[[int], NDArray[np.float64]],
         weights: NDArray[np.float64] | None,
     ) -> None:
         """Take rows, with what each output is told of them.
@@ -86,14 +117,15 @@ class Scale:
         Parameters
         ----------
         X : CSR matrix or array
-        targets : sequence of array
+        targets : callable
+            Takes the number of an output.
         weights : array or None
         """
         if is_sparse(X):
             self.add_sparse(X.data, X.indices, X.indptr, targets, weights)
             return
-        told = self._told(targets, weights)
-        self._merge(np.arange(X.shape[1]), X.T @ told)
+        keys = np.arange(X.shape[1])
+        self._merge(keys, X.T @ self._told(X.shape[0], keys, targets, weights))
         self.top = max(self.top, float(np.abs(X).max(initial=0.0)))
 
     def add_sparse(
@@ -101,7 +133,7 @@ class Scale:
         values: NDArray[Any],
         keys: NDArray[Any],
         starts: NDArray[Any],
-        targets: Sequence[NDArray[np.float64]],
+        targets: Callable[[int], NDArray[np.float64]],
         weights: NDArray[np.float64] | None,
     ) -> None:
         """Take sparse rows: values, their features, and where each row begins.
@@ -109,42 +141,47 @@ class Scale:
         Parameters
         ----------
         values, keys, starts : array
-        targets : sequence of array
+        targets : callable
+            Takes the number of an output.
         weights : array or None
         """
-        told = self._told(targets, weights)
         seen, columns = np.unique(keys.astype(np.int64), return_inverse=True)
         X = sp.csr_matrix((values, columns, starts), shape=(len(starts) - 1, len(seen)))
-        self._merge(seen, X.T @ told)
+        self._merge(seen, X.T @ self._told(X.shape[0], seen, targets, weights))
         self.top = max(self.top, float(np.abs(values).max(initial=0.0)))
 
     def _told(
-        self, targets: Sequence[NDArray[np.float64]], weights: NDArray[np.float64] | None
+        self,
+        rows: int,
+        keys: NDArray[np.int64],
+        targets: Callable[[int], NDArray[np.float64]],
+        weights: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]:
-        """Return the slopes of each output at zero, and ones, each times the weights."""
-        ones = np.ones(len(targets[0]))
-        slopes = [_core.loss_values(*self.loss, 0.0 * ones, target)[1] for target in targets]
-        told = np.column_stack([*slopes, ones]) * (ones if weights is None else weights)[:, None]
+        """Return ones, and the slopes of each output at zero, each times the weights."""
+        features = len(self._keys) + len(keys)
+        room = max(1, self.limit // (_COPIES * 8 * max(rows, features, 1)) - 1)
+        if self._last - self._first > room:  # the others wait for another reading
+            self._last = self._first + room
+            self._sums, self._slopes = self._sums[:, : room + 1], self._slopes[: room + 1]
+        told = np.ones((rows, 1 + self._last - self._first))
+        for column, output in enumerate(range(self._first, self._last), 1):
+            told[:, column] = _core.loss_values(*self.loss, np.zeros(rows), targets(output))[1]
+        if weights is not None:
+            told *= weights[:, None]
         self._slopes = told.sum(axis=0) + (self._slopes if len(self._slopes) else 0.0)
-        self.rows += len(ones)
+        self.rows += rows if self._first == 0 else 0
         return told
 
     def _merge(self, keys: NDArray[np.int64], sums: NDArray[np.float64]) -> None:
+        if len(keys) and np.array_equal(self._keys, keys):
+            self._sums = self._sums + sums
+            return
         found = np.union1d(self._keys, keys)
         merged = np.zeros((len(found), sums.shape[1]))
         if len(self._keys):
             merged[np.searchsorted(found, self._keys)] = self._sums
         merged[np.searchsorted(found, keys)] += sums
         self._keys, self._sums = found, merged
-
-    def largest(self) -> float:
-        """Return the largest mean gradient."""
-        if not self.rows or not len(self._keys) or not self._slopes[-1]:
-            return 0.0
-        sums, own = self._sums[:, :-1], self._sums[:, -1:]
-        if self.centred:
-            sums = sums - own * (self._slopes[:-1] / self._slopes[-1])
-        return float(np.abs(sums).max() / self._slopes[-1])
 
 
 def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
@@ -156,7 +193,7 @@ def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
     scale : Scale
         Of all rows.
     """
-    rule, top = estimator._rule, scale.largest()
+    rule, top = estimator._rule, scale.largest
     if rule == "ftrl":  # on the sum of the gradients
         top *= scale.rows * estimator.passes
     elif rule == "margin-perceptron":  # on each update
@@ -171,7 +208,7 @@ def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
     return np.array([float(f"{g:.3g}") for g in np.geomspace(_LEAST * top, top, COUNT)])
 
 
-def scale_of(estimator: Any) -> Scale:
+def scale_of(estimator: Any, limit: int) -> Scale:
     """Return an empty scale for an estimator.
 
     Raises ParameterError where its l1 has units that rows say nothing of.
@@ -179,6 +216,8 @@ def scale_of(estimator: Any) -> Scale:
     Parameters
     ----------
     estimator : estimator
+    limit : int
+        Bytes it may take.
     """
     if getattr(estimator, "threshold", "scaled") == "paper":
         raise ParameterError(
@@ -192,26 +231,30 @@ def scale_of(estimator: Any) -> Scale:
         float(getattr(estimator, "epsilon", 0.0)),
         float(getattr(estimator, "quantile", 0.5)),
         bool(estimator.fit_intercept),
+        limit,
     )
 
 
-def scale_of_source(estimator: Any, source: Source, labels: Labels) -> Scale:
-    """Read a source, and return its scale.
+def scale_of_source(estimator: Any, source: Source, labels: Labels, limit: int) -> Scale:
+    """Read a source, as often as memory asks for, and return its scale.
 
     Parameters
     ----------
     estimator : estimator
     source : Source
     labels : Labels
+    limit : int
+        Bytes it may take.
     """
-    scale = scale_of(estimator)
-    for block in source.blocks():
-        native = block.native
-        scale.add_sparse(
-            np.asarray(native.values),
-            np.asarray(native.keys),
-            np.asarray(native.starts),
-            labels.targets(block),
-            block.weights,
-        )
+    scale = scale_of(estimator, limit)
+    while scale.more(labels.outputs):
+        for block in source.blocks():
+            native = block.native
+            scale.add_sparse(
+                np.asarray(native.values),
+                np.asarray(native.keys),
+                np.asarray(native.starts),
+                labels.targets(block).__getitem__,
+                block.weights,
+            )
     return scale

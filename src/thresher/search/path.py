@@ -58,7 +58,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Values of the parameter of the rule that makes weights zero: `gravity` of the truncated
         gradient, else `l1`. By default 15 of equal ratios, from nearly all weights to nearly none:
         up to the one that leaves none at the optimum (three times that for rules whose last steps
-        leave some alive). To find it in a source takes a reading more.
+        leave some alive). To find it in a source takes a reading more, and several where memory
+        does not hold the gradients of all classes.
     cv : int, splitter or iterable of splits, default=5
         As of `GridSearchCV`; a source has so many folds, by a hash of the row's number. Rows of a
         source that can be read only once, or with "progressive", are scored before they are
@@ -178,6 +179,12 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             check_searchable(self.estimator)
             self.param_name_ = gravity_name(self.estimator)
             given = self._checked_gravities()
+            named = self.scoring is None or isinstance(self.scoring, str)
+            if not named and not callable(self.scoring):
+                raise ParameterError(
+                    f"SparsityPath: scoring must be a single score, its name or a callable, or "
+                    f"None; got {self.scoring!r}"
+                )
             if is_source(X):
                 if y is not None or sample_weight is not None:
                     raise ParameterError(
@@ -220,7 +227,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if len(splits) < 2:
             raise ParameterError("SparsityPath: cv must make at least 2 folds, for standard errors")
         rows.check_splits(splits)
-        self.gravities_ = self._default(rows) if given is None else given
+        self.gravities_ = self._default(rows, limit) if given is None else given
         points = points_of(self.estimator, {self.param_name_: self.gravities_.tolist()})
         try_scorers(scorer, self.estimator, points, X, y, rows.facts)
         return len(splits), *fit_rows(
@@ -233,8 +240,6 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Return the number of folds, what is found of them, and the estimators of all rows."""
         splits = source_splits(self.cv, source)
         named = scores_named(self.scoring, self.estimator._task)
-        if list(named) != ["score"]:
-            raise ParameterError("SparsityPath: scoring must be a single score")
         if given is None:
             given = self._default_of(source, classes)
         self.gravities_ = given
@@ -263,16 +268,22 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if is_classifier(self.estimator):
             low = 0.0 if self.estimator._loss() == "clipped_square" else -1.0
             labels = ManyClasses(source.labels() if classes is None else classes, low)
-        return default_gravities(self.estimator, scale_of_source(self.estimator, source, labels))
+        limit = checked_limit(self.memory_limit)
+        scale = scale_of_source(self.estimator, source, labels, limit)
+        return default_gravities(self.estimator, scale)
 
-    def _default(self, rows: Rows) -> NDArray[np.float64]:
-        scale = scale_of(self.estimator)
+    def _default(self, rows: Rows, limit: int) -> NDArray[np.float64]:
+        scale = scale_of(self.estimator, limit)
         low = 0.0 if self.estimator._loss() == "clipped_square" else -1.0
         labels, classes = rows.told(low)
-        targets = [labels]
-        if classes is not None:
-            targets = [np.where(classes[1] == k, 1.0, low) for k in range(rows.outputs)]
-        scale.add(rows.X, targets, rows.weights)
+        by_class = getattr(self.estimator, "class_weight", None)
+        weights = rows.weights_for(by_class, np.arange(rows.count))
+
+        def told(output: int) -> NDArray[np.float64]:
+            return labels if classes is None else np.where(classes[1] == output, 1.0, low)
+
+        while scale.more(rows.outputs):
+            scale.add(rows.X, told, weights)
         return default_gravities(self.estimator, scale)
 
     def _conclude(self, splits: int, found: _Founds, views: Mapping[int, Any]) -> None:
