@@ -63,6 +63,8 @@ class Recipe:
                 "store='nonzero' is for more than two classes, or several labels; for others "
                 "'hashed' keeps the nonzero weights"
             )
+        # Of the margin perceptron, lanes keep neither the facts that its certificates and its count
+        # of updates are made of (`Learner.facts`), nor do they pause at its levels and densities.
         return (
             outputs > 1
             and self.rule not in ("margin-perceptron", "mirror-descent")
