@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 
 import thresher
 from thresher import DivergenceError, OnePassSearchCV, ParameterError
+from thresher.search.grid import lanes_of, points_of
+from thresher.search.readings import Job, Store
 from thresher.training.lanes import LaneTeam
 
 RNG = np.random.default_rng(0)
@@ -251,3 +256,64 @@ def test_a_scorer_that_fails() -> None:
     assert search.best_score_ == 0.5
     with pytest.raises(ZeroDivisionError):
         search.set_params(error_score="raise").fit(X, Y)
+
+
+def test_a_prediction_that_overflows_is_one_models_failure() -> None:
+    """The others have their scores, as in `GridSearchCV`."""
+    rows = np.random.default_rng(0).normal(size=(100, 5)) * 1e10
+    y = rows[:, 0] * 1e-10
+    reg = thresher.TruncatedGradientRegressor(shuffle=False, dtype="float32", passes=3)
+    grid = {"eta0": [1e-23, 1e-10]}
+    with pytest.warns(FitFailedWarning, match=r"1e-10.*(overflow|diverge)"):
+        ours = OnePassSearchCV(reg, grid, cv=3).fit(rows, y).cv_results_["mean_test_score"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = GridSearchCV(reg, grid, cv=3).fit(rows, y).cv_results_["mean_test_score"]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4)
+    assert np.isnan(ours).tolist() == [False, True]
+
+
+def overflowing(monkeypatch: pytest.MonkeyPatch, lane: int) -> None:
+    """Let the predictions of a lane overflow."""
+    predict = LaneTeam.predict
+
+    def spoiled(team: LaneTeam, batch: Any, lanes: Any, *rest: Any, **more: Any) -> Any:
+        assert more == {"finite": False}
+        raw = predict(team, batch, lanes, *rest, **more)
+        raw[-1, lanes == lane] = np.nan
+        return raw
+
+    monkeypatch.setattr(LaneTeam, "predict", spoiled)
+
+
+@pytest.mark.parametrize("held", [True, False], ids=["rows", "source"])
+def test_predictions_that_overflow_have_no_score(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, held: bool
+) -> None:
+    """Neither the point's score nor those of others are made of them."""
+    dump_svmlight_file(X, Y, str(tmp_path / "rows.svm"), zero_based=False)
+    given = (X, Y) if held else (thresher.scan(tmp_path / "rows.svm"),)
+    grid = {"gravity": [0.001, 0.01]}
+    sound = OnePassSearchCV(CLF, grid, cv=3).fit(*given).cv_results_["mean_test_score"]
+    overflowing(monkeypatch, 1)  # of the second point, and the first split
+    with pytest.warns(FitFailedWarning, match=r"1 of 6 models failed.*a prediction overflows"):
+        found = OnePassSearchCV(CLF, grid, cv=3).fit(*given).cv_results_["mean_test_score"]
+    assert found[0] == sound[0]
+    assert np.isnan(found[1])
+    with pytest.raises(DivergenceError, match="a prediction overflows"):
+        OnePassSearchCV(CLF, grid, cv=3, error_score="raise").fit(*given)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_memory_of_stores_of_all_threads(n_jobs: int) -> None:
+    """What is reckoned beforehand is what they take."""
+    width = 20_000
+    clf = thresher.TruncatedGradientClassifier(dtype="float32")
+    jobs = [
+        Job(point, split, lanes_of("truncated-gradient", point.params, 60, width, split, 2))
+        for split in range(2)
+        for point in points_of(clf, {"gravity": [1e-4, 1e-3, 1e-2]})
+    ]
+    store = Store("truncated-gradient", "dense", "float32", width, width, n_jobs)
+    with store.team(jobs) as team:
+        assert store.bytes_of(jobs) == pytest.approx(team.store_bytes, rel=0.05)

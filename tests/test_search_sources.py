@@ -215,6 +215,24 @@ def test_weights(tmp_path: Path) -> None:
         assert ours.cv_results_[f"split{fold}_test_score"][0] == pytest.approx(expected)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cv", [3, "progressive"])
+def test_weights_that_are_all_zero(cv: Any) -> None:
+    """There is nothing to learn, or nothing to score by: an error, and no warnings of numpy's."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = (X[:, 0] > 0).astype(int)
+    clf = thresher.FTRLClassifier(**AS_THEY_LIE)
+    none = scan(lambda: iter([(X, y, np.zeros(60))]))
+    with pytest.raises(thresher.DataError, match="the weights of all rows are 0"):
+        OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, cv=cv).fit(none)
+    if cv == 3:
+        weights = (fold_numbers(0, 60, 3) != 1).astype(float)
+        some = scan(lambda: iter([(X, y, weights)]))
+        with pytest.raises(thresher.DataError, match="the weights of all rows of fold 1 are 0"):
+            OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, cv=cv).fit(some)
+
+
 # ---- what is refused -------------------------------------------------------------------------
 
 

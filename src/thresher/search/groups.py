@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.model import Output
 from thresher.search.folds import fold_numbers
-from thresher.search.readings import Found, Job, Store, nonzeros_of, places
+from thresher.search.readings import OVERFLOWS, Found, Job, Store, nonzeros_of, places
 from thresher.search.sums import Score, Tally
 from thresher.search.views import view_of
 from thresher.training.labels import Labels, Values
@@ -88,6 +88,7 @@ class Group:
         classes = labels.outputs if labels.outputs > 1 else 2
         if labels.classes is None:
             classes = 0
+        self.weighed, self.overflown = np.zeros(len(jobs)), np.zeros(len(jobs), bool)
         self.tallies = [Tally(named, str(job.lanes[0].words["loss"]), classes) for job in jobs]
 
     def go(self) -> list[Found]:
@@ -108,17 +109,32 @@ class Group:
         scored = time.perf_counter()
         if not self.team.steps().any():
             raise DataError(f"{self.source}: no rows to learn from")
+        self._check_weights()
         each = len(self.jobs)
         times = (learned - began) / each, (scored - learned) / each
         failures = self.team.divergences
         counts, found = nonzeros_of(self.team, self.jobs), []
-        for tally, lanes, nonzeros in zip(self.tallies, self.lanes, counts, strict=True):
+        for i, (tally, lanes, nonzeros) in enumerate(
+            zip(self.tallies, self.lanes, counts, strict=True)
+        ):
             scores: Any = tally.result()
-            failure = next((failures[lane] for lane in lanes if failures[lane]), "")
+            overflow = OVERFLOWS if self.overflown[i] else ""
+            failure = next((failures[lane] for lane in lanes if failures[lane]), overflow)
             if list(scores) == ["score"]:
                 scores = scores["score"]
             found.append(Found(scores, failure, nonzeros, *times))
         return found
+
+    def _check_weights(self) -> None:
+        """Raise DataError where nothing has a weight to learn or to score by."""
+        if not self.team.weight_sums().any():
+            raise DataError(f"{self.source}: the weights of all rows are 0: nothing is learned")
+        for job, weight in zip(self.jobs, self.weighed.tolist(), strict=True):
+            if weight == 0 and job.split < max(self.splits, 1):
+                raise DataError(
+                    f"{self.source}: the weights of all rows of fold {job.split} are 0: its models "
+                    f"have no score; use fewer folds"
+                )
 
     def _blocks(self, number: int, passes: int) -> Iterator[tuple[int, int, Block]]:
         """Yield blocks, each with its number and that of its first row."""
@@ -192,9 +208,8 @@ class Group:
         if self.store.store == "hashed" or width <= self.room or self.source.bits is not None:
             return
         self.room = 1 << (width - 1).bit_length()
-        needed = Store(
-            self.store.rule, self.store.store, self.store.dtype, self.room, self.room
-        ).bytes_of(self.jobs)
+        wider = replace(self.store, width=self.room, features=self.room)
+        needed = wider.bytes_of(self.jobs)
         if needed > self.limit:
             raise MemoryError(
                 f"{block.place(0)}: here or soon after, a feature is numbered {width - 1}: models "
@@ -225,7 +240,7 @@ class Group:
             ]
             if asked:
                 wanted = np.concatenate([self.lanes[i] for i in asked])
-                raw = self.team.predict(batch, wanted, rows, average)
+                raw = self.team.predict(batch, wanted, rows, average, finite=False)
                 self._add(asked, raw, true, own_weights)
 
     def _few(self) -> int:
@@ -235,9 +250,13 @@ class Group:
     def _add(self, asked: Sequence[int], raw: Any, true: Any, weights: Any) -> None:
         at = 0
         for i in asked:
-            size = len(self.lanes[i])
-            self.tallies[i].add(raw[:, at : at + size], true, weights)
-            at += size
+            own = raw[:, at : at + len(self.lanes[i])]
+            at += len(self.lanes[i])
+            self.weighed[i] += len(true) if weights is None else weights.sum()
+            if np.isfinite(own).all():
+                self.tallies[i].add(own, true, weights)
+            else:
+                self.overflown[i] = True
 
     # ---- models --------------------------------------------------------------------------------
 

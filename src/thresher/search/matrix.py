@@ -21,6 +21,7 @@ from thresher.search.folds import Split, check_classes, seen_by
 from thresher.search.grid import Point, lanes_of, runs_of
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import (
+    OVERFLOWS,
     Found,
     Job,
     Store,
@@ -166,9 +167,8 @@ class MatrixSearch:
                 str(params.get("dtype", "float64")),
                 self.rows.width,
             )
-            store = Store(
-                self.estimator._rule, *kind, features if kind[0] == "hashed" else self.rows.width
-            )
+            seen = features if kind[0] == "hashed" else self.rows.width
+            store = Store(self.estimator._rule, *kind, seen, self.n_jobs)
             for splits in self._together(params):
                 jobs = [self._job(point, split) for split in splits for point in run]
                 plan += [(store, group) for group in readings_of(jobs, store.bytes_of, self.limit)]
@@ -202,7 +202,7 @@ class MatrixSearch:
         for number, (store, jobs) in enumerate(plan, 1):
             self._reading = number, len(plan), jobs[0].point.params["passes"]
             began = time.perf_counter()
-            with store.team(jobs, self.n_jobs) as team:
+            with store.team(jobs) as team:
                 batch = self._learn(team, jobs, seen)
                 each = (time.perf_counter() - began) / len(jobs)
                 counts = nonzeros_of(team, jobs)
@@ -273,6 +273,8 @@ class MatrixSearch:
             own = [i for i, job in enumerate(jobs) if job.split == number]
             for i, raw, seconds in self._answers(team, batch, jobs, lanes, own, test):
                 failure = next((failures[lane] for lane in lanes[i] if failures[lane]), "")
+                if not failure and raw is not None and not np.isfinite(raw).all():
+                    failure = OVERFLOWS
                 scores: Any = None
                 began = time.perf_counter()
                 if not failure:
@@ -299,7 +301,7 @@ class MatrixSearch:
             for first in range(0, len(asked), few):
                 some, began = asked[first : first + few], time.perf_counter()
                 wanted = np.concatenate([lanes[i] for i in some])
-                raw = team.predict(batch, wanted, test, average)
+                raw = team.predict(batch, wanted, test, average, finite=False)
                 seconds = (time.perf_counter() - began) / len(some)
                 for k, i in enumerate(some):
                     k *= self.rows.outputs

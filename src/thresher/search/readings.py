@@ -15,8 +15,15 @@ import numpy as np
 from thresher.errors import ParameterError
 from thresher.rules import RULES
 from thresher.search.grid import Point
-from thresher.training.lanes import Lane, LaneTeam, bytes_per_feature
+from thresher.training.lanes import (
+    Lane,
+    LaneTeam,
+    bytes_per_feature,
+    split_by_clock,
+    threads_of,
+)
 
+OVERFLOWS = "a prediction overflows: lower eta0, or scale the rows"  # why a model has no score
 _SHARE = 0.5  # of the free memory, where no limit is given
 
 
@@ -52,6 +59,8 @@ class Store:
         Number of features; 0: any.
     features : int
         Features that will have a place: all, or in a hashed store those that are seen.
+    n_jobs : int or None
+        Threads, each with a store of its own.
     """
 
     rule: str
@@ -59,20 +68,24 @@ class Store:
     dtype: str
     width: int
     features: int
+    n_jobs: int | None = None
 
-    def team(self, jobs: Sequence[Job], n_jobs: int | None) -> LaneTeam:
+    def team(self, jobs: Sequence[Job]) -> LaneTeam:
         """Make the lanes of some jobs, in their order."""
         lanes = [lane for job in jobs for lane in job.lanes]
         core = RULES[self.rule].core
-        return LaneTeam(core, self.store, self.dtype, self.width, lanes, n_jobs)
+        return LaneTeam(core, self.store, self.dtype, self.width, lanes, self.n_jobs)
 
     def bytes_of(self, jobs: Sequence[Job]) -> int:
         """Estimate the memory that some jobs take together."""
         lanes = [lane for job in jobs for lane in job.lanes]
         core = RULES[self.rule].core
-        return math.ceil(
-            bytes_per_feature(core, self.store, self.dtype, lanes) * max(self.features, 1)
+        shares = split_by_clock([lane.clock for lane in lanes], threads_of(self.n_jobs))
+        each = (
+            bytes_per_feature(core, self.store, self.dtype, [lanes[lane] for lane in share])
+            for share in shares
         )
+        return math.ceil(sum(each) * max(self.features, 1))
 
 
 @dataclass(frozen=True)

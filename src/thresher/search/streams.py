@@ -234,6 +234,7 @@ class StreamSearch:
                 str(params.get("dtype", "float64")),
                 (survey.width or 1) if dense else survey.width,
                 survey.features,
+                self.n_jobs,
             )
             jobs = [
                 Job(
@@ -272,7 +273,7 @@ class StreamSearch:
         for number, (store, jobs) in enumerate(plan, 1):
             self._number = number
             low = jobs[0].point.low
-            with store.team(jobs, self.n_jobs) as team:
+            with store.team(jobs) as team:
                 self.group = Group(
                     self.estimator,
                     self.source,

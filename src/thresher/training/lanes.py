@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -142,26 +141,6 @@ class LaneTeam:
         """Take feature numbers below a larger width from now on."""
         self._each(lambda part: part.widen(width))
 
-    def plant_intercepts(self, intercepts: NDArray[np.float64]) -> None:
-        """Start from these intercepts."""
-        for part, share in zip(self._parts, self._members, strict=True):
-            part.plant_intercepts(np.ascontiguousarray(intercepts[share]))
-
-    def add(self, lanes: Sequence[Lane]) -> None:
-        """Let more lanes start now, on the thread that has fewest; their numbers come last."""
-        part = min(range(len(self._parts)), key=lambda part: len(self._members[part]))
-        self._parts[part].add(
-            [lane.numbers for lane in lanes],
-            [lane.words for lane in lanes],
-            [lane.clock for lane in lanes],
-            [lane.target for lane in lanes],
-        )
-        before = len(self._members[part])
-        new = np.arange(len(self), len(self) + len(lanes))
-        here = np.full(len(lanes), part), np.arange(before, before + len(lanes))
-        self._members[part] = np.concatenate([self._members[part], new])
-        self._home = np.concatenate([self._home, np.column_stack(here)])
-
     # ---- answers -------------------------------------------------------------------------------
 
     def predict(
@@ -170,15 +149,19 @@ class LaneTeam:
         lanes: NDArray[np.int64] | None = None,
         order: NDArray[np.int64] | None = None,
         average: bool = False,
+        finite: bool = True,
     ) -> NDArray[np.float64]:
-        """Return raw predictions of these lanes (None: all) for these rows: rows x lanes."""
+        """Return raw predictions of these lanes (None: all) for these rows: rows x lanes.
+
+        One that is not finite is an error, unless `finite` is False.
+        """
         wanted = np.arange(len(self)) if lanes is None else np.asarray(lanes, np.int64)
         parts, places = self._home[wanted].T
         asked = [np.flatnonzero(parts == part) for part in range(len(self._parts))]
 
         def answer(number: int) -> NDArray[np.float64]:
             own = np.ascontiguousarray(places[asked[number]])
-            return self._parts[number].predict(batch, own, order, average)
+            return self._parts[number].predict(batch, own, order, average, finite)
 
         busy = [number for number, own in enumerate(asked) if len(own)]
         if self._pool is None or len(busy) == 1:
@@ -219,19 +202,11 @@ class LaneTeam:
         """Return sums of the sample weights of each lane."""
         return self._values(lambda part: part.weight_sums())
 
-    def rates(self) -> NDArray[np.float64]:
-        """Return the learning rate of each lane's last step."""
-        return self._values(lambda part: part.rates())
-
     @property
     def divergences(self) -> list[str]:
         """What made a lane stop; empty for those that did not."""
-        return self._listed([part.divergences for part in self._parts])
-
-    @property
-    def layouts(self) -> list[str]:
-        """How each lane is computed."""
-        return self._listed([part.layouts for part in self._parts])
+        found = [part.divergences for part in self._parts]
+        return [found[part][place] for part, place in self._home.tolist()]
 
     @property
     def store_bytes(self) -> int:
@@ -240,25 +215,6 @@ class LaneTeam:
 
     def __len__(self) -> int:
         return len(self._home)
-
-    # ---- state ---------------------------------------------------------------------------------
-
-    def state(self) -> bytes:
-        """Return all that decides how learning goes on, for a team of as many threads."""
-        states = [part.state() for part in self._parts]
-        sizes = struct.pack(f"<{1 + len(states)}Q", len(states), *map(len, states))
-        return sizes + b"".join(states)
-
-    def restore(self, state: bytes) -> None:
-        """Go on from a state; raises ValueError where it is not one of such a team."""
-        count = len(self._parts)
-        head = 8 * (1 + count)
-        if len(state) < head or struct.unpack_from("<Q", state)[0] != count:
-            raise ValueError(f"the state is not one of lanes on {count} threads")
-        at = head
-        for part, size in zip(self._parts, struct.unpack_from(f"<{count}Q", state, 8), strict=True):
-            part.restore(state[at : at + size])
-            at += size
 
     # ---- threads -------------------------------------------------------------------------------
 
@@ -295,9 +251,6 @@ class LaneTeam:
         for values, share in zip(found, self._members, strict=True):
             out[:, share] = values
         return out
-
-    def _listed(self, found: Sequence[list[str]]) -> list[str]:
-        return [found[part][place] for part, place in self._home.tolist()]
 
 
 def threads_of(n_jobs: int | None) -> int:
