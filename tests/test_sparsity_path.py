@@ -306,6 +306,7 @@ def test_frontier_of_equals_and_failures():
         (TRUNCATED, {"scoring": "no such"}, "no such"),
         (TRUNCATED, {"scoring": ["accuracy", "f1"]}, "scoring must be a single score.*'f1'"),
         (TRUNCATED, {"scoring": {"score": "accuracy"}}, "scoring must be a single score"),
+        (TRUNCATED, {"scoring": lambda *_: {"a": 1.0, "b": 2.0}}, "must be a single.*returns a, b"),
         (thresher.MirrorDescentClassifier(), {}, "threshold='paper' l1 is taken from each step"),
     ],
 )

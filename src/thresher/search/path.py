@@ -229,7 +229,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         rows.check_splits(splits)
         self.gravities_ = self._default(rows, limit) if given is None else given
         points = points_of(self.estimator, {self.param_name_: self.gravities_.tolist()})
-        try_scorers(scorer, self.estimator, points, X, y, rows.facts)
+        try_scorers(scorer, self.estimator, points, X, y, rows.facts, single=True)
         return len(splits), *fit_rows(
             self.estimator, rows, splits, points, scorer, limit, self.n_jobs, self._tell
         )

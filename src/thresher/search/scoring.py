@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,17 @@ def scorers_by_name(scorers: Any) -> dict[str, Any]:
 
 
 def try_scorers(
-    scorers: Any, estimator: Any, points: Sequence[Point], X: Any, y: Any, facts: dict[str, Any]
+    scorers: Any,
+    estimator: Any,
+    points: Sequence[Point],
+    X: Any,
+    y: Any,
+    facts: dict[str, Any],
+    single: bool = False,
 ) -> None:
     """Raise ParameterError for a scorer that asks what a model of the search cannot answer.
+
+    Also for one that returns several scores, where a single one is wanted.
 
     Each is tried on a few rows and made-up predictions, for each kind of point. What else may be
     wrong with these few rows does not count.
@@ -48,7 +56,7 @@ def try_scorers(
             )
             view._rows, view._known = X_some, made_up
             try:
-                scorer(view, X_some, y_some)
+                found = scorer(view, X_some, y_some)
             except AttributeError as error:
                 raise ParameterError(
                     f"scoring: {name if name != 'scoring' else scorer!r} asks what models of this "
@@ -56,6 +64,10 @@ def try_scorers(
                 ) from error
             except Exception:  # a score need not exist for these few rows
                 continue
+            if single and isinstance(found, Mapping):
+                raise ParameterError(
+                    f"scoring must be a single score; {scorer!r} returns {', '.join(found)}"
+                )
 
 
 def _some_rows(y: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[np.intp]:
