@@ -42,7 +42,6 @@ from thresher.cli.options import takes_parameters
 from thresher.cli.tune_command import tune
 
 
-
 class _Commands(TyperGroup):
     """The commands; all say so when they are interrupted, be it while modules are loaded."""
 

@@ -101,9 +101,7 @@ def _list(name: str, parameter: Parameter, text: str, owner: str) -> list[Any]:
     if parameter.kind == "flag":
         for word in words:
             if word.lower() not in _WORDS:
-                raise ParameterError(
-                    f"{owner}: {name} must be true or false; got {word!r}"
-                )
+                raise ParameterError(f"{owner}: {name} must be true or false; got {word!r}")
         return [_WORDS[word.lower()] for word in words]
     return [value_of(parameter, word, f"{owner}: {name}") for word in words]
 
@@ -140,9 +138,7 @@ def _range(name: str, parameter: Parameter, text: str, owner: str) -> list[Any]:
         values = list(dict.fromkeys(round(value) for value in values))
     for value in values:
         if not parameter.accepts(value):
-            raise ParameterError(
-                f"{owner}: {name} must be {parameter.allowed()}; got {value:g}"
-            )
+            raise ParameterError(f"{owner}: {name} must be {parameter.allowed()}; got {value:g}")
     return values
 
 

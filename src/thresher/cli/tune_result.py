@@ -156,9 +156,10 @@ class Result:
         print()
         print(text_chart(self.frontier))
         print()
+        tried = counted(len(self.points), "combination")
         print(
-            f"{self.search.rows:,} rows, {self.scored}; {counted(len(self.points), 'combination')}, "
-            f"{counted(self.models, 'model')} in {self.seconds:.2f} s"
+            f"{self.search.rows:,} rows, {self.scored}; {tried}, {counted(self.models, 'model')} "
+            f"in {self.seconds:.2f} s"
         )
         print(
             f"{'sparsest' if options.sparsest else 'best'}: {self._said(kept)} -> {options.model}"

@@ -94,7 +94,11 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
         if not "".join(foot[max(0, start - 1) : start + len(word)]).strip():
             foot[start : start + len(word)] = word
     lines.append(" " * 12 + "".join(foot).rstrip() + "  nonzeros")
-    chosen = "" if frontier.chosen == frontier.best else "   + chosen: sparsest within one standard error"
+    chosen = (
+        ""
+        if frontier.chosen == frontier.best
+        else "   + chosen: sparsest within one standard error"
+    )
     lines.append(f"* best{chosen}   o frontier   . others")
     return "\n".join(lines)
 
