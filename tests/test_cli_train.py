@@ -195,7 +195,7 @@ def test_multiclass(folder):
         code=2,
         stdin=data.read_bytes(),
     )
-    assert told.stderr.startswith("error: several classes from standard input need --classes")
+    assert told.stderr.startswith("several classes from standard input need --classes")
 
 
 def test_class_weights(folder):

@@ -53,7 +53,7 @@ def test_every_rule(folder, rule):
     loaded = thresher.load(model)
     assert loaded.parameters["rule"] == rule
     assert 0 < loaded.nnz <= 60
-    assert "400 rows, 5 folds; 2 models" in done.stdout
+    assert "400 rows, 5 folds; 2 combinations, 12 models in " in done.stdout
     assert done.stderr == ""
     predicted = called("predict", model, folder / "rows.svm").stdout.split()
     _, y = load_svmlight_file(str(folder / "rows.svm"))
@@ -209,7 +209,10 @@ def test_names_in_pages_are_escaped(folder):
         (["--loss", "magic"], "--loss must be one of logistic"),
         (["--grid", "l1=1", "--scoring", "auc"], "--scoring must be one of accuracy, "),
         (["--grid", "l1=1", "--scoring", "r2"], "for classes; got 'r2'"),
-        (["--grid", "l1=1", "--loss", "hinge", "--scoring", "log_loss"], "needs probabilities"),
+        (
+            ["--grid", "l1=1", "--loss", "hinge", "--scoring", "log_loss"],
+            "--scoring: log_loss needs probabilities",
+        ),
         (["--grid", "l1=1", "--memory", "much"], "--memory must be a size such as 500M or 4G"),
         (["--grid", "l1=1", "--folds", "1"], "--folds"),
         (["--grid", "l1=1", "--gravity", "1"], "--gravity is not a parameter of the rule ftrl"),
@@ -256,7 +259,7 @@ def test_bad_data_and_places(folder, tmp_path):
     _, done = tuned(folder, "-", *grid, code=1, stdin=b"", name="none.thresher")
     assert "no rows" in done.stderr
     _, done = tuned(folder, "rows.svm", *grid, "--memory", "100", code=1, name="none.thresher")
-    assert "memory_limit is 100" in done.stderr
+    assert "--memory is 100 bytes, and a single model of this grid takes " in done.stderr
     (tmp_path / "bad.svm").write_text("1 3:x\n")
     done = called("tune", tmp_path / "bad.svm", "-m", tmp_path / "m", *grid, code=1)
     assert re.match(r".*bad.svm:1:5: ", done.stderr)

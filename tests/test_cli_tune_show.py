@@ -90,7 +90,7 @@ def test_a_terminal_gets_the_result_alone(tmp_path):
     assert process.returncode == 0
     text = shown.decode()
     assert not text or text.rstrip().endswith("\x1b[J")  # taken away at the end
-    assert "40,000 rows, 5 folds; 6 models" in out
+    assert "40,000 rows, 5 folds; 6 combinations, 36 models" in out
     assert "loss so far" not in out
 
 

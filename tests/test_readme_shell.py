@@ -35,4 +35,4 @@ def test_the_shell_session_of_the_readme(tmp_path):
         *("clicks.vw", "clicks.thresher", "scores.txt", "night.thresher", "clicks.cache"),
         *("best.thresher", "result.html"),
     }
-    assert "14 models" in printed["tune"]
+    assert "14 combinations, 84 models" in printed["tune"]

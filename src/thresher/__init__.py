@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from thresher._version import __version__
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
-from thresher.model import Feature, Model, Progress, Why, load
 
 if TYPE_CHECKING:
     from thresher import certificates, health, preprocessing, stability
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
         TruncatedGradientClassifier,
         TruncatedGradientRegressor,
     )
+    from thresher.model import Feature, Model, Progress, Why, load
     from thresher.preprocessing import UnitVarianceScaler
     from thresher.search import OnePassSearchCV, SparsityPath
     from thresher.stability import (
@@ -89,6 +89,7 @@ __all__ = [
 
 _MODULES = ("certificates", "health", "preprocessing", "stability")
 _HOMES = {
+    **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model"),
     "OnePassSearchCV": "search",
     "Source": "data.source",
     "SparsityPath": "search",
@@ -101,7 +102,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and not before: scikit-learn takes most of a second."""
+    """Import what is asked for, and not before: scikit-learn takes most of a second.
+
+    The command line is there before NumPy is, and so an interruption finds it.
+    """
     if name in _MODULES:
         return importlib.import_module(f"thresher.{name}")
     if name in __all__:

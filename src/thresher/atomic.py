@@ -61,6 +61,15 @@ def check_place(path: str | PathLike[str]) -> None:
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", path)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, f"the folder {folder} cannot be written to", path)
+    real = os.path.realpath(path)
+    if os.path.exists(real) and not os.path.isfile(real):
+        return  # a device or a pipe
+    temporary = f"{real}.{secrets.token_hex(8)}.part"
+    try:
+        os.close(_opened(real, temporary)[0])
+    except OSError as error:
+        raise type(error)(error.errno, f"cannot be written here: {error.strerror}", path) from None
+    _remove(temporary)
 
 
 @contextmanager
@@ -92,7 +101,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     given = os.fspath(path)
     path = os.path.realpath(path)  # a link stays, and what it leads to is replaced
     if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as device:  # or a pipe, or a folder, which is an error
+        with naming(given), open(path, "wb") as device:  # or a pipe, or a folder: an error
             yield device
         return
     temporary = f"{path}.{secrets.token_hex(8)}.part"

@@ -6,6 +6,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from thresher._version import __version__
 from thresher.cli.arguments import (
@@ -40,8 +41,22 @@ from thresher.cli.arguments import (
 from thresher.cli.options import takes_parameters
 from thresher.cli.tune_command import tune
 
+
+class _Commands(TyperGroup):
+    """The commands; all say so when they are interrupted, be it while modules are loaded."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
 app = typer.Typer(
     name="thresher",
+    cls=_Commands,
     help="Learn sparse linear models from massive, high-dimensional, sparse data.",
     no_args_is_help=True,
     add_completion=False,
@@ -351,7 +366,7 @@ def main() -> None:
     try:
         app()
     except ParameterError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         raise SystemExit(2) from None
     except BrokenPipeError:  # who read the output has gone
         sys.stderr.close()

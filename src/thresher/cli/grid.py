@@ -14,11 +14,12 @@ from thresher.rules import RULES
 # Parameters that models of one reading share, or that need more than one reading.
 SHARED = frozenset(
     (
-        *("loss", "epsilon", "quantile", "passes", "shuffle", "store", "dtype", "tol", "patience"),
+        *("epsilon", "quantile", "passes", "shuffle", "store", "dtype", "tol", "patience"),
         *("class_weight", "warm_start", "random_state", "callback", "n_jobs"),
         *("center", "certify", "levels", "max_density", "target_nnz"),
     )
 )
+MOST = 10_000  # combinations of a grid
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -75,37 +76,52 @@ def grid_of(rule: str, texts: Sequence[str], chosen: Mapping[str, Any]) -> dict[
                 f"{owner}: {name} has one value by {option(name)} and several by --grid; give one "
                 f"of the two"
             )
-        grid[name] = _values(table[name], values.strip(), owner)
+        grid[name] = _values(name, table[name], values.strip(), owner)
+    if math.prod(map(len, grid.values())) > MOST:
+        raise ParameterError(
+            f"--grid: there may be {MOST:,} combinations at most; got "
+            f"{' x '.join(str(len(values)) for values in grid.values())}"
+        )
     return grid
 
 
-def _values(parameter: Parameter, text: str, owner: str) -> list[Any]:
-    values = _range(parameter, text, owner) if ".." in text else _list(parameter, text, owner)
-    for place, value in enumerate(values):
-        if value in values[:place]:
+def _values(name: str, parameter: Parameter, text: str, owner: str) -> list[Any]:
+    parsed = _range if ".." in text else _list
+    values = parsed(name, parameter, text, owner)
+    seen = set()
+    for value in values:
+        if value in seen:
             raise ParameterError(f"{owner}: {value!r} comes twice")
+        seen.add(value)
     return values
 
 
-def _list(parameter: Parameter, text: str, owner: str) -> list[Any]:
+def _list(name: str, parameter: Parameter, text: str, owner: str) -> list[Any]:
     words = [word.strip() for word in text.split(",")]
     if parameter.kind == "flag":
         for word in words:
             if word.lower() not in _WORDS:
-                raise ParameterError(f"{owner} must be true or false; got {word!r}")
+                raise ParameterError(f"{owner}: {name} must be true or false; got {word!r}")
         return [_WORDS[word.lower()] for word in words]
-    return [value_of(parameter, word, owner) for word in words]
+    return [value_of(parameter, word, f"{owner}: {name}") for word in words]
 
 
-def _range(parameter: Parameter, text: str, owner: str) -> list[Any]:
+def _range(name: str, parameter: Parameter, text: str, owner: str) -> list[Any]:
     """Return values of equal ratio; whole numbers where the parameter is one, each once."""
     ends, colon, count = text.partition(":")
     first, last = (_number(word) for word in ends.split("..", 1))
     if parameter.kind not in ("number", "integer"):
-        raise ParameterError(f"{owner} must be {parameter.allowed()}; a range is one of numbers")
-    if not colon or not count.strip().isdecimal() or int(count) < 2:
         raise ParameterError(
-            f"{owner}: a range must say how many values it has, at least 2, as in 1e-7..1e-3:8"
+            f"{owner}: {name} must be {parameter.allowed()}; a range is one of numbers"
+        )
+    if "..." in ends:
+        raise ParameterError(
+            f"{owner}: a range has two dots between its ends, as in 1e-7..1e-3:8; got {ends!r}"
+        )
+    if not colon or not 2 <= _count(count) <= MOST:
+        raise ParameterError(
+            f"{owner}: a range must say how many values it has, from 2 to {MOST:,}, as in "
+            f"1e-7..1e-3:8"
         )
     if not (0 < first < math.inf and 0 < last < math.inf and first != last):
         raise ParameterError(
@@ -122,8 +138,14 @@ def _range(parameter: Parameter, text: str, owner: str) -> list[Any]:
         values = list(dict.fromkeys(round(value) for value in values))
     for value in values:
         if not parameter.accepts(value):
-            raise ParameterError(f"{owner} must be {parameter.allowed()}; got {value:g}")
+            raise ParameterError(f"{owner}: {name} must be {parameter.allowed()}; got {value:g}")
     return values
+
+
+def _count(word: str) -> int:
+    """Return a whole number of at most nine digits, or 0."""
+    word = word.strip()
+    return int(word) if word.isdecimal() and len(word) < 10 else 0
 
 
 def _number(word: str) -> float:

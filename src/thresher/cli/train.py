@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from thresher import settings
-from thresher.atomic import check_place, clear_leftovers
+from thresher.atomic import clear_leftovers
 from thresher.cli.inspect import best_loss
 from thresher.cli.options import parameters, task_of
+from thresher.cli.outputs import aside_of, check_outputs
 from thresher.cli.show import Shown, as_json, shown
 from thresher.data.collisions import Collisions
 from thresher.data.reading import Reading
@@ -67,9 +68,8 @@ def train(options: Options) -> int:
         raise ParameterError(f"--rule must be one of {', '.join(RULES)}; got {options.rule!r}")
     if options.loss is not None:
         check_loss(options)
-    check_place(options.model)
-    if options.checkpoint is not None:
-        check_place(options.checkpoint)
+    results = {"--model": options.model, "--checkpoint": options.checkpoint}
+    check_outputs(results, {"--cache": options.cache, "--on-bad-line": aside_of(options.reading)})
     labelled = options.multiclass or bool(options.reading.get("multilabel"))
     labelled = labelled or options.classes is not None
     task = task_of(options.rule, options.loss, labelled)
@@ -86,8 +86,8 @@ def train(options: Options) -> int:
     options.passes = options.passes or 1
     watcher = shown(options.quiet, options.json, options.passes)
     source = watcher.watched(scan(list(options.data), **options.reading))
-    aside = options.reading.get("on_bad_line", "").partition("=")[2]
-    source.spare(options.model, options.cache, options.checkpoint, aside or None)
+    aside = aside_of(options.reading)
+    source.spare(options.model, options.cache, options.checkpoint, aside)
     if options.checkpoint is not None:
         check_replaceable(options.checkpoint)
     if options.cache is not None:

@@ -11,9 +11,9 @@ from itertools import product
 from typing import Any
 
 from thresher import estimators
-from thresher.atomic import check_place
 from thresher.cli.grid import grid_of
 from thresher.cli.options import parameters, task_of
+from thresher.cli.outputs import aside_of, check_outputs
 from thresher.cli.show import Shown
 from thresher.cli.show import shown as watched_by
 from thresher.cli.train import (
@@ -26,6 +26,7 @@ from thresher.cli.train import (
 from thresher.cli.train import Options as TrainOptions
 from thresher.cli.tune_result import Result
 from thresher.cli.tune_show import Table
+from thresher.cli.wording import shell_words
 from thresher.data.block import Block
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
@@ -57,7 +58,8 @@ class Options(TrainOptions):
 def tune(options: Options) -> int:
     """Search as the options say; return the exit code."""
     try:
-        _tune(options)
+        with shell_words():
+            _tune(options)
     except KeyboardInterrupt:  # files are written whole or not at all
         print("interrupted", file=sys.stderr)
         return 130
@@ -73,7 +75,7 @@ def _tune(options: Options) -> None:
     estimator = estimator_of(options.rule, task, params)
     points = points_of(estimator, grid)
     named = scores_named(scoring, task)
-    check_probabilities(named, points)
+    check_probabilities({scoring.removeprefix("neg_"): named["score"]}, points)
     source = _readied(options, source, watcher, params)
     if options.class_weight is not None:
         weights = class_weights(options.class_weight, _labels(options, source))
@@ -128,30 +130,37 @@ def _checked(options: Options) -> tuple[Task, dict[str, list[Any]], str, int]:
             f"--rule must be one of {', '.join(LANE_RULES)}, which learn row by row; got "
             f"{options.rule!r}"
         )
+    own_loss = {}
     if options.loss is not None:
         check_loss(options)
-    grid = grid_of(options.rule, options.grid, options.chosen)
+        own_loss["loss"] = options.loss
+    grid = grid_of(options.rule, options.grid, {**options.chosen, **own_loss})
     if not grid:
         own = "gravity" if "gravity" in RULES[options.rule].own else "l1"
         raise ParameterError(
             f"--grid is needed: NAME=A,B,C or NAME=A..B:N, such as {own}=1e-6..1e-2:9"
         )
     labelled = options.multiclass or options.classes is not None
-    task = task_of(options.rule, options.loss, labelled)
+    losses = grid.get("loss", [options.loss])
+    task = task_of(options.rule, losses[0], labelled)
+    if any(task_of(options.rule, loss, labelled) != task for loss in losses):
+        raise ParameterError(
+            f"--grid loss={','.join(losses)}: losses must be all for classes, or all for numbers; "
+            f"--classes says that labels are classes"
+        )
     scoring, limit = scoring_of(options.scoring, task), checked_limit(bytes_of(options.memory))
     if task == "regressor" and options.class_weight is not None:
         raise ParameterError("--class-weight needs classes; the loss is one for numbers")
-    for path in (options.model, options.html):
-        if path is not None:
-            check_place(path)
+    results = {"--model": options.model, "--html": options.html}
+    check_outputs(results, {"--cache": options.cache, "--on-bad-line": aside_of(options.reading)})
     return task, grid, scoring, limit
 
 
 def _opened(options: Options, watcher: Shown) -> Source:
     """Return the source, of which nothing has been read but its first bytes."""
     source = watcher.watched(scan(list(options.data), **options.reading))
-    aside = options.reading.get("on_bad_line", "").partition("=")[2]
-    source.spare(options.model, options.cache, options.html, aside or None)
+    aside = aside_of(options.reading)
+    source.spare(options.model, options.cache, options.html, aside)
     if source.rereadable or options.cache is not None:
         return source
     if (options.passes or 1) > 1:
@@ -160,6 +169,15 @@ def _opened(options: Options, watcher: Shown) -> Source:
         raise ParameterError(
             "--folds needs rows that can be read twice: standard input needs --cache FILE; without "
             "--folds each row is scored before it is learned"
+        )
+    if options.sparsest:
+        raise ParameterError(
+            "--sparsest needs the standard errors of folds, and so rows that can be read twice: "
+            "standard input needs --cache FILE"
+        )
+    if options.multiclass and options.classes is None:
+        raise ParameterError(
+            "--multiclass from standard input needs --classes, or --cache FILE to find them"
         )
     return source
 

@@ -26,7 +26,6 @@ from thresher.cli.arguments import (
     OnBadLine,
     Quiet,
     Seed,
-    Store,
     Text,
     Threads,
     Weight,
@@ -53,7 +52,8 @@ def tune(
             "--grid",
             metavar="NAME=VALUES",
             help="A parameter of the rule and its values: A,B,C, or A..B:N for N numbers of equal "
-            "ratios, as in gravity=1e-7..1e-3:8. May be repeated: all combinations are tried.",
+            "ratios, as in gravity=1e-7..1e-3:8. May be repeated: all combinations are tried, "
+            "10,000 at most.",
             rich_help_panel=SEARCH,
             show_default=False,
         ),
@@ -86,7 +86,7 @@ def tune(
         typer.Option(
             "--sparsest",
             help="Keep the sparsest model whose error is within one standard error of the best "
-            "one's, instead of the best.",
+            "one's, instead of the best. Not from standard input, which has no folds.",
             rich_help_panel=SEARCH,
         ),
     ] = False,
@@ -127,7 +127,17 @@ def tune(
         ),
     ] = False,
     seed: Seed = 0,
-    store: Store = "auto",
+    store: Annotated[
+        str,
+        typer.Option(
+            "--store",
+            metavar="STORE",
+            help="dense: an array of all features. hashed: a table of those with nonzero weight, "
+            "for rules that drop dead ones, else of those seen. auto: hashed for names without "
+            "--bits, else dense.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = "auto",
     format: Format = None,
     bits: Bits = None,
     zero_based: ZeroBased = False,

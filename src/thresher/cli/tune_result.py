@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thresher.atomic import write_whole
+from thresher._version import __version__
+from thresher.atomic import written_whole
 from thresher.cli.show import as_json
 from thresher.cli.train import described
 from thresher.data.source import Source
@@ -23,6 +26,15 @@ from thresher.search.whole import failures_of, name_features, scores_of
 
 if TYPE_CHECKING:
     from thresher.cli.tune import Options
+
+
+# Parameters that the page tells by themselves, or that say nothing of the models.
+_TOLD = frozenset(
+    (
+        *("loss", "passes", "shuffle", "random_state", "store", "dtype", "callback", "n_jobs"),
+        *("warm_start", "tol", "patience"),
+    )
+)
 
 
 class Result:
@@ -49,7 +61,7 @@ class Result:
         seconds: float,
     ) -> None:
         self.points, self.search, self.source, self.seconds = points, search, source, seconds
-        self.settings = [point.chosen for point in points]
+        self.settings, self.scoring = [point.chosen for point in points], scoring
         folds = max(search.splits, 1)
         scores = scores_of(found, len(points), folds)
         failures = failures_of(found, len(points), folds)
@@ -64,35 +76,64 @@ class Result:
             why = next((failure for failure in failures if failure), "no score")
             raise DivergenceError(f"no model of the grid has an error; the first: {why}")
         self.best, self.chosen = self.frontier.best, self.frontier.chosen
+        outputs = sum(len(search.models[point.number].model_.intercept) for point in points)
+        self.models = outputs * (search.splits + 1)  # as progress counts them
         self.scored = (
             f"{search.splits} folds" if search.splits else "each scored before it was learned"
         )
 
     def write(self, options: Options) -> None:
-        """Write the model, and the page where one is wanted: each whole or not at all."""
+        """Write the model, and the page where one is wanted: both or none, and each whole."""
         kept = self.chosen if options.sparsest else self.best
         view = self.search.models[self.points[kept].number]
         if options.names and self.source.named and self.source.rereadable:
             name_features([view], self.source)
         about = {**view.model_.parameters, **described(options, self.source)}
-        page = self._page(options, kept)  # made before anything is written
-        replace(view.model_, parameters=about).save(options.model)
-        if options.html is not None:
-            write_whole(options.html, page.encode())
+        model = replace(view.model_, parameters=about)
+        if options.html is None:
+            model.save(options.model)
+            return
+        with written_whole(options.html) as file:  # it has its name when the model has its own
+            file.write(self._page(options, kept).encode())
+            file.flush()
+            if os.path.isfile(file.name):
+                os.fsync(file.fileno())
+            model.save(options.model)
 
     def _page(self, options: Options, kept: int) -> str:
+        params = self.points[kept].params
+        fixed = {
+            name: value
+            for name, value in params.items()
+            if not any(name in setting for setting in self.settings)
+            and name not in _TOLD
+            and value is not None
+        }
         facts = {
             "data": str(self.source),
             "rows": f"{self.search.rows:,}, {self.scored}",
-            "passes": str(options.passes or 1),
+            "rule": options.rule,
+            "loss": self._loss(),
+            "score": f"{self.scoring.removeprefix('neg_')}; shown is the {self.frontier.measure}",
+            "passes": f"{options.passes or 1}, "
+            + ("rows shuffled within blocks" if options.shuffle else "rows in their order"),
+            "seed": str(options.seed),
+            "store": f"{params.get('store', 'dense')}, {params.get('dtype', 'float64')}",
+            "other parameters": ", ".join(f"{name}={shown(v)}" for name, v in fixed.items()),
             "best": self._said(self.best),
         }
         if self.chosen != self.best:
             facts["sparsest within one standard error"] = self._said(self.chosen)
         facts["model"] = f"{options.model}: {self.frontier.dots[kept].name}"
         facts["time"] = f"{self.seconds:.1f} s"
-        title = f"{options.rule}: {len(self.points)} models of {self.source}"
+        facts["made by"] = f"thresher {__version__}"
+        facts["command"] = shlex.join(["thresher", *sys.argv[1:]])
+        title = f"{options.rule}: {counted(len(self.points), 'combination')} on {self.source}"
         return html_page(title, self.frontier, self.settings, facts)
+
+    def _loss(self) -> str:
+        losses = dict.fromkeys(self.search.models[p.number].model_.loss for p in self.points)
+        return ", ".join(losses)
 
     def _said(self, number: int) -> str:
         dot = self.frontier.dots[number]
@@ -116,9 +157,10 @@ class Result:
         print()
         print(text_chart(self.frontier))
         print()
+        tried = counted(len(self.points), "combination")
         print(
-            f"{self.search.rows:,} rows, {self.scored}; {len(self.points)} models in "
-            f"{self.seconds:.2f} s"
+            f"{self.search.rows:,} rows, {self.scored}; {tried}, {counted(self.models, 'model')} "
+            f"in {self.seconds:.2f} s"
         )
         print(
             f"{'sparsest' if options.sparsest else 'best'}: {self._said(kept)} -> {options.model}"
@@ -140,6 +182,23 @@ class Result:
         facts |= {"nonzeros": dot.nonzeros, "rows": self.search.rows}
         facts |= {"bad_lines": self.source.bad_lines.count, "seconds": round(self.seconds, 3)}
         print(as_json(facts))
+
+
+def counted(number: int, what: str) -> str:
+    """Return so many of something.
+
+    Parameters
+    ----------
+    number : int
+    what : str
+        One of them.
+
+    Examples
+    --------
+    >>> counted(1, "model"), counted(1200, "model")
+    ('1 model', '1,200 models')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def name_of(point: Point) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 from abc import ABC, abstractmethod
@@ -20,6 +21,18 @@ from thresher.data.reading import BadLines, Kinds, Reading
 from thresher.errors import DataError, ParameterError
 
 _SKIP = 1 << 20  # bytes discarded at a time
+
+# Readings under way whose threads call Python: it must not end before they do.
+_under_way: set[tuple[opening.BinaryStream, _core.Reader]] = set()
+
+
+@atexit.register
+def _end_readings() -> None:
+    """Join the threads of readings that nobody ended, such as those an error has left behind."""
+    for stream, reader in list(_under_way):
+        stream.abandon()
+        reader.close()
+    _under_way.clear()
 
 
 @dataclass(frozen=True)
@@ -165,17 +178,21 @@ class TextPart(FilePart):
                 first_line=begin.line + 1,
                 waiting=self.waiting,
             )
+            if not stream.seekable_plain:
+                _under_way.add((stream, reader))
             while (native := reader.next()) is not None:
                 behind = native.offset + native.bytes
                 end = Position(number, behind, native.first_line + native.line_count - 1)
                 raw = behind if stream.seekable_plain else stream.raw_position
                 yield Block(native, self.name, end, raw=raw)
+            _under_way.discard((stream, reader))
         finally:
             # Threads end before what they read is closed. Those on a slow disk or network are not
             # waited for: whoever was interrupted has a checkpoint to write first.
             stream.abandon()
             if reader is not None and stream.local and not stream.seekable_plain:
                 reader.close()
+                _under_way.discard((stream, reader))
             stream.close()
 
 

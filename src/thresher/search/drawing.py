@@ -59,7 +59,7 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
            0.1 |                             *
                +------------------------------
                  10            100           1,000  nonzeros
-    * best   + sparsest within one standard error   o frontier   . others
+    * best   + chosen: sparsest within one standard error   o frontier   . others
     """
     sound = [i for i, point in enumerate(frontier.dots) if not point.failed]
     if not sound:
@@ -94,7 +94,11 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
         if not "".join(foot[max(0, start - 1) : start + len(word)]).strip():
             foot[start : start + len(word)] = word
     lines.append(" " * 12 + "".join(foot).rstrip() + "  nonzeros")
-    chosen = "" if frontier.chosen == frontier.best else "   + sparsest within one standard error"
+    chosen = (
+        ""
+        if frontier.chosen == frontier.best
+        else "   + chosen: sparsest within one standard error"
+    )
     lines.append(f"* best{chosen}   o frontier   . others")
     return "\n".join(lines)
 
@@ -177,7 +181,7 @@ def _key(frontier: Frontier) -> list[str]:
     """Return what the signs mean, in the corner of dense models that err, where there are few."""
     entries = [("best", 5, "best"), ("on", 5, "frontier")]
     if frontier.chosen != frontier.best:
-        entries.insert(1, ("ring", 7, "sparsest within one standard error of the best"))
+        entries.insert(1, ("ring", 7, "chosen: sparsest within one standard error of the best"))
     lines = []
     for number, (kind, radius, text) in enumerate(entries):
         down = _TOP + 14 + 20 * number

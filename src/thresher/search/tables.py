@@ -95,12 +95,44 @@ def html_fragment(frontier: Frontier, settings: Sequence[Mapping[str, Any]]) -> 
     settings : sequence of mapping
     """
     head, lines = cells_of(frontier, settings)
-    rows = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
+    heads = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in (*head[:-1], "what it is"))
+    rows = []
     for i, line in enumerate(lines):
         mark = ' class="best"' if i == frontier.best else ""
         rows.append(f"<tr{mark}>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>")
-    table = "\n".join(["<table>", *rows, "</table>"])
-    return f'<div class="frontier"><style>{STYLE}</style>\n{svg(frontier)}\n{table}\n</div>'
+    table = "\n".join(
+        [f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>", *rows, "</tbody>\n</table>"]
+    )
+    note = f"<p>{escape(' '.join(meanings_of(frontier)))}</p>"
+    return f'<div class="frontier"><style>{STYLE}</style>\n{svg(frontier)}\n{table}\n{note}\n</div>'
+
+
+def meanings_of(frontier: Frontier) -> list[str]:
+    """Say what the columns and the words of a table mean, a sentence each.
+
+    Parameters
+    ----------
+    frontier : Frontier
+
+    Examples
+    --------
+    >>> from thresher.search.frontier import Frontier, Dot
+    >>> from thresher.search.tables import meanings_of
+    >>> meanings_of(Frontier([Dot("l1=1", 10, 0.25)], "error rate"))[0]
+    'The error rate is that of each row before it was learned, nonzeros are those at the end.'
+    """
+    if all(point.spread is None for point in frontier.dots):
+        return [
+            f"The {frontier.measure} is that of each row before it was learned, nonzeros are those "
+            f"at the end.",
+            "best: of the least error; frontier: no other is better in both.",
+        ]
+    return [
+        f"The {frontier.measure} is a mean over folds, each scored by models that had not seen it; "
+        f"+- is its standard error; nonzeros are those of the model that learned from all rows.",
+        "best: of the least error; chosen: the sparsest within one standard error of the best; "
+        "frontier: no other is better in both.",
+    ]
 
 
 def html_page(
