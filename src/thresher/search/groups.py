@@ -171,10 +171,8 @@ class Group:
             for loss in self.losses:
                 Values(loss).targets(block)  # refuses labels that the loss does not take
             return targets[0], targets[0]
-        if len(targets) == 1:
-            return targets[0], (targets[0] == 1.0).astype(np.intp)
-        numbers = np.argmax(targets, axis=0)
-        return numbers.astype(np.float64), numbers
+        numbers = targets.single()
+        return targets[0] if len(targets) == 1 else numbers.astype(np.float64), numbers
 
     def _weights(self, block: Block, numbers: NDArray[Any]) -> NDArray[np.float64] | None:
         by_class, classes = self.params.get("class_weight"), self.labels.classes

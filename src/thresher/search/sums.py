@@ -202,11 +202,5 @@ def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> di
     labels = Values(model.loss) if classes is None else ManyClasses(classes)
     for block, raw in model.raw_blocks(source):
         targets = labels.targets(block)
-        if classes is None:
-            true: NDArray[Any] = targets[0]
-        elif len(targets) == 1:
-            true = (targets[0] == 1.0).astype(np.intp)
-        else:
-            true = np.argmax(targets, axis=0)
-        tally.add(raw, true, block.weights)
+        tally.add(raw, targets[0] if classes is None else targets.single(), block.weights)
     return tally.result()
