@@ -18,7 +18,7 @@ from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.model import Output
 from thresher.search.folds import fold_numbers
-from thresher.search.readings import Found, Job, Store, nonzeros_of, places
+from thresher.search.readings import Found, Job, Store, nonzeros_of, places, records_of
 from thresher.search.sums import Score, Tally
 from thresher.search.views import view_of
 from thresher.training.labels import Labels, Values
@@ -112,12 +112,15 @@ class Group:
         times = (learned - began) / each, (scored - learned) / each
         failures = self.team.divergences
         counts, found = nonzeros_of(self.team, self.jobs), []
-        for tally, lanes, nonzeros in zip(self.tallies, self.lanes, counts, strict=True):
+        records = records_of(self.team, self.jobs)
+        for tally, lanes, nonzeros, record in zip(
+            self.tallies, self.lanes, counts, records, strict=True
+        ):
             scores: Any = tally.result()
             failure = next((failures[lane] for lane in lanes if failures[lane]), "")
             if list(scores) == ["score"]:
                 scores = scores["score"]
-            found.append(Found(scores, failure, nonzeros, *times))
+            found.append(Found(scores, failure, nonzeros, *times, record))
         return found
 
     def _blocks(self, number: int, passes: int) -> Iterator[tuple[int, int, Block]]:

@@ -17,7 +17,7 @@ from thresher.data import as_batch, is_source
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.estimators.sources import labels_of
-from thresher.search.grid import Point
+from thresher.search.grid import Point, check_single_labels
 from thresher.search.readings import checked_limit
 from thresher.stability.dealing import Dealer
 from thresher.stability.density import column_counts
@@ -173,6 +173,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
             points = checked_lanes(
                 type(self).__name__, self.estimator, self.param_name, self._settings()
             )
+            check_single_labels(type(self).__name__, self.estimator, X, y)
             seeds = self._seeds()
             dealer = Dealer(self.pairs, seeds[0])
             estimator, self._names = seeded(clone(self.estimator), seeds[1]), {}
