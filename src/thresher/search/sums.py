@@ -145,7 +145,8 @@ def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None
             if score.needs == "probabilities" and loss not in PROBABILITY_LOSSES:
                 raise ParameterError(
                     f"scoring: {names[id(score)]} needs probabilities, which models of loss "
-                    f"{loss!r} do not have ({point.chosen}); losses that do: {', '.join(PROBABILITY_LOSSES)}"
+                    f"{loss!r} do not have ({point.chosen}); losses that do: "
+                    f"{', '.join(PROBABILITY_LOSSES)}"
                 )
 
 
