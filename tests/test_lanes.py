@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lane_cases import batch_of, defaults, grid, rows_of, same
 from thresher import _core
 from thresher.rules import RULES
 from thresher.settings import core_parameters
-
-TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 
 GRIDS: dict[str, dict[str, list[Any]]] = {
     "truncated-gradient": {
@@ -37,28 +35,12 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 }  # fmt: skip
 
 
-def rows_of(rng: np.random.Generator, rows: int, width: int, dtype: str) -> Any:
-    X = sp.random(rows, width, 0.3, format="csr", random_state=rng, data_rvs=rng.standard_normal)
-    return (0.4 * X).astype(dtype)
-
-
-def batch_of(X: Any, y: Any, weights: Any = None) -> _core.Batch:
-    return _core.sparse_batch(X.indptr, X.indices, X.data, X.shape[1], y, weights)
-
-
-def defaults(rule: str) -> dict[str, Any]:
-    return {name: p.default for name, p in RULES[rule].parameters.items()}
-
-
-def same(got: Any, expected: Any, dtype: str) -> None:
-    scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
-    np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE[dtype] * scale)
-
-
 @st.composite
 def cases(draw: Any) -> dict[str, Any]:
     rule = draw(st.sampled_from(sorted(GRIDS)))
-    losses = [m for m in RULES[rule].losses if m != "clipped_square"] or ["margin"]
+    # averaged SGD makes roundings of clipped_square large: steps of 1 / (alpha t), rows scaled
+    left_out = "clipped_square" if rule == "averaged-sgd" else ""
+    losses = [m for m in RULES[rule].losses if m != left_out] or ["margin"]
     loss = draw(st.sampled_from(losses))
     lanes = draw(st.integers(2, 40))
     grid = GRIDS[rule]
@@ -97,6 +79,8 @@ def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
         "classifier"
     ) or rule == "margin-perceptron"  # fmt: skip
     y = np.where(rng.random(rows) < 0.5, 1.0, -1.0) if signs else np.abs(rng.standard_normal(rows))
+    low = 0.0 if case["points"][0].get("loss") == "clipped_square" else -1.0
+    y = np.where(y == -1.0, low, y) if signs else y
     weights = rng.integers(0, 3, rows).astype(float) if case["weighted"] else None
     several = case["classes"] and signs
     numbers, words, clocks, targets = [], [], [], []
@@ -123,20 +107,20 @@ def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
     lanes = fresh()
     batch = batch_of(X, y, weights)
     cut = case["cut"]
-    before = lanes.learn(batch, order, 0, cut, seen=seen, classes=classes, before=True)
+    before = lanes.learn(batch, order, 0, cut, seen=seen, classes=classes, low=low, before=True)
     resumed = fresh()
     resumed.restore(lanes.state())
     assert resumed.state() == lanes.state() or store == "hashed"
-    resumed.learn(batch, order, cut, rows, seen=seen, classes=classes)
+    resumed.learn(batch, order, cut, rows, seen=seen, classes=classes, low=low)
     resumed.next_pass()
-    resumed.learn(batch, None, 0, 20, seen=seen, classes=classes)
+    resumed.learn(batch, None, 0, 20, seen=seen, classes=classes, low=low)
     stopped = [bool(message) for message in resumed.divergences]
     calm = np.flatnonzero(~np.array(stopped))
     raw = np.zeros((rows, len(numbers)))
     raw[:, calm] = resumed.predict(batch, calm, average=average)
     for lane in range(len(numbers)):
         alone = _core.make_learner(core, store, dtype, width, numbers[lane], words[lane])
-        target = np.where(kinds == targets[lane], 1.0, -1.0) if several else y
+        target = np.where(kinds == targets[lane], 1.0, low) if several else y
         own = batch_of(X, target, weights)
         expected = np.full(cut, np.nan)
 
@@ -173,15 +157,6 @@ def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
         assert resumed.weight_sums()[lane] == alone.weight_sum
         np.testing.assert_allclose(resumed.rates()[lane], alone.rate, rtol=1e-12)
         assert (dense != 0).sum() == resumed.nonzeros(average)[lane]
-
-
-def grid(rule: str = "truncated-gradient", lanes: int = 15, **common: Any) -> Any:
-    """Return numbers and words of lanes that differ in gravity."""
-    found = [
-        core_parameters(rule, defaults(rule) | {"gravity": 1e-3 * i, "eta0": 0.1} | common, None)
-        for i in range(lanes)
-    ]
-    return [numbers for numbers, _ in found], [words for _, words in found]
 
 
 def levels() -> list[str]:
@@ -233,130 +208,3 @@ def test_lanes_that_share_a_clock_share_lines() -> None:
         [-1] * 15, "portable",
     )  # fmt: skip
     assert made.store_bytes == 100 * 64  # 15 weights and a stamp
-
-
-def test_a_lane_that_diverges_stops_and_the_others_go_on() -> None:
-    rng = np.random.default_rng(0)
-    X = rows_of(rng, 300, 10, "float64") * 100
-    y = rng.standard_normal(300)
-    told = [
-        core_parameters(
-            "truncated-gradient", defaults("truncated-gradient") | {"loss": "squared", "eta0": e},
-            None,
-        )
-        for e in (1e-6, 10.0, 1e-5)
-    ]  # fmt: skip
-    made = _core.make_lanes(
-        "truncated_gradient", "dense", "float64", 10, [n for n, _ in told], [w for _, w in told],
-        [0] * 3, [-1] * 3,
-    )  # fmt: skip
-    made.learn(batch_of(X, y))
-    assert made.divergences[0] == made.divergences[2] == ""
-    assert "diverged at step" in made.divergences[1]
-    assert "lower eta0" in made.divergences[1]
-    assert np.isfinite(made.loss_sums()).all()
-    assert made.steps()[1] < 300
-    assert made.steps()[0] == made.steps()[2] == 300
-    alone = _core.make_learner("truncated_gradient", "dense", "float64", 10, *told[2])
-    alone.learn(batch_of(X, y))
-    same(made.predict(batch_of(X, y))[:, 2], alone.predict(batch_of(X, y)), "float64")
-    again = _core.make_lanes(
-        "truncated_gradient", "dense", "float64", 10, [n for n, _ in told], [w for _, w in told],
-        [0] * 3, [-1] * 3,
-    )  # fmt: skip
-    again.restore(made.state())
-    assert again.divergences == made.divergences
-    assert again.steps().tolist() == made.steps().tolist()
-
-
-@pytest.mark.parametrize("rule", ["truncated-gradient", "dual-averaging"])
-def test_a_bad_row_is_named_and_the_rows_before_it_are_learned(rule: str) -> None:
-    rng = np.random.default_rng(0)
-    X = rows_of(rng, 50, 10, "float64")
-    X.data[X.indptr[20]] = np.nan
-    numbers, words = zip(*[core_parameters(rule, defaults(rule), None)] * 3, strict=True)
-    made = _core.make_lanes(
-        RULES[rule].core, "dense", "float64", 10, list(numbers), list(words), [0] * 3, [-1] * 3
-    )
-    with pytest.raises(_core.DataError, match="row 20: the value of feature"):
-        made.learn(batch_of(X, np.ones(50)))
-    assert made.steps().tolist() == [20] * 3
-    with pytest.raises(_core.DataError, match="row 3: the label is NaN"):
-        made.learn(batch_of(X, np.r_[np.ones(3), np.nan, np.ones(46)]))
-    assert made.steps().tolist() == [23] * 3
-
-
-def test_lanes_may_come_later() -> None:
-    rng = np.random.default_rng(0)
-    X = rows_of(rng, 100, 10, "float64")
-    kinds = rng.integers(0, 3, 100).astype(np.int32)
-    starts = np.arange(101)
-    numbers, words = grid(lanes=1)
-    made = _core.make_lanes(
-        "truncated_gradient", "hashed", "float64", 0, numbers * 2, words * 2, [0] * 2, [0, 1]
-    )
-    batch = batch_of(X, None)
-    made.learn(batch, None, 0, 40, classes=(starts, kinds))
-    made.add(numbers, words, [0], [2])
-    made.learn(batch, None, 40, 100, classes=(starts, kinds))
-    assert made.steps().tolist() == [100, 100, 60]
-    alone = _core.make_learner("truncated_gradient", "hashed", "float64", 0, numbers[0], words[0])
-    own = batch_of(X, np.where(kinds == 2, 1.0, -1.0))
-    alone.learn(own, None, 40, 100)
-    same(made.predict(batch)[:, 2], alone.predict(own), "float64")
-
-
-def test_a_state_of_other_lanes_or_damaged_is_refused() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rows_of(rng, 30, 10, "float64"), np.ones(30)
-
-    def fresh(lanes: int, rule: str = "truncated_gradient") -> _core.Lanes:
-        name = rule.replace("_", "-")
-        numbers, words = grid(name, lanes) if name == "truncated-gradient" else zip(
-            *[core_parameters(name, defaults(name), None)] * lanes, strict=True
-        )  # fmt: skip
-        return _core.make_lanes(
-            rule, "dense", "float64", 10, list(numbers), list(words), [0] * lanes, [-1] * lanes
-        )
-
-    made = fresh(5)
-    made.learn(batch_of(X, y))
-    state = made.state()
-    for other in (fresh(4), fresh(5, "ftrl")):
-        with pytest.raises(ValueError, match="state"):
-            other.restore(state)
-    for damaged in (state[:-1], state + b"\0", state[:10], b""):
-        before = made.state()
-        with pytest.raises(ValueError, match="state"):
-            made.restore(damaged)
-        assert made.state() == before
-
-
-def test_a_level_that_there_is_none_of_is_refused() -> None:
-    numbers, words = grid(lanes=2)
-    with pytest.raises(ValueError, match="level: 'auto', 'portable'"):
-        _core.make_lanes(
-            "truncated_gradient", "dense", "float32", 10, numbers, words, [0, 0], [-1, -1], "sse9"
-        )
-
-
-def test_lanes_say_what_they_have_to_be_told() -> None:
-    numbers, words = grid(lanes=2)
-    X = rows_of(np.random.default_rng(0), 10, 10, "float64")
-
-    def made(targets: list[int]) -> _core.Lanes:
-        return _core.make_lanes(
-            "truncated_gradient", "dense", "float64", 10, numbers, words, [0, 1], targets
-        )
-
-    with pytest.raises(ValueError, match="seen: a column for each clock"):
-        made([-1, -1]).learn(batch_of(X, np.ones(10)), seen=np.ones((10, 1), np.uint8))
-    with pytest.raises(ValueError, match="learning needs labels, or classes"):
-        made([0, 1]).learn(batch_of(X, np.ones(10)))
-    classes = (np.arange(11), np.zeros(10, np.int32))
-    with pytest.raises(ValueError, match="learning needs labels, or classes"):
-        made([-1, 1]).learn(batch_of(X, None), classes=classes)
-    with pytest.raises(ValueError, match="clocks: 0 or more"):
-        _core.make_lanes(
-            "truncated_gradient", "dense", "float64", 10, numbers, words, [0, -1], [-1, -1]
-        )

@@ -9,6 +9,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "../thresher/error.hpp"
 #include "../thresher/lanes/labels.hpp"
 #include "../thresher/lanes/lanes.hpp"
 #include "arrays.hpp"
@@ -89,8 +91,9 @@ auto changing(Lanes& lanes, F&& f) {
 template <class F>
 auto each_lane(const Lanes& self, F&& f) {
   using T = decltype(f(std::size_t{0}));
-  std::vector<T> found(self.count());
+  std::vector<T> found;
   reading(self, [&] {
+    found.resize(self.count());
     for (std::size_t lane = 0; lane < found.size(); ++lane) found[lane] = f(lane);
   });
   return owned_array(std::move(found));
@@ -119,12 +122,14 @@ void bind_lanes(nb::module_& m) {
             const Told told = told_of(batch, seen, classes, low);
             const BorrowedBatch held = batch;  // another thread may set other targets
             std::vector<double> out;
-            if (before)
-              out.resize(static_cast<std::size_t>(visit.last - visit.first) * self.count());
-            changing(self,
-                     [&] { self.learn(held.batch, visit, told, before ? out.data() : nullptr); });
+            std::size_t count = 0;
+            changing(self, [&] {  // another thread may add lanes until now
+              count = self.count();
+              if (before) out.resize(static_cast<std::size_t>(visit.last - visit.first) * count);
+              self.learn(held.batch, visit, told, before ? out.data() : nullptr);
+            });
             if (!before) return std::nullopt;
-            return owned_matrix(std::move(out), visit, self.count());
+            return owned_matrix(std::move(out), visit, count);
           },
           "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
           "seen"_a.none() = nb::none(), "classes"_a.none() = nb::none(), "low"_a = -1.0,
@@ -146,23 +151,32 @@ void bind_lanes(nb::module_& m) {
       .def(
           "predict",
           [](const Lanes& self, const BorrowedBatch& batch, std::optional<Longs> lanes,
-             std::optional<Longs> order, bool average) {
+             std::optional<Longs> order, bool average, bool finite) {
             const thresher::Visit visit = visit_of(batch, order, 0, std::nullopt);
-            std::vector<std::int64_t> wanted;
-            if (lanes) wanted.assign(lanes->data(), lanes->data() + lanes->shape(0));
-            else
-              for (std::size_t i = 0; i < self.count(); ++i)
-                wanted.push_back(static_cast<std::int64_t>(i));
-            for (const std::int64_t lane : wanted) checked(self, lane);
             const BorrowedBatch held = batch;
-            std::vector<double> out(static_cast<std::size_t>(visit.last - visit.first) *
-                                    wanted.size());
-            reading(self, [&] { self.predict(held.batch, visit, wanted, average, out.data()); });
+            std::vector<std::int64_t> wanted;
+            std::vector<double> out;
+            reading(self, [&] {
+              if (lanes) wanted.assign(lanes->data(), lanes->data() + lanes->shape(0));
+              else
+                for (std::size_t i = 0; i < self.count(); ++i)
+                  wanted.push_back(static_cast<std::int64_t>(i));
+              for (const std::int64_t lane : wanted) checked(self, lane);
+              out.resize(static_cast<std::size_t>(visit.last - visit.first) * wanted.size());
+              self.predict(held.batch, visit, wanted, average, out.data());
+            });
+            if (finite)
+              for (std::size_t i = 0; i < out.size(); ++i)
+                if (!std::isfinite(out[i]))
+                  throw thresher::DataError(
+                      visit.row(visit.first + static_cast<std::int64_t>(i / wanted.size())),
+                      "the prediction overflows");
             return owned_matrix(std::move(out), visit, wanted.size());
           },
           "batch"_a, "lanes"_a.none() = nb::none(), "order"_a.none() = nb::none(),
-          "average"_a = false,
-          "Raw predictions of these lanes (None: all) for these rows (None: all): rows x lanes.")
+          "average"_a = false, "finite"_a = true,
+          "Raw predictions of these lanes (None: all) for these rows (None: all): rows x lanes.\n"
+          "One that is not finite is an error, unless `finite` is False.")
       .def(
           "weights",
           [](const Lanes& self, std::int64_t lane, bool average) {
@@ -206,8 +220,9 @@ void bind_lanes(nb::module_& m) {
       .def_prop_ro(
           "divergences",
           [](const Lanes& self) {
-            std::vector<std::string> found(self.count());
+            std::vector<std::string> found;
             reading(self, [&] {
+              found.resize(self.count());
               for (std::size_t i = 0; i < found.size(); ++i) found[i] = self.divergence(i);
             });
             return found;
@@ -216,8 +231,10 @@ void bind_lanes(nb::module_& m) {
       .def_prop_ro(
           "layouts",
           [](const Lanes& self) {
-            std::vector<std::string> found(self.count());
-            for (std::size_t i = 0; i < found.size(); ++i) found[i] = self.layout(i);
+            std::vector<std::string> found;
+            reading(self, [&] {
+              for (std::size_t i = 0; i < self.count(); ++i) found.push_back(self.layout(i));
+            });
             return found;
           },
           "How each lane is computed.")
@@ -248,10 +265,11 @@ void bind_lanes(nb::module_& m) {
       .def(
           "plant_intercepts",
           [](Lanes& self, Doubles intercepts) {
-            if (intercepts.shape(0) != self.count())
-              throw std::invalid_argument("an intercept for each lane");
-            changing(self,
-                     [&] { self.plant_intercepts({intercepts.data(), intercepts.shape(0)}); });
+            changing(self, [&] {
+              if (intercepts.shape(0) != self.count())
+                throw std::invalid_argument("an intercept for each lane");
+              self.plant_intercepts({intercepts.data(), intercepts.shape(0)});
+            });
           },
           "intercepts"_a, "Start from these intercepts.");
 

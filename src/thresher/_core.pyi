@@ -441,9 +441,11 @@ class Lanes:
         ]
         | None = None,
         average: bool = False,
+        finite: bool = True,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
         """
         Raw predictions of these lanes (None: all) for these rows (None: all): rows x lanes.
+        One that is not finite is an error, unless `finite` is False.
         """
 
     def weights(

@@ -64,6 +64,7 @@ class StoredLabelLists final : public LabelLists {
 
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
     if (!told.starts) throw std::invalid_argument("learning needs the classes of the rows");
+    if (told.seen && told.clocks < 1) throw std::invalid_argument("seen: a column for each clock");
     const auto asked = static_cast<std::size_t>(visit.last - visit.first);
     if (before) std::fill_n(before, asked * count(), std::numeric_limits<double>::quiet_NaN());
     seen_.clear();
@@ -95,9 +96,7 @@ class StoredLabelLists final : public LabelLists {
       rows.check_values();  // of features without weights too
       for (const std::int64_t lane : lanes) {
         const auto c = static_cast<std::size_t>(lane);
-        const double p = scale * scores[c] + bias_[c];
-        if (!std::isfinite(p)) throw DataError(rows.row(), "the prediction overflows");
-        *out++ = p;
+        *out++ = scale * scores[c] + bias_[c];
       }
     }
   }

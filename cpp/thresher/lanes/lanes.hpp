@@ -65,7 +65,8 @@ class Lanes {
   virtual void next_pass() = 0;
   virtual void widen(std::uint64_t width) = 0;
 
-  // Raw predictions of some lanes: a row of lanes.size() for each row of the visit.
+  // Raw predictions of some lanes: a row of lanes.size() for each row of the visit. They may be not finite,
+  // of lanes that diverged or overflow; an error is a row's fault.
   virtual void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
                        bool average, double* out) const = 0;
   virtual SparseWeights weights(std::size_t lane, bool average) const = 0;

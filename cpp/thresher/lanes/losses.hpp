@@ -89,6 +89,8 @@ class LaneLosses {
   template <class Archive>
   void archive(Archive& io) {
     io(common_), io(sum_), io(product_), io(alive_), io(stopped_);
+    for (const std::size_t size : {sum_.size(), product_.size(), alive_.size(), stopped_.size()})
+      if (size != p.size()) throw std::invalid_argument("the lanes' state is damaged");
   }
 
  private:
@@ -113,7 +115,8 @@ class LaneLosses {
 
 // Messages by slot, to a state and back.
 template <class Archive>
-void archive_messages(Archive& io, std::map<std::size_t, std::string>& messages) {
+void archive_messages(Archive& io, std::size_t count,
+                      std::map<std::size_t, std::string>& messages) {
   std::vector<std::uint64_t> slots;
   std::vector<char> text;
   for (const auto& [slot, message] : messages) {
@@ -125,7 +128,8 @@ void archive_messages(Archive& io, std::map<std::size_t, std::string>& messages)
   std::size_t from = 0;
   for (std::size_t i = 0; i + 1 < slots.size(); i += 2) {
     const auto length = static_cast<std::size_t>(slots[i + 1]);
-    if (length > text.size() - from) throw std::invalid_argument("the lanes' state is damaged");
+    if (length > text.size() - from || slots[i] >= count)
+      throw std::invalid_argument("the lanes' state is damaged");
     messages[slots[i]] = std::string(text.data() + from, length);
     from += length;
   }

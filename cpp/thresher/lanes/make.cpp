@@ -136,33 +136,44 @@ class LaneSet final : public Lanes {
     }
   }
 
-  // Groups of lanes in a dense store have a store each: one that fits a cache is faster than one in which
-  // the lines of all groups lie side by side. In a hashed one they share the look-up.
+  // Groups of lanes in a dense store have a store each, and large ones several: what fits a cache is faster
+  // than the lines of all lanes side by side. In a hashed one they share the look-up.
   void add(std::vector<LaneSpec> specs) override {
-    for (const LaneSpec& spec : specs) {
-      if (spec.clock < 0) throw std::invalid_argument("clocks: 0 or more");
-      clocks_ = std::max(clocks_, spec.clock + 1);
-      (spec.target < 0 ? labels_ : classes_) = true;
-    }
     std::map<std::string, std::vector<std::size_t>> groups;
     std::vector<std::size_t> alone;
-    for (std::size_t i = 0; i < specs.size(); ++i)
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (specs[i].clock < 0) throw std::invalid_argument("clocks: 0 or more");
       if (joins(specs[i].params)) groups[store_ == "hashed" ? "" : common(specs[i])].push_back(i);
       else alone.push_back(i);
+    }
     const std::size_t first = count();
-    where_.resize(first + specs.size());
+    std::vector<Part> parts;
+    std::vector<Where> where(specs.size());
     const auto take = [&](const std::vector<std::size_t>& numbers, bool lines) {
       Part part;
       for (const std::size_t i : numbers) {
-        where_[first + i] = {parts_.size(), part.lanes.size()};
+        where[i] = {parts_.size() + parts.size(), part.lanes.size()};
         part.lanes.push_back(first + i), part.specs.push_back(specs[i]);
       }
       part.lines = lines;
       part.made = lines ? in_lines(part.specs) : on_their_own(part.specs);
-      parts_.push_back(std::move(part));
+      parts.push_back(std::move(part));
     };
-    for (const auto& [key, numbers] : groups) take(numbers, true);
+    const std::size_t most = store_ == "hashed" ? specs.size() : lanes_of_part();
+    for (const auto& [key, numbers] : groups)
+      for (std::size_t from = 0; from < numbers.size(); from += most)
+        take({numbers.begin() + static_cast<std::ptrdiff_t>(from),
+              numbers.begin() + static_cast<std::ptrdiff_t>(std::min(from + most, numbers.size()))},
+             true);
     if (!alone.empty()) take(alone, false);
+    parts_.reserve(parts_.size() + parts.size());  // from here on nothing throws: all or nothing
+    where_.reserve(where_.size() + where.size());
+    for (Part& part : parts) parts_.push_back(std::move(part));
+    where_.insert(where_.end(), where.begin(), where.end());
+    for (const LaneSpec& spec : specs) {
+      clocks_ = std::max(clocks_, spec.clock + 1);
+      (spec.target < 0 ? labels_ : classes_) = true;
+    }
   }
 
  private:
@@ -220,6 +231,13 @@ class LaneSet final : public Lanes {
     return false;
   }
 
+  // Four lines, in whatever number type.
+  std::size_t lanes_of_part() const {
+    return rule_ == "ftrl" || rule_ == "averaged_sgd" ? 32
+           : rule_ == "truncated_gradient"            ? 60
+                                                      : 64;
+  }
+
   std::string common(const LaneSpec& spec) const {
     if (rule_ == "truncated_gradient")
       return LineLanes<lanes::TruncatedLanes<double>>::common(spec);
@@ -229,9 +247,7 @@ class LaneSet final : public Lanes {
   }
 
   std::unique_ptr<Lanes> in_lines(const std::vector<LaneSpec>& specs) const {
-    if (dtype_ == "float32") return in_lines_of<float>(specs);
-    if (dtype_ == "float64") return in_lines_of<double>(specs);
-    throw std::invalid_argument("unknown dtype '" + dtype_ + "'");
+    return dtype_ == "float32" ? in_lines_of<float>(specs) : in_lines_of<double>(specs);
   }
   template <class Real>
   std::unique_ptr<Lanes> in_lines_of(const std::vector<LaneSpec>& specs) const {
@@ -248,7 +264,7 @@ class LaneSet final : public Lanes {
     std::vector<std::unique_ptr<Learner>> learners;
     for (const LaneSpec& spec : specs)
       learners.push_back(make_learner(rule_, store_, dtype_, width_, spec.params));
-    return std::make_unique<SeparateLanes>(std::move(learners), specs);
+    return std::make_unique<SeparateLanes>(std::move(learners), specs, width_, dtype_ == "float32");
   }
 
   std::string rule_, store_, dtype_;
@@ -267,6 +283,8 @@ std::unique_ptr<Lanes> make_lanes(const std::string& rule, const std::string& st
                                   std::vector<LaneSpec> specs, const std::string& level) {
   if (store != "dense" && store != "hashed")
     throw std::invalid_argument("unknown store '" + store + "'");
+  if (dtype != "float32" && dtype != "float64")
+    throw std::invalid_argument("unknown dtype '" + dtype + "'");
   lanes::kernels<float>(level);  // refuses a level that there is none of
   return std::make_unique<LaneSet>(rule, store, dtype, width, level, std::move(specs));
 }

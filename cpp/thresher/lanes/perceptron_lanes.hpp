@@ -89,6 +89,7 @@ class PerceptronLanes {
   template <class Archive>
   void archive(Archive& io) {
     io(bias_);
+    if (bias_.size() != slots_.padded()) throw std::invalid_argument("the lanes' state is damaged");
   }
 
  private:

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <span>
@@ -15,20 +17,27 @@
 #include "../archive.hpp"
 #include "../error.hpp"
 #include "../learner.hpp"
+#include "../rows.hpp"
 #include "lanes.hpp"
 
 namespace thresher {
 
 class SeparateLanes final : public Lanes {
  public:
-  SeparateLanes(std::vector<std::unique_ptr<Learner>> learners, std::vector<LaneSpec> specs)
-      : learners_(std::move(learners)), specs_(std::move(specs)), diverged_(specs_.size()) {}
+  // `single`: of which number type the learners are, as rows are checked in it.
+  SeparateLanes(std::vector<std::unique_ptr<Learner>> learners, std::vector<LaneSpec> specs,
+                std::uint64_t width, bool single)
+      : learners_(std::move(learners)),
+        specs_(std::move(specs)),
+        diverged_(specs_.size()),
+        width_(width),
+        single_(single) {}
 
   std::size_t count() const override { return learners_.size(); }
 
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
     std::int64_t last = visit.last;
-    std::exception_ptr error;
+    const std::exception_ptr error = first_error(batch, visit, last);
     for (std::size_t lane = 0; lane < count(); ++lane) {
       order_.clear();
       for (std::int64_t p = visit.first; p < last; ++p)
@@ -60,10 +69,8 @@ class SeparateLanes final : public Lanes {
             learners_[lane]->learn(own, Visit{order_.data(), i, i + 1});
           }
         }
-      } catch (const DataError& bad) {
-        for (std::int64_t p = visit.first; p < last; ++p)
-          if (visit.row(p) == bad.row) last = p;
-        error = std::current_exception();
+      } catch (const DataError& what) {  // rows are good: its prediction overflows
+        diverged_[lane] = what.what();
       } catch (const Divergence& what) {
         diverged_[lane] = what.what();
       }
@@ -76,6 +83,7 @@ class SeparateLanes final : public Lanes {
   }
   void widen(std::uint64_t width) override {
     for (auto& learner : learners_) learner->widen(width);
+    width_ = width_ == 0 || width == 0 ? 0 : std::max(width_, width);
   }
 
   void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
@@ -83,7 +91,14 @@ class SeparateLanes final : public Lanes {
     const auto rows = static_cast<std::size_t>(visit.last - visit.first);
     std::vector<double> column(rows);
     for (std::size_t i = 0; i < lanes.size(); ++i) {
-      learners_[static_cast<std::size_t>(lanes[i])]->predict(batch, visit, average, column.data());
+      try {
+        learners_[static_cast<std::size_t>(lanes[i])]->predict(batch, visit, average,
+                                                               column.data());
+      } catch (const DataError&) {  // the row's fault, or the lane's
+        std::int64_t last = visit.last;
+        if (const auto error = first_error(batch, visit, last)) std::rethrow_exception(error);
+        std::fill(column.begin(), column.end(), std::numeric_limits<double>::quiet_NaN());
+      }
       for (std::size_t r = 0; r < rows; ++r) out[r * lanes.size() + i] = column[r];
     }
   }
@@ -138,9 +153,33 @@ class SeparateLanes final : public Lanes {
   }
 
  private:
+  // What is wrong with the first bad row, whichever lanes see it; `last` becomes its position.
+  std::exception_ptr first_error(const Batch& batch, const Visit& visit, std::int64_t& last) const {
+    return single_ ? first_error_in<float>(batch, visit, last)
+                   : first_error_in<double>(batch, visit, last);
+  }
+  template <class Real>
+  std::exception_ptr first_error_in(const Batch& batch, const Visit& visit,
+                                    std::int64_t& last) const {
+    Rows<Real> rows(batch, visit, width_);
+    std::int64_t position = visit.first;
+    try {
+      for (; rows.next(); ++position) {
+        rows.check_values();
+        check_target(rows.row(), batch.labels ? rows.label() : 0.0, rows.weight());
+      }
+    } catch (const DataError&) {
+      last = position;
+      return std::current_exception();
+    }
+    return nullptr;
+  }
+
   std::vector<std::unique_ptr<Learner>> learners_;
   std::vector<LaneSpec> specs_;
   std::vector<std::string> diverged_;
+  std::uint64_t width_;
+  bool single_;
   std::vector<std::int64_t> order_;  // of the lane at work
   std::vector<double> labels_;
 };

@@ -162,6 +162,7 @@ class TruncatedLanes {
   void archive(Archive& io) {
     clock_.archive(io);
     io(bias_);
+    if (bias_.size() != slots_.padded()) throw std::invalid_argument("the lanes' state is damaged");
   }
 
  private:

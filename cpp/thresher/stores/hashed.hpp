@@ -203,7 +203,7 @@ class HashedStore {
     for (std::uint64_t i = 1; i < slots_.size(); ++i) living += lives(slots_[i]);
     ZeroedArray<Slot> old(std::bit_ceil(std::max(smallest, 3 * (living + more))) + 1);
     std::swap(old, slots_);
-    slots_[0] = old[0];
+    if (!dead(old[0].cell)) slots_[0] = old[0];
     used_ = living;
     const Table table(slots_);
     // The living of a block are listed first: whether the next slot lives, no processor can guess.

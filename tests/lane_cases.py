@@ -1,0 +1,41 @@
+"""What tests of lanes share: rows, parameters, and how close a lane is to its model alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from thresher import _core
+from thresher.rules import RULES
+from thresher.settings import core_parameters
+
+TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
+
+
+def rows_of(rng: np.random.Generator, rows: int, width: int, dtype: str) -> Any:
+    X = sp.random(rows, width, 0.3, format="csr", random_state=rng, data_rvs=rng.standard_normal)
+    return (0.4 * X).astype(dtype)
+
+
+def batch_of(X: Any, y: Any, weights: Any = None) -> _core.Batch:
+    return _core.sparse_batch(X.indptr, X.indices, X.data, X.shape[1], y, weights)
+
+
+def defaults(rule: str) -> dict[str, Any]:
+    return {name: p.default for name, p in RULES[rule].parameters.items()}
+
+
+def same(got: Any, expected: Any, dtype: str) -> None:
+    scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE[dtype] * scale)
+
+
+def grid(rule: str = "truncated-gradient", lanes: int = 15, **common: Any) -> Any:
+    """Return numbers and words of lanes that differ in gravity."""
+    found = [
+        core_parameters(rule, defaults(rule) | {"gravity": 1e-3 * i, "eta0": 0.1} | common, None)
+        for i in range(lanes)
+    ]
+    return [numbers for numbers, _ in found], [words for _, words in found]
