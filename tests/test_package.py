@@ -1,3 +1,4 @@
+import ast
 import difflib
 import subprocess
 import sys
@@ -11,6 +12,19 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def test_version_is_the_same_everywhere():
     assert thresher.__version__ == metadata.version("thresher")
+
+
+def test_names_that_other_modules_use_are_public():
+    """A leading underscore says: of this module alone."""
+    private = [
+        f"{path.name}: {name.name} of {node.module}"
+        for path in (ROOT / "src" / "thresher").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("thresher")
+        for name in node.names
+        if name.name.startswith("_") and name.name not in ("_core", "__version__")
+    ]
+    assert private == []
 
 
 def test_stub_of_the_core_is_current(tmp_path):

@@ -9,15 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 
 import thresher
-from thresher import DivergenceError, OnePassSearchCV, ParameterError
+from files import pipe
+from thresher import DivergenceError, OnePassSearchCV, ParameterError, SparsityPath, scan
+from thresher.health.watch import DivergenceWarning
 from thresher.search.grid import lanes_of, points_of
 from thresher.search.readings import Job, Store
+from thresher.stability import StreamingStabilitySelection
 from thresher.training.lanes import LaneTeam
 
 RNG = np.random.default_rng(0)
@@ -317,3 +323,72 @@ def test_memory_of_stores_of_all_threads(n_jobs: int) -> None:
     store = Store("truncated-gradient", "dense", "float32", width, width, n_jobs)
     with store.team(jobs) as team:
         assert store.bytes_of(jobs) == pytest.approx(team.store_bytes, rel=0.05)
+
+
+# ---- what all searches refuse ----------------------------------------------------------------
+
+
+def searches(estimator: Any) -> list[Any]:
+    """Return a search of each kind."""
+    return [
+        OnePassSearchCV(estimator, {"gravity": [0.1]}),
+        SparsityPath(estimator),
+        StreamingStabilitySelection(estimator, pairs=2),
+    ]
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize("kind", [np.array, csr_matrix, lambda Y: [[1], [1, 2]] * 30, "source"])
+def test_rows_with_any_number_of_labels(kind: Any, tmp_path: Path) -> None:
+    """They are refused by what they are, however they are given."""
+    for search in searches(CLF):
+        rows: tuple[Any, ...]
+        if kind == "source":
+            (tmp_path / "sets.svm").write_text("1,2 1:1\n2 2:1\n" * 20)
+            rows = (scan(tmp_path / "sets.svm", multilabel=True),)
+        else:
+            rows = X, kind((X[:, :3] > 0).astype(int))
+        with pytest.raises(ParameterError, match="y must have one label a row; rows with any"):
+            search.fit(*rows)
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_store_that_lanes_do_not_have() -> None:
+    """Lists of nonzero weights are for the outputs of one model."""
+    clf = thresher.TruncatedGradientClassifier(store="nonzero")
+    for search in searches(clf):
+        with pytest.raises(ParameterError, match="store must be one of dense, hashed where"):
+            search.fit(X, Y)
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_pipeline() -> None:
+    """The error says what to do instead."""
+    refused("transform the rows first", make_pipeline(MaxAbsScaler(), CLF), {"gravity": [0.1]})
+
+
+@pytest.mark.usefixtures("untrained")
+@pytest.mark.parametrize("on", ["rows", "pipe"])
+def test_the_scorer_is_named(on: str) -> None:
+    """By the name it was given, and not as an object."""
+    clf = thresher.TruncatedGradientClassifier(passes=1, loss="hinge")
+    search = OnePassSearchCV(clf, {"gravity": [0.1]}, scoring="neg_log_loss")
+    rows = (X, Y) if on == "rows" else (pipe(X, Y.astype(int)),)
+    with pytest.raises(ParameterError, match=r"scoring: neg_log_loss (asks|needs)"):
+        search.fit(*rows)
+
+
+@pytest.mark.parametrize("on", ["rows", "pipe"])
+def test_the_best_has_diverged(on: str) -> None:
+    """Accuracy does not show it: a warning does, that names the point; and only there."""
+    clf = thresher.TruncatedGradientClassifier(passes=1, shuffle=False)
+    many, y = np.tile(X, (3, 1)), np.tile(Y, 3)
+    rows: tuple[Any, ...] = (many, y) if on == "rows" else (pipe(many, y.astype(int)),)
+    search = OnePassSearchCV(clf, {"eta0": [1e20]}, refit=False)
+    with pytest.warns(DivergenceWarning, match=re.escape("{'eta0': 1e+20} scores best, but")):
+        search.fit(*rows)
+    rows = (many, y) if on == "rows" else (pipe(many, y.astype(int)),)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search.set_params(param_grid={"eta0": [0.1, 1.0]}).fit(*rows)
+    assert search.best_score_ > 0.8

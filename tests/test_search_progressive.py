@@ -12,7 +12,7 @@ from sklearn.datasets import load_svmlight_file
 
 import thresher
 from files import pipe, svmlight
-from thresher import OnePassSearchCV, ParameterError, scan
+from thresher import DataError, OnePassSearchCV, ParameterError, scan
 
 
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1), (2, 4, 9)])
@@ -83,3 +83,34 @@ def test_values_of_a_pipe() -> None:
     assert search.best_score_ > 0.5
     assert search.n_features_in_ == 90
     assert search.predict(X).shape == (500,)
+
+
+@pytest.mark.parametrize("cv", [5, 2])
+def test_folds_of_a_pipe(cv: int) -> None:
+    """Folds that are asked for and cannot be had are an error; those of the default give way."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    y = (X[:, 0] > 0).astype(int)
+    clf = thresher.TruncatedGradientClassifier(passes=1)
+    for search in (
+        OnePassSearchCV(clf, {"gravity": [0.0, 0.1]}),
+        thresher.SparsityPath(clf, [0.001, 0.1]),
+    ):
+        with pytest.raises(ParameterError, match=f"cv={cv}: .*only once.*cv='progressive'"):
+            search.set_params(cv=cv).fit(pipe(X, y))
+        named = clone(search).set_params(cv="progressive").fit(pipe(X, y))
+        silent = clone(search).set_params(cv=None).fit(pipe(X, y))
+        assert named.best_index_ == silent.best_index_
+
+
+def test_words_from_a_pipe() -> None:
+    """The error says how to give classes in Python, and speaks of no option of the shell."""
+    X, y = np.ones((4, 2)), np.array(["no", "yes"] * 2)
+    clf = thresher.TruncatedGradientClassifier(passes=1)
+    for search in (
+        OnePassSearchCV(clf, {"gravity": [0.1]}),
+        thresher.SparsityPath(clf, [0.001, 0.1]),
+    ):
+        with pytest.raises(DataError, match="give fit classes= for others") as told:
+            search.fit(pipe(X, y))
+        assert "--" not in str(told.value)

@@ -18,7 +18,9 @@ from files import pipe, svmlight, vw
 from thresher import OnePassSearchCV, ParameterError, scan
 from thresher.search.folds import fold_numbers
 from thresher.search.sums import SCORES
+from thresher.stability import StreamingStabilitySelection
 from thresher.training.lanes import LaneTeam
+from thresher.training.targets import Targets
 
 AS_THEY_LIE = {"shuffle": False, "passes": 2}
 OF_CLASSES = [name for name, score in SCORES.items() if score.task == "classifier"]
@@ -44,6 +46,30 @@ def folds(rows: int, count: int) -> list[tuple[Any, Any]]:
 
 
 # ---- folds -----------------------------------------------------------------------------------
+
+
+def test_classes_are_counted_and_not_tabled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several classes, the one of each row is known without what each output is told."""
+    path = svmlight(tmp_path / "rows.svm", rows=120, classes=(2, 4, 9))
+    asked, before = list[int](), Targets.__getitem__
+
+    def told(self: Targets, output: int) -> Any:
+        if len(self) > 1 and output != 0:  # a batch is told of one
+            asked.append(output)
+        return before(self, output)
+
+    clf = thresher.FTRLClassifier(passes=1)
+    monkeypatch.setattr(Targets, "__getitem__", told)
+    search = OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, refit=False).fit(scan(path))
+    assert search.best_score_ > 0.5
+    weights = {2: 1.0, 4: 2.0, 9: 1.0}
+    halves = StreamingStabilitySelection(clf.set_params(class_weight=weights), pairs=2)
+    assert halves.fit(scan(path)).n_rows_ >= 118
+    rows, y = load_svmlight_file(str(path))
+    assert halves.fit(rows, y).n_rows_ >= 118
+    assert asked == []
 
 
 def test_folds_are_fixed() -> None:

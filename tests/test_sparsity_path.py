@@ -263,6 +263,8 @@ def test_table_chart_page_and_plot():
     matplotlib.use("Agg")
     ax = path.plot()
     assert ax.get_ylabel() == "error rate"
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "best + one s.e." in legend  # the dotted line
     assert path.plot(ax) is ax
     matplotlib.pyplot.close(ax.figure)
 

@@ -37,7 +37,7 @@ from thresher.search.readings import checked_limit
 from thresher.search.streams import StreamSearch
 from thresher.search.sums import SCORES, check_probabilities, scores_named
 from thresher.training.labels import Labels, ManyClasses, TwoClasses
-from thresher.training.learning import _alpha_for
+from thresher.training.learning import alpha_for
 
 LANE_RULES = tuple(rule for rule in RULES if rule not in MATRIX_RULES)
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -301,4 +301,4 @@ def _with_rate(source: Source, dtype: str) -> tuple[Source, float]:
     else:
         source = Begun(source, dtype)
         first = source.first_block
-    return source, 1.0 if first is None or not first.rows else _alpha_for(first)
+    return source, 1.0 if first is None or not first.rows else alpha_for(first)

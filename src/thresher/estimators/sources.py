@@ -63,7 +63,7 @@ def fit_source(estimator: StreamingEstimator, source: Source, eval_set: Any) -> 
         raise ParameterError(f"{name}: levels needs rows in memory, and not a source")
     params = _params(estimator)
     estimator._made_of = (estimator._checked_params(), None)
-    learning = _learning(estimator, source, params, _labels(estimator, source))
+    learning = _learning(estimator, source, params, labels_of(estimator, source))
     if params.get("center"):
         learning.center(*source.mean())
     plan = Plan(
@@ -101,9 +101,9 @@ def learn_source(estimator: StreamingEstimator, source: Source, classes: Any) ->
     estimator._checked_params(going_on=not first)
     if first:
         estimator._made_of = (estimator._checked_params(), None)
-        labels = _labels(estimator, source, classes)
+        labels = labels_of(estimator, source, classes)
     else:
-        labels = _labels(estimator, source, getattr(estimator, "classes_", None))
+        labels = labels_of(estimator, source, getattr(estimator, "classes_", None))
     learning = _learning(estimator, source, _params(estimator), labels)
     if not first:
         learning.adopt(
@@ -135,7 +135,8 @@ def _params(estimator: StreamingEstimator) -> dict[str, Any]:
     return params
 
 
-def _labels(estimator: StreamingEstimator, source: Source, classes: Any = None) -> Labels:
+def labels_of(estimator: StreamingEstimator, source: Source, classes: Any = None) -> Labels:
+    """Return what makes targets of the labels of a source; without classes, it is read for them."""
     if estimator._task == "regressor":
         return Values(estimator._loss())
     low, sets = (0.0 if estimator._loss() == "clipped_square" else -1.0), source.reading.multilabel

@@ -31,6 +31,18 @@ def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
         )
 
 
+def _score(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, of_rows: Callable[..., float]
+) -> float:
+    """Return the score of a source by sums over its rows, or of rows in memory."""
+    if not is_source(X):
+        return float(of_rows(X, y, sample_weight))
+    from thresher.search.sums import score_source, scores_named  # it knows the estimators
+
+    no_rows_besides(estimator, y, sample_weight)
+    return score_source(estimator.model_, X, scores_named(None, estimator._task))["score"]
+
+
 class LinearClassifier(ClassifierMixin, LinearEstimator):
     """Classification: two classes with one output, more with one output for each."""
 
@@ -132,6 +144,22 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share, by weight, of rows whose label, or set of labels, is predicted.
+
+        Parameters
+        ----------
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
+        y : array of shape (rows,)
+            Labels; a source has its own, and its own weights.
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        return _score(self, X, y, sample_weight, super().score)
 
     def _targets(self, y: NDArray[Any]) -> Targets:
         if (self.classes_.dtype.kind in "UO") != (y.dtype.kind in "UO"):  # words and numbers
@@ -272,6 +300,22 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         return values(
             scores(self._raw(X), self._learned_loss(), classifies=False), self._learned_loss()
         )
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return R2, by the weights of rows.
+
+        Parameters
+        ----------
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
+        y : array of shape (rows,)
+            Values; a source has its own, and its own weights.
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        return _score(self, X, y, sample_weight, super().score)
 
     def _targets(self, y: NDArray[Any]) -> Targets:
         y = np.ascontiguousarray(y, np.float64)

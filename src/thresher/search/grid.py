@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from thresher import settings
+from thresher import _core, settings
+from thresher.data import is_source
 from thresher.errors import ParameterError
 from thresher.rules import RULES
 from thresher.training.lanes import Lane
@@ -99,20 +102,64 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
     return Point(number, dict(chosen), params, 0.0 if shares else -1.0)
 
 
+def zero_loss_of(point: Point) -> float:
+    """Return what predicting zero costs a classifier at most, by the loss of a point."""
+    told = {"epsilon": 0.0, "quantile": 0.5, **point.params}
+    loss = told.get("loss", "hinge"), float(told["epsilon"]), float(told["quantile"])
+    return float(_core.loss_values(*loss, np.zeros(2), np.array([point.low, 1.0]))[0].max())
+
+
 def check_searchable(estimator: Any) -> None:
     """Raise ParameterError for an estimator whose models cannot train together."""
     name, rule = type(estimator).__name__, getattr(estimator, "_rule", None)
     if rule in RULES and rule not in _CANNOT:
         return
     why = f": {_CANNOT[rule]}" if rule in _CANNOT else ""
+    if hasattr(estimator, "steps"):
+        why = "; transform the rows first, and search over its last step"
     able = ", ".join(rule for rule in RULES if rule not in _CANNOT)
     raise ParameterError(
         f"estimator must be one of Thresher's that learn row by row ({able}); {name} is not{why}"
     )
 
 
+def check_single_labels(owner: str, estimator: Any, X: Any, y: Any) -> None:
+    """Raise ParameterError where rows have any number of labels, which models together do not take.
+
+    Parameters
+    ----------
+    owner : str
+        Who searches.
+    estimator : estimator
+    X, y : as of `fit`
+        Rows and labels, or a source alone.
+    """
+    if estimator._task != "classifier":
+        return
+    if is_source(X):
+        several = X.reading.multilabel
+    else:
+        try:
+            given = isinstance(y, list | tuple)
+            shape: tuple[int, ...] = np.shape(y) if given else getattr(y, "shape", ())
+        except ValueError:  # lists of different lengths
+            shape = (len(y), 2)
+        several = issparse(y) or (len(shape) == 2 and shape[1] > 1)
+    if several:
+        raise ParameterError(
+            f"{owner}: y must have one label a row; rows with any number of labels are learned by "
+            f"{type(estimator).__name__}.fit alone"
+        )
+
+
 def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
     """Raise ParameterError for what a model cannot do that trains beside others."""
+    stores = "dense", "hashed"
+    if params.get("store", "dense") not in stores:
+        raise ParameterError(
+            f"{owner}: store must be one of {', '.join(stores)} where models train together; got "
+            f"{params['store']!r}"
+        )
     for name, allowed, why in (
         ("tol", None, "each model would stop at a time of its own"),
         ("max_density", None, "each model would stop at a time of its own"),

@@ -18,7 +18,15 @@ from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.model import Output
 from thresher.search.folds import fold_numbers
-from thresher.search.readings import OVERFLOWS, Found, Job, Store, nonzeros_of, places
+from thresher.search.readings import (
+    OVERFLOWS,
+    Found,
+    Job,
+    Store,
+    nonzeros_of,
+    places,
+    records_of,
+)
 from thresher.search.sums import Score, Tally
 from thresher.search.views import view_of
 from thresher.training.labels import Labels, Values
@@ -114,15 +122,16 @@ class Group:
         times = (learned - began) / each, (scored - learned) / each
         failures = self.team.divergences
         counts, found = nonzeros_of(self.team, self.jobs), []
-        for i, (tally, lanes, nonzeros) in enumerate(
-            zip(self.tallies, self.lanes, counts, strict=True)
+        records = records_of(self.team, self.jobs)
+        for i, (tally, lanes, nonzeros, record) in enumerate(
+            zip(self.tallies, self.lanes, counts, records, strict=True)
         ):
             scores: Any = tally.result()
             overflow = OVERFLOWS if self.overflown[i] else ""
             failure = next((failures[lane] for lane in lanes if failures[lane]), overflow)
             if list(scores) == ["score"]:
                 scores = scores["score"]
-            found.append(Found(scores, failure, nonzeros, *times))
+            found.append(Found(scores, failure, nonzeros, *times, record))
         return found
 
     def _check_weights(self) -> None:
@@ -187,10 +196,8 @@ class Group:
             for loss in self.losses:
                 Values(loss).targets(block)  # refuses labels that the loss does not take
             return targets[0], targets[0]
-        if len(targets) == 1:
-            return targets[0], (targets[0] == 1.0).astype(np.intp)
-        numbers = np.argmax(targets, axis=0)
-        return numbers.astype(np.float64), numbers
+        numbers = targets.single()
+        return targets[0] if len(targets) == 1 else numbers.astype(np.float64), numbers
 
     def _weights(self, block: Block, numbers: NDArray[Any]) -> NDArray[np.float64] | None:
         by_class, classes = self.params.get("class_weight"), self.labels.classes

@@ -29,6 +29,7 @@ from thresher.search.readings import (
     nonzeros_of,
     places,
     readings_of,
+    records_of,
 )
 from thresher.search.views import view_of
 from thresher.training.lanes import LaneTeam
@@ -205,10 +206,10 @@ class MatrixSearch:
             with store.team(jobs) as team:
                 batch = self._learn(team, jobs, seen)
                 each = (time.perf_counter() - began) / len(jobs)
-                counts = nonzeros_of(team, jobs)
+                counts, records = nonzeros_of(team, jobs), records_of(team, jobs)
                 for i, scores, failure, seconds in self._score(team, batch, jobs):
                     key = jobs[i].point.number, jobs[i].split
-                    found[key] = Found(scores, failure, counts[i], each, seconds)
+                    found[key] = Found(scores, failure, counts[i], each, seconds, records[i])
         return found
 
     # ---- learning ------------------------------------------------------------------------------

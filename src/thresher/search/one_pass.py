@@ -20,14 +20,15 @@ from sklearn.utils.validation import _check_method_params, indexable
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.errors import DivergenceError, ParameterError
+from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Model
 from thresher.search.folds import split_of
-from thresher.search.grid import Point, points_of
+from thresher.search.grid import Point, check_single_labels, points_of, zero_loss_of
 from thresher.search.matrix import MatrixSearch, Rows
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
 from thresher.search.scoring import try_scorers
-from thresher.search.streams import StreamSearch, source_splits
+from thresher.search.streams import OF_FIT, StreamSearch, source_splits
 from thresher.search.sums import check_probabilities, score_source, scores_named
 from thresher.training.lanes import threads_of
 
@@ -53,10 +54,11 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     param_grid : dict or list of dict
         Lists of values by parameter, as of `GridSearchCV`. All points are checked before anything
         is trained.
-    cv : int, splitter, iterable or "progressive"
+    cv : int, splitter, iterable or "progressive", default=None
         As of `GridSearchCV`. On a source the number of folds; a hash of a row's number decides its
         fold. "progressive", for sources: each row is predicted before it is learned, once, by
-        models that learn from all rows. A source that can be read only once is always scored so.
+        models that learn from all rows. None is 5 folds, and "progressive" for a source that can be
+        read only once, which has no folds.
     scoring : str, callable, list, tuple, dict, optional
         As of `GridSearchCV`. On a source, scores that add up over rows: "accuracy",
         "balanced_accuracy", "neg_log_loss", "neg_brier_score", "neg_mean_squared_error",
@@ -124,7 +126,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         estimator: Any,
         param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
-        cv: Any = 5,
+        cv: Any = None,
         scoring: Any = None,
         refit: Any = True,
         n_jobs: int | None = None,
@@ -164,6 +166,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         """
         self._check()
         points = points_of(self.estimator, self.param_grid)
+        check_single_labels("OnePassSearchCV", self.estimator, X, y)
         with all_or_nothing(self):
             if is_source(X):
                 if y is not None or params:
@@ -208,7 +211,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         if not splits:
             raise ParameterError("cv: there are no splits")
         rows.check_splits(splits)
-        try_scorers(scorers, self.estimator, points, X, y, rows.facts)
+        try_scorers(scorers, self.estimator, points, X, y, rows.facts, self.scoring)
         quick = isinstance(self.scoring, str) and self.scoring == "accuracy"
         quick = quick and rows.classes is not None
         search = MatrixSearch(
@@ -276,6 +279,10 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             if not callable(self.refit):
                 self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
             self.best_params_ = self.cv_results_["params"][self.best_index_]
+            self._warn_of_divergence(
+                points[self.best_index_],
+                [found[self.best_index_, split] for split in range(self.n_splits_)],
+            )
 
     def _warn_of_failures(
         self, points: list[Point], found: Mapping[tuple[int, int], Found]
@@ -296,6 +303,15 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             FitFailedWarning,
             stacklevel=4,
         )
+
+    def _warn_of_divergence(self, best: Point, models: Sequence[Found]) -> None:
+        """Warn where models of the best point diverged: a label is right however large a score."""
+        if is_classifier(self.estimator) and self.estimator._rule != "margin-perceptron":
+            zero = zero_loss_of(best)
+            seen = (DivergenceWatch(zero).see(one.record) for one in models if one.record)
+            for message in filter(None, seen):
+                warnings.warn(f"{best.chosen} scores best, but {message}", DivergenceWarning, 5)
+                return
 
     @property
     def best_model_(self) -> Model:
@@ -336,6 +352,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             self.n_jobs,
             self._tell,
             classes,
+            others=OF_FIT,
         )
         found = search.go(points)
         self.n_splits_, self.n_readings_ = max(splits, 1), search.readings

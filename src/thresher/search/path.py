@@ -27,12 +27,12 @@ from thresher.search.gravities import (
     scale_of,
     scale_of_source,
 )
-from thresher.search.grid import check_searchable, points_of
+from thresher.search.grid import check_searchable, check_single_labels, point_of, points_of
 from thresher.search.matrix import Rows
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
 from thresher.search.scoring import try_scorers
-from thresher.search.streams import StreamSearch, source_splits
+from thresher.search.streams import OF_FIT, StreamSearch, source_splits
 from thresher.search.sums import check_probabilities, scores_named
 from thresher.search.tables import cells_of, html_fragment, shown, text_table
 from thresher.search.whole import failures_of, fit_rows, name_features, scores_of
@@ -60,10 +60,10 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         up to the one that leaves none at the optimum (three times that for rules whose last steps
         leave some alive). To find it in a source takes a reading more, and several where memory
         does not hold the gradients of all classes.
-    cv : int, splitter or iterable of splits, default=5
-        As of `GridSearchCV`; a source has so many folds, by a hash of the row's number. Rows of a
-        source that can be read only once, or with "progressive", are scored before they are
-        learned; there are no standard errors then.
+    cv : int, splitter, iterable of splits or "progressive", default=None
+        As of `GridSearchCV`; a source has so many folds, by a hash of the row's number. With
+        "progressive", rows of a source are scored before they are learned; there are no standard
+        errors then. None is 5 folds, and "progressive" for a source that can be read only once.
     scoring : str or callable, optional
         As of `GridSearchCV`; by default the estimator's own score. Errors are 1 less the score; of
         scores named "neg_..." what follows, and of a callable minus the score.
@@ -139,7 +139,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         estimator: Any,
         gravities: Sequence[float] | None = None,
         *,
-        cv: Any = 5,
+        cv: Any = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         memory_limit: int | None = None,
@@ -185,6 +185,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                     f"SparsityPath: scoring must be a single score, its name or a callable, or "
                     f"None; got {self.scoring!r}"
                 )
+            check_single_labels("SparsityPath", self.estimator, X, y)
             if is_source(X):
                 if y is not None or sample_weight is not None:
                     raise ParameterError(
@@ -200,6 +201,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked_gravities(self) -> NDArray[np.float64] | None:
         """Return the gravities given, increasing, or None."""
+        point_of(self.estimator, 0, {})  # what models cannot do that train together
         if self.gravities is None:
             return None
         try:
@@ -229,7 +231,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         rows.check_splits(splits)
         self.gravities_ = self._default(rows, limit) if given is None else given
         points = points_of(self.estimator, {self.param_name_: self.gravities_.tolist()})
-        try_scorers(scorer, self.estimator, points, X, y, rows.facts, single=True)
+        try_scorers(scorer, self.estimator, points, X, y, rows.facts, self.scoring, single=True)
         return len(splits), *fit_rows(
             self.estimator, rows, splits, points, scorer, limit, self.n_jobs, self._tell
         )
@@ -247,8 +249,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_probabilities(named, points)
         limit = checked_limit(self.memory_limit)
         search = StreamSearch(
-            self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True
-        )
+            self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True,
+            OF_FIT,
+        )  # fmt: skip
         found = search.go(points)
         if source.named and source.rereadable:
             name_features(list(search.models.values()), source)

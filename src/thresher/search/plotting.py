@@ -44,8 +44,10 @@ def plot_frontier(frontier: Frontier, ax: Any = None) -> Any:
     ax.plot(*points, "-o", color=_EDGE, markersize=5, zorder=3, label="frontier")
     best, chosen = frontier.best, frontier.chosen
     if best is not None and chosen is not None:
-        limit = dots[best].error + (dots[best].spread or 0.0)
-        ax.axhline(limit, color=_OTHER, linewidth=1, linestyle=":", zorder=0)
+        if one := dots[best].spread:
+            limit = dots[best].error + one
+            line = {"color": _OTHER, "linewidth": 1, "linestyle": ":", "zorder": 0}
+            ax.axhline(limit, label="best + one s.e.", **line)
         ax.plot(
             dots[best].nonzeros,
             dots[best].error,

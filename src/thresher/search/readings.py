@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from thresher.errors import ParameterError
+from thresher.model import Progress
 from thresher.rules import RULES
 from thresher.search.grid import Point
 from thresher.training.lanes import (
@@ -101,6 +102,8 @@ class Found:
         Weights that are not zero, of all outputs.
     fit_seconds, score_seconds : float
         Its share of the time that models took together.
+    record : Progress, optional
+        Its training as a whole: rows, mean progressive loss, rate.
     """
 
     scores: Any
@@ -108,6 +111,7 @@ class Found:
     nonzeros: int
     fit_seconds: float
     score_seconds: float
+    record: Progress | None = None
 
 
 def nonzeros_of(team: LaneTeam, jobs: Sequence[Job]) -> list[int]:
@@ -128,6 +132,16 @@ def losses_of(team: LaneTeam, jobs: Sequence[Job]) -> dict[int, float]:
     for job, lanes in zip(jobs, places(jobs), strict=True):
         found[job.point.number] = found.get(job.point.number, 0.0) + sums[:, lanes].sum(axis=1)
     return {n: float(loss / weight) if weight > 0 else 0.0 for n, (loss, weight) in found.items()}
+
+
+def records_of(team: LaneTeam, jobs: Sequence[Job]) -> list[Progress]:
+    """Return the training of each job as one record, over its outputs."""
+    steps, rates, sums = team.steps(), team.rates(), team.loss_sums()
+    weights, found = team.weight_sums(), []
+    for lanes in places(jobs):
+        mean = float(sums[lanes].sum() / max(weights[lanes].sum(), 1e-300))
+        found.append(Progress(int(steps[lanes].max()), mean, None, float(rates[lanes].max()), 0.0))
+    return found
 
 
 def places(jobs: Sequence[Job]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:

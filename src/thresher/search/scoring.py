@@ -30,6 +30,7 @@ def try_scorers(
     X: Any,
     y: Any,
     facts: dict[str, Any],
+    scoring: Any = None,
     single: bool = False,
 ) -> None:
     """Raise ParameterError for a scorer that asks what a model of the search cannot answer.
@@ -37,7 +38,7 @@ def try_scorers(
     Also for one that returns several scores, where a single one is wanted.
 
     Each is tried on a few rows and made-up predictions, for each kind of point. What else may be
-    wrong with these few rows does not count.
+    wrong with these few rows does not count. A single scorer is called what `scoring` says.
     """
     rows = _some_rows(y, facts.get("classes_"))
     X_some, y_some = _safe_indexing(X, rows), _safe_indexing(y, rows)
@@ -58,8 +59,9 @@ def try_scorers(
             try:
                 found = scorer(view, X_some, y_some)
             except AttributeError as error:
+                known = scoring if isinstance(scoring, str) else repr(scorer)
                 raise ParameterError(
-                    f"scoring: {name if name != 'scoring' else scorer!r} asks what models of this "
+                    f"scoring: {name if name != 'scoring' else known} asks what models of this "
                     f"search cannot answer, with {point.chosen}: {error}"
                 ) from error
             except Exception:  # a score need not exist for these few rows

@@ -14,20 +14,22 @@ from thresher.data.block import Block
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.search.folds import check_classes, fold_numbers
-from thresher.search.grid import Point, lanes_of, runs_of
+from thresher.search.grid import Point, check_single_labels, lanes_of, runs_of
 from thresher.search.groups import Group, check_class_weight
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, Job, Store, losses_of, readings_of
 from thresher.search.sums import Score
-from thresher.training.labels import Labels, ManyClasses, TwoClasses, Values
+from thresher.training.labels import OF_THE_SHELL, Labels, ManyClasses, TwoClasses, Values
 
+OF_FIT = "give fit classes= for others"  # what `others` is in Python
 _TELL = 0.2  # seconds between reports of progress
 
 
 def source_splits(cv: Any, source: Source) -> int:
     """Return the number of folds of a source; 0: rows are scored before they are learned.
 
-    Raises ParameterError for other ways to split.
+    None is 5 folds, or 0 where the source can be read only once. Raises ParameterError for other
+    ways to split, and for folds of what can be read only once.
     """
     if cv == "progressive" and isinstance(cv, str):
         return 0
@@ -36,6 +38,11 @@ def source_splits(cv: Any, source: Source) -> int:
         raise ParameterError(
             f"cv must be a number of folds >= 2, or 'progressive', on a source, whose rows are not "
             f"held; got {cv!r}"
+        )
+    if not source.rereadable and cv is not None:
+        raise ParameterError(
+            f"cv={cv}: {source} can be read only once, and rows of folds are read again to be "
+            f"scored; cv='progressive' scores each row before it is learned"
         )
     return int(folds) if source.rereadable else 0
 
@@ -78,6 +85,8 @@ class StreamSearch:
         All labels, where they are known.
     whole : bool
         Whether each point also has a model that learns from all rows, kept in `models`.
+    others : str
+        What an error says of labels besides -1 and 1, or 0 and 1, where none are known.
 
     Attributes
     ----------
@@ -101,19 +110,19 @@ class StreamSearch:
         tell: Callable[[SearchProgress], Any],
         classes: Any = None,
         whole: bool = False,
+        others: str = OF_THE_SHELL,
     ) -> None:
         self.estimator, self.source, self.splits, self.named = estimator, source, splits, named
         self.limit, self.n_jobs, self.tell, self.given = limit, n_jobs, tell, classes
         self.readings = self.rows = 0
-        self.whole, self.models = whole, dict[int, Any]()
+        self.whole, self.others, self.models = whole, others, dict[int, Any]()
         self._told = 0.0
 
     # ---- before learning -----------------------------------------------------------------------
 
     def _check(self, points: Sequence[Point]) -> None:
         name = type(self.estimator).__name__
-        if self.source.reading.multilabel and self.estimator._task == "classifier":
-            raise ParameterError("rows with any number of labels are for the command line's train")
+        check_single_labels(name, self.estimator, self.source, None)
         for point in points:
             for param in ("certify", "levels"):
                 if point.params.get(param):
@@ -159,7 +168,7 @@ class StreamSearch:
             if not classifies:
                 return Survey(self._values, width, width)
             if self.given is None:
-                return Survey(TwoClasses, width, width)
+                return Survey(lambda low: TwoClasses(low, self.others), width, width)
             return Survey(lambda low: ManyClasses(self.given, low), width, width)
         if not classifies and width:
             return Survey(self._values, width, width)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.answers import PROBABILITY_LOSSES, probabilities, scores, values
+from thresher.data.block import Block
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.model import Model
@@ -137,13 +138,15 @@ def scores_named(scoring: Any, task: Task) -> dict[str, Score]:
 
 def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None:
     """Raise ParameterError where a score needs probabilities that a loss does not have."""
-    for name, score in named.items():
+    names = {id(score): name for name, score in SCORES.items()}
+    for score in named.values():
         for point in points:
             loss = point.params.get("loss", "hinge")
             if score.needs == "probabilities" and loss not in PROBABILITY_LOSSES:
                 raise ParameterError(
-                    f"scoring: {name} needs probabilities, which models of loss {loss!r} do not "
-                    f"have ({point.chosen}); losses that do: {', '.join(PROBABILITY_LOSSES)}"
+                    f"scoring: {names[id(score)]} needs probabilities, which models of loss "
+                    f"{loss!r} do not have ({point.chosen}); losses that do: "
+                    f"{', '.join(PROBABILITY_LOSSES)}"
                 )
 
 
@@ -195,18 +198,34 @@ class Tally:
         }
 
 
+def _right(model: Model, block: Block, raw: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return whether exactly the labels of each row are predicted; unknown ones never are."""
+    starts, labels = block.label_sets()
+    rows = np.repeat(np.arange(block.rows), np.diff(starts))
+    found, classes = scores(raw, model.loss).reshape(raw.shape) >= 0, np.asarray(model.classes)
+    known = np.isin(labels, classes)
+    numbers = np.searchsorted(classes, labels[known])
+    hits = np.bincount(rows[known], found[rows[known], numbers], block.rows)
+    return np.asarray((hits == np.diff(starts)) & (hits == found.sum(axis=1)))
+
+
 def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> dict[str, float]:
-    """Return the scores of a model on all rows of a source, by their weights."""
+    """Return the scores of a model on all rows of a source, by their weights.
+
+    Where rows have any number of labels, a row counts as right if all of them are, and no others.
+    """
     classes = model.classes
+    if model.multilabel:
+        tally = Tally(named, model.loss, 2)
+        for block, raw in model.raw_blocks(source):
+            whether = _right(model, block, raw)
+            tally.add(
+                np.where(whether, 1.0, -1.0)[:, None], np.ones(block.rows, np.intp), block.weights
+            )
+        return tally.result()
     tally = Tally(named, model.loss, 0 if classes is None else len(classes))
     labels = Values(model.loss) if classes is None else ManyClasses(classes)
     for block, raw in model.raw_blocks(source):
         targets = labels.targets(block)
-        if classes is None:
-            true: NDArray[Any] = targets[0]
-        elif len(targets) == 1:
-            true = (targets[0] == 1.0).astype(np.intp)
-        else:
-            true = np.argmax(targets, axis=0)
-        tally.add(raw, true, block.weights)
+        tally.add(raw, targets[0] if classes is None else targets.single(), block.weights)
     return tally.result()

@@ -31,7 +31,7 @@ class FromLane:
             return self._known
         return np.asarray(self.model_.raw(X if hasattr(X, "blocks") else self._checked_rows(X)))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy, or R2 of a regression."""
         if self._task == "classifier" and np.ndim(y) == 1:  # the same, without looking at y again
             return float(np.average(np.asarray(y) == self.predict(X), weights=sample_weight))

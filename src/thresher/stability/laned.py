@@ -15,6 +15,7 @@ from thresher.rules import RULES
 from thresher.search.grid import OF_THE_RUN, Point, check_searchable, lanes_of, point_of
 from thresher.stability.dealing import Dealer
 from thresher.training.lanes import LaneTeam, bytes_per_feature
+from thresher.training.targets import Targets
 
 # Parameters that all models of a reading have in common, or that none of them has.
 _SHARED = frozenset((*OF_THE_RUN, "loss", "tol", "patience", "warm_start", "callback"))
@@ -108,7 +109,7 @@ class LanedHalves:
     def learn(
         self,
         batch: _core.Batch,
-        targets: Sequence[NDArray[np.float64]],
+        targets: Targets,
         weights: NDArray[np.float64] | None,
         halves: NDArray[np.uint8],
         width: int,
@@ -124,7 +125,7 @@ class LanedHalves:
         classes = None
         if self.outputs > 1:
             starts = np.arange(len(halves) + 1, dtype=np.int64)
-            classes = starts, np.argmax(targets, axis=0).astype(np.int32)
+            classes = starts, targets.single().astype(np.int32)
         self._team.learn(batch, order, seen=halves, classes=classes, low=self.points[0].low)
         self._check_bytes(self._team.store_bytes)
         for lane, what in enumerate(self._team.divergences):

@@ -16,8 +16,8 @@ from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, is_source
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
-from thresher.estimators.sources import _labels
-from thresher.search.grid import Point
+from thresher.estimators.sources import labels_of
+from thresher.search.grid import Point, check_single_labels
 from thresher.search.readings import checked_limit
 from thresher.stability.dealing import Dealer
 from thresher.stability.density import column_counts
@@ -25,6 +25,7 @@ from thresher.stability.halves import Tally, counted, seeded
 from thresher.stability.laned import LanedHalves, checked_lanes
 from thresher.stability.selected import Selected
 from thresher.stability.strata import classes_and_strata
+from thresher.training.targets import Targets
 
 _CHUNK = 4096  # rows of a matrix that are learned at a time
 _MANY = 1 << 20  # feature numbers that are gathered before they are sorted
@@ -172,6 +173,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
             points = checked_lanes(
                 type(self).__name__, self.estimator, self.param_name, self._settings()
             )
+            check_single_labels(type(self).__name__, self.estimator, X, y)
             seeds = self._seeds()
             dealer = Dealer(self.pairs, seeds[0])
             estimator, self._names = seeded(clone(self.estimator), seeds[1]), {}
@@ -225,7 +227,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
                 rows = order[start : start + _CHUNK]
                 halves.learn(
                     as_batch(X[rows]),
-                    [target[rows] for target in targets],
+                    targets.of_rows(rows),
                     None if weights is None else weights[rows],
                     dealer.halves(strata[rows], numbers[rows]),
                     X.shape[1],
@@ -253,7 +255,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         width = 1 << source.bits if source.bits is not None else 0
         if needs_width:
             width = source.width()
-        labels = _labels(estimator, source, classes)
+        labels = labels_of(estimator, source, classes)
         if labels.classes is not None:
             self.classes_ = labels.classes
         halves = self._halves(estimator, points, dealer, width, None)
@@ -267,10 +269,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
                 targets = labels.targets(block)
                 strata = np.zeros(block.rows, np.int64)
                 if labels.classes is not None and self.stratify:
-                    several = labels.outputs > 1
-                    strata = (
-                        np.argmax(targets, axis=0) if several else (targets[0] == 1).astype(int)
-                    )
+                    strata = targets.single().astype(np.int64)
                 mine = dealer.halves(strata, dealer.numbered(strata))
                 widest = max(widest, block.width)
                 order = None
@@ -348,12 +347,11 @@ class _Seen:
 
 
 def _weighted(
-    estimator: Any, classes: Any, targets: Sequence[NDArray[np.float64]], block: Any
+    estimator: Any, classes: Any, targets: Targets, block: Any
 ) -> NDArray[np.float64] | None:
     """Return the weights of the rows of a block, those of their classes included."""
     weights: NDArray[np.float64] | None = block.weights
     if classes is None or estimator.class_weight is None:
         return weights
-    numbers = np.argmax(targets, axis=0) if len(targets) > 1 else (targets[0] == 1).astype(int)
     by_row: Callable[..., NDArray[np.float64]] = estimator._row_weights
-    return by_row(classes[numbers], weights)
+    return by_row(classes[targets.single()], weights)

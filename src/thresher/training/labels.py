@@ -15,6 +15,9 @@ from thresher.training.targets import Targets
 if TYPE_CHECKING:
     from thresher.data.block import Block
 
+# What an error says of labels besides -1 and 1, or 0 and 1.
+OF_THE_SHELL = "--multiclass takes others, and --loss squared learns numbers"
+
 
 class Labels(ABC):
     """What the labels of a stream mean: how many outputs there are, and what each is told.
@@ -102,10 +105,13 @@ class TwoClasses(Labels):
     ----------
     low : float
         What the output is told for the first class.
+    others : str
+        What an error says of other labels.
     """
 
-    def __init__(self, low: float = -1.0) -> None:
+    def __init__(self, low: float = -1.0, others: str = OF_THE_SHELL) -> None:
         self.low = low
+        self._allowed = f"labels must be -1 and 1, or 0 and 1, for two classes; {others}"
         self.seen: float | None = None  # the first class: -1 or 0, once it was seen
 
     @property
@@ -121,11 +127,11 @@ class TwoClasses(Labels):
     def targets(self, block: Block) -> Targets:
         """Return `low` and 1."""
         y = _single(block)
-        _refuse_words(block, y, _TWO)
+        _refuse_words(block, y, self._allowed)
         _refuse(
             block,
             (y != 1) & (y != -1) & (y != 0),
-            lambda row: _no_label(y[row]) or f"the label is {y[row]:g}; {_TWO}",
+            lambda row: _no_label(y[row]) or f"the label is {y[row]:g}; {self._allowed}",
         )
         first = y[(y != 1).argmax()] if len(y) else 1.0
         if first != 1 and self.seen is None:
@@ -133,7 +139,7 @@ class TwoClasses(Labels):
         _refuse(
             block,
             (y != 1) & (y != self.seen),
-            lambda row: f"the label is {y[row]:g}, after labels of {self.seen:g}; {_TWO}",
+            lambda row: f"the label is {y[row]:g}, after labels of {self.seen:g}; {self._allowed}",
         )
         return Targets.of_values(np.where(y == 1, 1.0, self.low))
 
@@ -313,12 +319,6 @@ class Arriving(Labels):
             raise DataError(
                 f"a classifier needs rows of at least 2 classes; found {self.classes.tolist()}"
             )
-
-
-_TWO = (
-    "labels must be -1 and 1, or 0 and 1, for two classes; --multiclass takes others, and "
-    "--loss squared learns numbers"
-)
 
 
 def tidy(labels: NDArray[Any]) -> NDArray[Any]:

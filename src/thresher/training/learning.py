@@ -115,7 +115,7 @@ class Learning:
         A bad row stops all outputs before it; the error names its place.
         """
         if self.params.get("alpha") == "auto" and block.rows:
-            self._set_alpha(_alpha_for(block))
+            self._set_alpha(alpha_for(block))
         arrivals = self._arrivals(block, order)
         targets = self.labels.targets(block)
         self.make_room(block)
@@ -340,7 +340,7 @@ class Learning:
         return time.perf_counter() - self._began
 
 
-def _alpha_for(block: Block) -> float:
+def alpha_for(block: Block) -> float:
     """Return a rate for FTRL that fits the size of the rows: 1 for rows of norm 1.
 
     A first step moves each weight of a row by about alpha, and so the prediction by alpha times the

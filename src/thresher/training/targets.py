@@ -93,6 +93,21 @@ class Targets(Sequence[NDArray[np.float64]]):
             return np.asarray(self.values == 1.0, np.intp)
         return np.asarray(self.numbers, np.intp)
 
+    def of_rows(self, rows: NDArray[np.int64]) -> Targets:
+        """Return those of some rows, in the order given.
+
+        Examples
+        --------
+        >>> Targets.of_classes(np.array([2, 0, 1]), 3).of_rows(np.array([2, 0])).single().tolist()
+        [1, 2]
+        """
+        if self.values is not None:
+            return Targets.of_values(self.values[rows])
+        counts = np.diff(self.starts)[rows]
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        at = np.repeat(self.starts[rows] - starts[:-1], counts) + np.arange(starts[-1])
+        return Targets(self.outputs, None, starts, self.numbers[at], self.low)
+
     def counts(self) -> NDArray[np.int64]:
         """Count the rows of each class, of several outputs."""
         return np.bincount(self.numbers, minlength=self.outputs).astype(np.int64)
