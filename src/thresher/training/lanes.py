@@ -202,6 +202,10 @@ class LaneTeam:
         """Return sums of the sample weights of each lane."""
         return self._values(lambda part: part.weight_sums())
 
+    def rates(self) -> NDArray[np.float64]:
+        """Return the learning rate of each lane's last step."""
+        return self._values(lambda part: part.rates())
+
     @property
     def divergences(self) -> list[str]:
         """What made a lane stop; empty for those that did not."""
