@@ -76,8 +76,8 @@ class Result:
             why = next((failure for failure in failures if failure), "no score")
             raise DivergenceError(f"no model of the grid has an error; the first: {why}")
         self.best, self.chosen = self.frontier.best, self.frontier.chosen
-        outputs = sum(len(search.models[point.number].model_.intercept) for point in points)
-        self.models = outputs * (search.splits + 1)  # as progress counts them
+        outputs = len(search.models[points[self.best].number].model_.intercept)
+        self.models = outputs * len(points) * (search.splits + 1)  # as progress counts them
         self.scored = (
             f"{search.splits} folds" if search.splits else "each scored before it was learned"
         )

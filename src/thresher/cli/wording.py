@@ -16,6 +16,7 @@ _WORDS = (
     ("use fewer or stratified splits, or leave the class out", "use fewer --folds"),
     ("the training part of split ", "the training part of fold "),
     ("cv: ", "--folds: "),
+    ("scoring: neg_", "--scoring: "),
     ("scoring: ", "--scoring: "),
 )
 
