@@ -132,7 +132,7 @@ class Result:
         return html_page(title, self.frontier, self.settings, facts)
 
     def _loss(self) -> str:
-        losses = dict.fromkeys(self.search.models[p.number].model_.loss for p in self.points)
+        losses = dict.fromkeys(model.model_.loss for model in self.search.models.values())
         return ", ".join(losses)
 
     def _said(self, number: int) -> str:
