@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
-from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
@@ -29,7 +28,12 @@ from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
 from thresher.search.scoring import try_scorers
 from thresher.search.streams import OF_FIT, StreamSearch, source_splits
-from thresher.search.sums import check_probabilities, score_source, scores_named
+from thresher.search.sums import (
+    check_probabilities,
+    quick_score,
+    score_source,
+    scores_named,
+)
 from thresher.training.lanes import threads_of
 
 
@@ -212,19 +216,17 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             raise ParameterError("cv: there are no splits")
         rows.check_splits(splits)
         try_scorers(scorers, self.estimator, points, X, y, rows.facts, self.scoring)
-        quick = isinstance(self.scoring, str) and self.scoring == "accuracy"
-        quick = quick and rows.classes is not None
         search = MatrixSearch(
             self.estimator,
             rows,
             splits,
-            # Accuracy is what a classifier's own score is, and lanes have a quick one.
-            check_scoring(self.estimator) if quick else scorers,
+            scorers,
             routed.scorer.score,
             checked_limit(self.memory_limit),
             self.n_jobs,
             self.error_score,
             self._tell,
+            None if routed.scorer.score else quick_score(self.scoring, self.estimator._task),
         )
         plan = search.plan(points)
         self.n_splits_, self.n_readings_ = len(splits), len(plan)
