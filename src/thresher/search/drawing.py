@@ -19,7 +19,8 @@ STYLE = """
     --edge: #5aa9f0; --best: #fb923c; }
 }
 .frontier svg { display: block; width: 100%; max-width: 720px; height: auto; }
-.frontier svg text { fill: var(--soft); font-size: 12px; }
+.frontier svg text { fill: var(--soft); font-size: 12px; paint-order: stroke; stroke: var(--paper);
+  stroke-width: 4px; }
 .frontier .grid { stroke: var(--line); }
 .frontier .spread { stroke: var(--soft); }
 .frontier .edge { fill: none; stroke: var(--edge); stroke-width: 2; }

@@ -159,9 +159,9 @@ def counts_of(low: float, high: float) -> list[int]:
 
     Powers of ten, and 0; where these are few, also twice and five times them.
     """
-    powers = [10**i for i in range(16)]
+    powers, room = [10**i for i in range(16)], 0.01 * (high - low)
     for counts in (powers, [k * n for n in powers for k in (1, 2, 5)]):
-        found = [n for n in (0, *counts) if low - 0.02 <= math.log10(n + 1.0) <= high + 0.02]
+        found = [n for n in (0, *counts) if low - room <= math.log10(n + 1.0) <= high + room]
         if len(found) >= 3:
             return found
     ends = round(10**low - 1), round(10**high - 1)
