@@ -11,11 +11,15 @@
 #include "../rules/ftrl.hpp"
 #include "group.hpp"
 #include "kernels.hpp"
+#include "unstamped.hpp"
 
 namespace thresher::lanes {
 
 template <class Real_>
-class FTRLLanes {
+class FTRLLanes : public PairedLanes<FTRL<Real_>> {
+  using Base = PairedLanes<FTRL<Real_>>;
+  using Base::rules_, Base::slots_, Base::table_;
+
  public:
   using Real = Real_;
 
@@ -23,17 +27,12 @@ class FTRLLanes {
   static std::string common(const Params&) { return ""; }
 
   FTRLLanes(const std::vector<const Params*>& lanes, const Table<Real>& table)
-      : slots_(lanes.size(), false, 2), table_(table) {
-    for (const Params* lane : lanes) rules_.emplace_back(*lane);
-    l1_ = slots_.spread<Real>(0, [&](std::size_t l) { return rules_[l].l1(); });
-    a_ = slots_.spread<Real>(0, [&](std::size_t l) { return rules_[l].inverse_alpha(); });
-    c_ = slots_.spread<Real>(-1, [&](std::size_t l) { return -rules_[l].floor(); });
-    slope_.assign(slots_.padded(), 0), ones_.assign(slots_.padded(), 1.0);
-    lane_of_ = slots_.spread<std::size_t>(none, [](std::size_t l) { return l; });
+      : Base(lanes, table) {
+    l1_ = slots_.template spread<Real>(0, [&](std::size_t l) { return rules_[l].l1(); });
+    a_ = slots_.template spread<Real>(0, [&](std::size_t l) { return rules_[l].inverse_alpha(); });
+    c_ = slots_.template spread<Real>(-1, [&](std::size_t l) { return -rules_[l].floor(); });
+    slope_.assign(slots_.padded(), 0);
   }
-
-  Slots& slots() { return slots_; }
-  const Slots& slots() const { return slots_; }
 
   void open(const RowOfCells<Real>& row, double* dot) {
     w_.resize(row.n * slots_.count());
@@ -48,9 +47,7 @@ class FTRLLanes {
     for (std::size_t lane = 0; lane < rules_.size(); ++lane)
       p[slots_.slot(lane)] += rules_[lane].intercept();
   }
-  void see(double, double) {}
   double pace() const { return 1.0; }
-  const double* rates() const { return ones_.data(); }
   static constexpr double largest = 1e15;  // n adds up squares, and a float overflows at 3e38
 
   void close(const RowOfCells<Real>& row, const double* g, double scale) {
@@ -61,52 +58,18 @@ class FTRLLanes {
                                          a_.data() + first, w_.data() + first * row.n);
     }
   }
-  void finish(const double* g) {
-    for (std::size_t lane = 0; lane < rules_.size(); ++lane)
-      rules_[lane].finish(g[slots_.slot(lane)]);
-  }
-  void next_pass() {}
-
   void read(const Cell<Real>& cell, bool average, double* w) const {
     look(alone(cell), average, w);
   }
-  bool dead(const Cell<Real>& cell) const {  // n remembers: a zero weight is not dead
-    return std::all_of(cell.numbers + slots_.line(0),
-                       cell.numbers + slots_.line(0) + slots_.numbers(),
-                       [](Real value) { return value == 0; });
-  }
-  double intercept(std::size_t s, bool) const { return rules_[lane_of_[s]].intercept(); }
-  double rate(std::size_t s) const { return rules_[lane_of_[s]].rate(); }
-  std::string advice(double safe) const { return rules_[0].advice(safe); }
-  void plant_intercept(std::size_t, double) {
-    throw std::invalid_argument("this rule cannot start from given intercepts");
-  }
-  bool valid(const Cell<Real>&) const { return true; }
-
-  bool sweep_due() const { return false; }
-  void settle(const Cell<Real>&) {}
-  void begin_again() {}
-
-  template <class Archive>
-  void archive(Archive& io) {
-    for (FTRL<Real>& rule : rules_) rule.archive(io);
-  }
 
  private:
-  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-
   void open(const RowOfCells<Real>& row, std::size_t i, Real* w, double* dot) const {
     const std::size_t first = i * slots_.size();
     table_.ftrl[slots_.number()].open(row, slots_.line(i), l1_.data() + first, a_.data() + first,
                                       c_.data() + first, w, dot + first);
   }
 
-  Slots slots_;
-  const Table<Real>& table_;
-  std::vector<FTRL<Real>> rules_;  // of each lane, for its parameters and its intercept
   std::vector<Real> l1_, a_, c_;
-  std::vector<std::size_t> lane_of_;
-  std::vector<double> ones_;
   std::vector<Real> slope_, w_;  // of the row
 };
 

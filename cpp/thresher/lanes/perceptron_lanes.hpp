@@ -12,11 +12,15 @@
 #include "../rules/margin_perceptron.hpp"
 #include "group.hpp"
 #include "kernels.hpp"
+#include "unstamped.hpp"
 
 namespace thresher::lanes {
 
 template <class Real_>
-class PerceptronLanes {
+class PerceptronLanes : public UnstampedLanes<Real_> {
+  using Base = UnstampedLanes<Real_>;
+  using Base::slots_, Base::table_;
+
  public:
   using Real = Real_;
 
@@ -24,20 +28,15 @@ class PerceptronLanes {
   static std::string common(const Params&) { return ""; }
 
   PerceptronLanes(const std::vector<const Params*>& lanes, const Table<Real>& table)
-      : slots_(lanes.size(), false, 1),
-        table_(table),
-        fit_intercept_(lanes[0]->flag("fit_intercept")) {
+      : Base(lanes.size(), 1, table), fit_intercept_(lanes[0]->flag("fit_intercept")) {
     const auto number = [&](const char* name) {
       return [&lanes, name](std::size_t lane) { return lanes[lane]->number(name); };
     };
-    eta_ = slots_.spread<double>(0.0, number("eta0"));
-    lambda_ = slots_.spread<Real>(0, number("l1"));
+    eta_ = slots_.template spread<double>(0.0, number("eta0"));
+    lambda_ = slots_.template spread<Real>(0, number("l1"));
     bias_.assign(slots_.padded(), 0.0);
     step_.assign(slots_.padded(), 0), taken_ = step_;
   }
-
-  Slots& slots() { return slots_; }
-  const Slots& slots() const { return slots_; }
 
   void open(const RowOfCells<Real>& row, double* dot) { look(row, false, dot); }
   void look(const RowOfCells<Real>& row, bool, double* dot) const {
@@ -47,7 +46,6 @@ class PerceptronLanes {
   void predict(const double* dot, double scale, bool, double* p) const {
     for (std::size_t s = 0; s < slots_.count(); ++s) p[s] = scale * dot[s] + bias_[s];
   }
-  void see(double, double) {}
   double pace() const { return 1.0; }
   const double* rates() const { return eta_.data(); }
   static constexpr double largest = 1e30;  // a float overflows at 3e38
@@ -65,27 +63,15 @@ class PerceptronLanes {
     if (fit_intercept_)
       for (std::size_t s = 0; s < slots_.count(); ++s) bias_[s] -= eta_[s] * g[s];
   }
-  void next_pass() {}
 
   void read(const Cell<Real>& cell, bool, double* w) const {
     for (std::size_t s = 0; s < slots_.count(); ++s)
       w[s] = static_cast<double>(cell.numbers[slots_.line(0) + s]);
   }
-  bool dead(const Cell<Real>& cell) const {
-    return std::all_of(cell.numbers + slots_.line(0),
-                       cell.numbers + slots_.line(0) + slots_.numbers(),
-                       [](Real value) { return value == 0; });
-  }
   double intercept(std::size_t s, bool) const { return bias_[s]; }
   double rate(std::size_t s) const { return eta_[s]; }
   std::string advice(double) const { return "the values of the rows are too large; scale them"; }
   void plant_intercept(std::size_t s, double b) { bias_[s] = b; }
-  bool valid(const Cell<Real>&) const { return true; }
-
-  bool sweep_due() const { return false; }
-  void settle(const Cell<Real>&) {}
-  void begin_again() {}
-
   template <class Archive>
   void archive(Archive& io) {
     io(bias_);
@@ -93,8 +79,6 @@ class PerceptronLanes {
   }
 
  private:
-  Slots slots_;
-  const Table<Real>& table_;
   bool fit_intercept_;
   std::vector<double> eta_, bias_;
   std::vector<Real> lambda_;
