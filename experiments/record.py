@@ -1,0 +1,224 @@
+"""What an experiment writes: numbers, parameters, seed, digests of the data, pictures, verdicts.
+
+A script of an experiment says what it is in `About`, does it in a function that is given a
+`Record`, and ends with ``main(ABOUT, run)``::
+
+    ABOUT = About("burst_sparsity", paper="Ma, Zheng 2017", shows="section 2", parameters={...})
+
+    def run(record: Record) -> None:
+        data = datasets.load("dexter_scaled")
+        record.uses("dexter_scaled", data.X_train, data.y_train, data.X_test, data.y_test)
+        ...
+        record.table("Nonzeros", ["K", "nonzeros %"], rows)
+        record.figure("Nonzeros against K", figure)
+        record.claim("A smaller K ...", paper="...", ours="...", verdict=verdict_of(shares))
+
+A verdict is computed from the numbers, never written down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results"
+
+Verdict = Literal["holds", "holds in part", "does not hold", "not tested"]
+
+
+@dataclass(frozen=True)
+class About:
+    """What an experiment is.
+
+    Attributes
+    ----------
+    name : str
+        As its module, without the folder.
+    paper : str
+        Authors and year.
+    shows : str
+        Table or figure, as the paper numbers it.
+    title : str
+        What is asked, in a line.
+    parameters : mapping
+        All that was chosen and could have been chosen otherwise.
+    quick : mapping
+        What of the parameters a quick run changes.
+    seed : int
+    """
+
+    name: str
+    paper: str
+    shows: str
+    title: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    quick: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+
+class Record:
+    """What an experiment found, to be written as JSON and pictures.
+
+    Parameters
+    ----------
+    about : About
+    folder : Path
+        Where to write.
+    quick : bool
+        Whether this is a run with little data, to see that the script works.
+    """
+
+    def __init__(self, about: About, folder: Path, quick: bool = False) -> None:
+        self.about, self.folder, self.quick = about, folder, quick
+        files = list(ROOT.glob(f"experiments/*/{about.name}.py"))
+        self.module = f"experiments.{files[0].parent.name}.{about.name}" if files else about.name
+        self.parameters = {**about.parameters, **(about.quick if quick else {})}
+        self.seed = about.seed
+        self._data: dict[str, Any] = {}
+        self._parts: list[dict[str, Any]] = []  # tables, pictures and words, in their order
+        self._claims: list[dict[str, str]] = []
+        self._pictures: list[tuple[str, Any]] = []
+        self._began = time.monotonic()
+
+    def uses(self, name: str, *arrays: Any) -> None:
+        """Keep the shape and a digest of data.
+
+        Parameters
+        ----------
+        name : str
+        *arrays : array or CSR matrix
+            All that is learned from or tested on.
+        """
+        digest, shapes = hashlib.sha256(), []
+        for array in arrays:
+            parts = (array.indptr, array.indices, array.data) if hasattr(array, "indptr") else ()
+            for part in parts or (np.asarray(array),):
+                digest.update(np.ascontiguousarray(part).tobytes())
+            shapes.append(" x ".join(f"{n:,}" for n in array.shape))
+        self._data[name] = {"shapes": shapes, "sha256": digest.hexdigest()[:16]}
+
+    def say(self, text: str) -> None:
+        """Add a paragraph."""
+        self._parts.append({"kind": "text", "text": text})
+
+    def table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Add a table.
+
+        Parameters
+        ----------
+        title : str
+        head : sequence of str
+        rows : sequence of sequence
+            Numbers are kept as they are in the JSON, and shortened on the page.
+        """
+        lines = [[_plain(cell) for cell in row] for row in rows]
+        self._parts.append({"kind": "table", "title": title, "head": list(head), "rows": lines})
+
+    def figure(self, title: str, figure: Any) -> None:
+        """Add a picture.
+
+        Parameters
+        ----------
+        title : str
+        figure : matplotlib Figure
+        """
+        file = f"{self.about.name}-{len(self._pictures) + 1}.png"
+        self._pictures.append((file, figure))
+        self._parts.append({"kind": "figure", "title": title, "file": file})
+
+    def claim(self, text: str, *, paper: str, ours: str, verdict: Verdict) -> None:
+        """Add what the paper says, what was found, and whether it holds.
+
+        Parameters
+        ----------
+        text : str
+            The claim, in a sentence.
+        paper, ours : str
+            The paper's numbers, and ours.
+        verdict : {"holds", "holds in part", "does not hold", "not tested"}
+        """
+        self._claims.append({"claim": text, "paper": paper, "ours": ours, "verdict": verdict})
+
+    def save(self) -> Path:
+        """Write pictures, then the JSON that names them; return its path."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for file, figure in self._pictures:
+            figure.savefig(self.folder / file, dpi=110, metadata={"Software": None})
+        about = self.about
+        facts = {
+            "name": about.name,
+            "module": self.module,
+            "paper": about.paper,
+            "shows": about.shows,
+            "title": about.title,
+            "quick": self.quick,
+            "parameters": {name: _plain(value) for name, value in self.parameters.items()},
+            "seed": self.seed,
+            "data": self._data,
+            "seconds": round(time.monotonic() - self._began, 1),
+            "claims": self._claims,
+            "parts": self._parts,
+        }
+        path = self.folder / f"{about.name}.json"
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False))
+        os.replace(unfinished, path)
+        return path
+
+
+def verdict_of(share: float, part: float = 0.0) -> Verdict:
+    """Return what to say of a claim that was true in a share of the cases.
+
+    Parameters
+    ----------
+    share : float
+        Of the cases in which it was true.
+    part : float
+        Above this it holds in part.
+
+    Examples
+    --------
+    >>> [verdict_of(share) for share in (1.0, 0.5, 0.0)]
+    ['holds', 'holds in part', 'does not hold']
+    """
+    return "holds" if share >= 1.0 else "holds in part" if share > part else "does not hold"
+
+
+def main(about: About, run: Callable[[Record], None]) -> None:
+    """Run one experiment as a script: ``--quick``, ``--out FOLDER``.
+
+    Parameters
+    ----------
+    about : About
+    run : callable
+    """
+    parser = argparse.ArgumentParser(description=f"{about.title} ({about.paper}, {about.shows}).")
+    parser.add_argument("--quick", action="store_true", help="little data, to see that it works")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS, metavar="FOLDER", help="default: docs/results"
+    )
+    options = parser.parse_args()
+    record = Record(about, options.out, options.quick)
+    run(record)
+    print(record.save())
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; numbers that are none become nothing."""
+    if isinstance(value, (np.generic,)):
+        value = value.item()
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

@@ -1,0 +1,123 @@
+"""docs/results.md, made of the JSON of all experiments: `python -m experiments.results`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from experiments.record import RESULTS, ROOT
+
+_LEAD = """# The papers again
+
+Each table and figure of the papers, made again by a script in `experiments/`; `make experiments` runs all of them and writes
+this page. A verdict is computed from the numbers by the script that makes them. Pictures and the numbers as JSON, with
+parameters, seed and digests of the data, are in `docs/results/`.
+"""
+
+
+def page(folder: Path = RESULTS) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the JSON files.
+    """
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    found.sort(key=lambda one: (one["paper"], one["shows"], one["name"]))
+    verdicts = Counter(claim["verdict"] for one in found for claim in one["claims"])
+    said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    lines = [_LEAD, "## Claims", "", f"{sum(verdicts.values())} claims: {said}.", ""]
+    lines += ["| paper | claim | the paper's numbers | ours | verdict |", "|---|---|---|---|---|"]
+    for one in found:
+        for claim in one["claims"]:
+            where = f"[{one['paper']}, {one['shows']}](#{anchor(heading(one))})"
+            cells = (
+                where,
+                claim["claim"],
+                claim["paper"],
+                claim["ours"],
+                f"**{claim['verdict']}**",
+            )
+            lines.append(f"| {' | '.join(cells)} |")
+    for one in found:
+        lines += ["", f"## {heading(one)}", "", *_section(one)]
+    return "\n".join(lines) + "\n"
+
+
+def heading(one: dict[str, Any]) -> str:
+    """Return the heading of an experiment.
+
+    Parameters
+    ----------
+    one : dict
+    """
+    return f"{one['paper']}, {one['shows']}: {one['title']}"
+
+
+def anchor(text: str) -> str:
+    """Return where a heading is found, as GitHub has it.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> anchor("Ma, Zheng 2017, Table 2: error")
+    'ma-zheng-2017-table-2-error'
+    """
+    kept = "".join(c for c in text.lower() if c.isalnum() or c in " -_")
+    return kept.replace(" ", "-")
+
+
+def _section(one: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for part in one["parts"]:
+        if part["kind"] == "text":
+            lines += [part["text"], ""]
+        elif part["kind"] == "figure":
+            lines += [f"![{part['title']}](results/{part['file']})", ""]
+        else:
+            lines += [f"{part['title']}:", "", f"| {' | '.join(part['head'])} |"]
+            lines.append("|---" * len(part["head"]) + "|")
+            lines += [f"| {' | '.join(map(_cell, row))} |" for row in part["rows"]]
+            lines.append("")
+    told = ", ".join(f"{name} = {_cell(value)}" for name, value in one["parameters"].items())
+    data = "; ".join(
+        f"{name} ({', '.join(facts['shapes'])}; {facts['sha256']})"
+        for name, facts in one["data"].items()
+    )
+    lines.append(f"`python -m {one['module']}`; seed {one['seed']}; {told}. Data: {data}.")
+    return lines
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else str(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_cell, value))}]"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def build(folder: Path = RESULTS, to: Path = ROOT / "docs" / "results.md") -> None:
+    """Write the page.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the JSON files.
+    to : Path
+    """
+    unfinished = to.with_suffix(".unfinished")
+    unfinished.write_text(page(folder))
+    os.replace(unfinished, to)
+
+
+if __name__ == "__main__":
+    build()

@@ -1,0 +1,1 @@
+"""Displays in scikit-learn's manner; they need matplotlib (`pip install 'thresher[plot]'`)."""
