@@ -12,9 +12,10 @@ from experiments.record import RESULTS, ROOT
 
 _LEAD = """# The papers again
 
-Each table and figure of the papers, made again by a script in `experiments/`; `make experiments` runs all of them and writes
-this page. A verdict is computed from the numbers by the script that makes them. Pictures and the numbers as JSON, with
-parameters, seed and digests of the data, are in `docs/results/`.
+Each table and figure of the papers, made again by a script in `experiments/`; `make experiments`
+runs all of them and writes this page. A verdict is computed from the numbers by the script that
+makes them. Pictures and the numbers as JSON, with parameters, seed and digests of the data, are in
+`docs/results/`.
 """
 
 

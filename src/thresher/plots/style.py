@@ -1,4 +1,4 @@
-"""How plots look: colours that colour-blind people tell apart, and signs that print without them."""
+"""How plots look: colours that colour-blind people tell apart, signs that print without them."""
 
 from __future__ import annotations
 
