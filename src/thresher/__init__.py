@@ -15,7 +15,7 @@ from thresher._version import __version__
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 
 if TYPE_CHECKING:
-    from thresher import certificates, health, preprocessing, stability
+    from thresher import certificates, health, plots, preprocessing, stability
     from thresher.data.source import Source, scan
     from thresher.estimators import (
         AveragedSGDClassifier,
@@ -37,6 +37,13 @@ if TYPE_CHECKING:
         TruncatedGradientRegressor,
     )
     from thresher.model import Feature, Model, Progress, Why, load
+    from thresher.plots import (
+        ExponentDisplay,
+        FeatureDensityDisplay,
+        LearningCurveDisplay,
+        SparsityPathDisplay,
+        StabilityDisplay,
+    )
     from thresher.preprocessing import UnitVarianceScaler
     from thresher.search import OnePassSearchCV, SparsityPath
     from thresher.stability import (
@@ -54,12 +61,15 @@ __all__ = [
     "DivergenceError",
     "DualAveragingClassifier",
     "DualAveragingRegressor",
+    "ExponentDisplay",
     "FTRLClassifier",
     "FTRLRegressor",
     "Feature",
+    "FeatureDensityDisplay",
     "ForwardBackwardClassifier",
     "ForwardBackwardRegressor",
     "HardThresholdRegressor",
+    "LearningCurveDisplay",
     "MarginPerceptronClassifier",
     "MirrorDescentClassifier",
     "MirrorDescentRegressor",
@@ -70,6 +80,8 @@ __all__ = [
     "Progress",
     "Source",
     "SparsityPath",
+    "SparsityPathDisplay",
+    "StabilityDisplay",
     "StabilitySelection",
     "StabilizedClassifier",
     "StreamingStabilitySelection",
@@ -81,15 +93,17 @@ __all__ = [
     "certificates",
     "health",
     "load",
+    "plots",
     "preprocessing",
     "scan",
     "stability",
     "stability_score",
 ]
 
-_MODULES = ("certificates", "health", "preprocessing", "stability")
+_MODULES = ("certificates", "health", "plots", "preprocessing", "stability")
 _HOMES = {
     **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model"),
+    **dict.fromkeys((name for name in __all__ if name.endswith("Display")), "plots"),
     "OnePassSearchCV": "search",
     "Source": "data.source",
     "SparsityPath": "search",

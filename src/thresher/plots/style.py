@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+
+from thresher.search.frontier import counts_of
 
 # Okabe and Ito's palette, without yellow, which is too light for lines on paper.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 SIGNS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 SOFT = "#8a94a0"  # what is in the background
+_SERIES = "series"  # mark of the artists that are series of their own
 
 
 def series(number: int) -> dict[str, Any]:
@@ -37,13 +43,93 @@ def axes(ax: Any = None, wide: float = 6.4, high: float = 4.0) -> Any:
     wide, high : float
         Of a new figure, in inches.
     """
+    return _styled(
+        _pyplot().subplots(figsize=(wide, high), layout="constrained")[1] if ax is None else ax
+    )
+
+
+def panels(heights: Sequence[float], wide: float = 6.4, high: float = 5.2) -> tuple[Any, ...]:
+    """Return axes of a new figure, one below the other over the same numbers.
+
+    Parameters
+    ----------
+    heights : sequence of float
+        Of the axes, beside each other.
+    wide, high : float
+        Of the figure, in inches.
+    """
+    _, found = _pyplot().subplots(
+        len(heights),
+        1,
+        sharex=True,
+        figsize=(wide, high),
+        layout="constrained",
+        height_ratios=heights,
+    )
+    return tuple(_styled(ax) for ax in found)
+
+
+def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'thresher[plot]'") from error
-    if ax is None:
-        ax = plt.subplots(figsize=(wide, high), layout="constrained")[1]
+    return plt
+
+
+def _styled(ax: Any) -> Any:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(True, color="#e3e7ec", linewidth=0.8)
     ax.set_axisbelow(True)
     return ax
+
+
+def next_series(ax: Any, **given: Any) -> dict[str, Any]:
+    """Return how to draw the next series of axes: unlike those that displays drew there before.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    **given
+        What is decided already; it is kept.
+    """
+    drawn = sum(artist.get_gid() == _SERIES for artist in ax.get_children())
+    return {**series(drawn), "gid": _SERIES, **given}
+
+
+def legend(ax: Any, **options: Any) -> None:
+    """Draw a legend of all that has a label, each label once.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    **options
+        Of ``ax.legend``.
+    """
+    handles, labels = ax.get_legend_handles_labels()
+    once = dict(zip(reversed(labels), reversed(handles), strict=True))
+    names = list(dict.fromkeys(labels))
+    if names:
+        ax.legend([once[name] for name in names], names, frameon=False, fontsize="small", **options)
+
+
+def counts(ax: Any, axis: str) -> None:
+    """Make an axis one of counts: logarithmic, round numbers, a place for zero where there is one.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        All that is to be seen is drawn there.
+    axis : {"x", "y"}
+    """
+    from matplotlib.ticker import NullFormatter
+
+    low, high = ax.dataLim.intervalx if axis == "x" else ax.dataLim.intervaly
+    if low < 1:
+        getattr(ax, f"set_{axis}scale")("symlog", linthresh=1.0)
+    else:
+        getattr(ax, f"set_{axis}scale")("log")
+    ticks = counts_of(np.log10(low + 1.0), np.log10(high + 1.0))
+    if len(ticks) >= 2:
+        getattr(ax, f"set_{axis}ticks")(ticks, [f"{tick:,}" for tick in ticks])
+        getattr(ax, f"{axis}axis").set_minor_formatter(NullFormatter())

@@ -350,7 +350,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return text_chart(self.frontier_)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw error against nonzeros; needs matplotlib.
+        """Draw error against nonzeros, as `thresher.SparsityPathDisplay`; needs matplotlib.
 
         Parameters
         ----------
@@ -362,9 +362,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         matplotlib Axes
         """
         check_is_fitted(self, "frontier_")
-        from thresher.search.plotting import plot_frontier
+        from thresher.plots import SparsityPathDisplay
 
-        return plot_frontier(self.frontier_, ax)
+        return SparsityPathDisplay.from_estimator(self, ax=ax).ax_
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         if not hasattr(self, "frontier_"):

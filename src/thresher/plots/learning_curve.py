@@ -1,0 +1,240 @@
+"""Loss and nonzeros while learning, drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.errors import ParameterError
+from thresher.estimators.linear import LinearEstimator
+from thresher.model import Model, Progress
+from thresher.plots import style
+from thresher.plots.fitted import fitted
+
+_OWNER = "LearningCurveDisplay"
+_SOLVERS = ("coordinate-descent", "hard-threshold")  # their records are of the objective
+
+
+class LearningCurveDisplay:
+    """Loss over the examples learned, and below it the nonzeros.
+
+    Parameters
+    ----------
+    examples : array of shape (records,)
+        Rows learned from so far.
+    loss : array of shape (records,)
+        Mean loss since the record before.
+    nonzeros : array of shape (records,), optional
+        Weights that are not zero; NaN where they were not counted.
+    valid_loss : array of shape (records,), optional
+        Loss on an evaluation set; NaN where there is none.
+    measure : str, default="loss"
+        What the loss is; the label of the axis.
+    name : str, optional
+        Of the learner, for the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Of the loss.
+    nonzeros_ax_ : matplotlib Axes or None
+        Of the nonzeros.
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+    valid_line_, nonzeros_line_ : matplotlib Line2D or None
+
+    Examples
+    --------
+    >>> from thresher import LearningCurveDisplay
+    >>> display = LearningCurveDisplay([100, 200, 400], [0.7, 0.5, 0.4], [9, 7, 3]).plot()
+    >>> display.ax_.get_xscale(), display.nonzeros_ax_.get_ylabel()
+    ('log', 'nonzero weights')
+    """
+
+    def __init__(
+        self,
+        examples: ArrayLike,
+        loss: ArrayLike,
+        nonzeros: ArrayLike | None = None,
+        valid_loss: ArrayLike | None = None,
+        *,
+        measure: str = "loss",
+        name: str | None = None,
+    ) -> None:
+        self.examples, self.loss = np.asarray(examples, float), np.asarray(loss, float)
+        nothing = np.full(self.examples.shape, np.nan)
+        self.nonzeros = nothing if nonzeros is None else np.asarray(nonzeros, float)
+        self.valid_loss = nothing if valid_loss is None else np.asarray(valid_loss, float)
+        shapes = {a.shape for a in (self.examples, self.loss, self.nonzeros, self.valid_loss)}
+        if len(shapes) > 1 or self.examples.ndim != 1 or not self.examples.size:
+            raise ParameterError(
+                f"{_OWNER}: examples, loss, nonzeros and valid_loss must be of one length, 1 or "
+                f"more; their shapes are {', '.join(map(str, sorted(shapes)))}"
+            )
+        self.measure, self.name = measure, name
+
+    @classmethod
+    def from_history(
+        cls,
+        history: Sequence[Progress],
+        *,
+        measure: str = "progressive loss",
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw records of training.
+
+        Parameters
+        ----------
+        history : sequence of Progress
+        measure : str, default="progressive loss"
+        ax : matplotlib Axes, or a pair of them, optional
+        name : str, optional
+        **kwargs
+            Of `plot`.
+
+        Returns
+        -------
+        LearningCurveDisplay
+        """
+        if not history:
+            raise ParameterError(f"{_OWNER}: history must hold at least one record; it is empty")
+        display = cls(
+            [record.examples for record in history],
+            [record.loss for record in history],
+            [np.nan if record.nonzeros is None else record.nonzeros for record in history],
+            [np.nan if record.valid_loss is None else record.valid_loss for record in history],
+            measure=measure,
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw how a fitted estimator has learned.
+
+        Parameters
+        ----------
+        estimator : estimator of thresher, or a Pipeline that ends in one
+        ax : matplotlib Axes, or a pair of them, optional
+            As of `plot`; ``display.axes_`` of another display to compare the two.
+        name : str, optional
+        **kwargs
+            Of `plot`.
+
+        Returns
+        -------
+        LearningCurveDisplay
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from thresher import DualAveragingClassifier, FTRLClassifier, LearningCurveDisplay
+        >>> X = np.random.default_rng(0).normal(size=(500, 40))
+        >>> y = X[:, 3] - X[:, 7] > 0
+        >>> ftrl, dual = FTRLClassifier().fit(X, y), DualAveragingClassifier().fit(X, y)
+        >>> one = LearningCurveDisplay.from_estimator(ftrl, name="FTRL")
+        >>> two = LearningCurveDisplay.from_estimator(dual, name="dual averaging", ax=one.axes_)
+        >>> len(two.ax_.lines), two.ax_.get_ylabel()
+        (2, 'progressive logistic loss')
+        """
+        wanted = "one of thresher that learns weights, or a pipeline that ends in one"
+        found = fitted(estimator, (LinearEstimator,), _OWNER, wanted)
+        return cls.from_model(found.model_, ax=ax, name=name, **kwargs)
+
+    @classmethod
+    def from_model(
+        cls, model: Model, *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw how a model has learned, one from a file too.
+
+        Parameters
+        ----------
+        model : Model
+        ax : matplotlib Axes, or a pair of them, optional
+        name : str, optional
+        **kwargs
+            Of `plot`.
+
+        Returns
+        -------
+        LearningCurveDisplay
+        """
+        if not isinstance(model, Model):
+            raise ParameterError(f"{_OWNER}: model must be a Model; got {type(model).__name__}")
+        loss = model.loss.replace("_", " ")
+        solver = model.parameters.get("rule") in _SOLVERS
+        kind = "objective" if solver else f"progressive {loss} loss"
+        return cls.from_history(model.history, measure=kind, ax=ax, name=name, **kwargs)
+
+    @property
+    def axes_(self) -> tuple[Any, ...]:
+        """The Axes of the loss and, where they are drawn, of the nonzeros."""
+        return tuple(ax for ax in (self.ax_, self.nonzeros_ax_) if ax is not None)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or a pair of them, optional
+            One has the loss alone; of a pair the second has the nonzeros. By default a pair in a
+            new figure.
+        name : str, optional
+            In place of the display's own.
+        **kwargs
+            Of the lines, for ``ax.plot``.
+
+        Returns
+        -------
+        LearningCurveDisplay
+        """
+        self.ax_, self.nonzeros_ax_ = self._axes(ax)
+        self.figure_ = self.ax_.figure
+        name = self.name if name is None else name
+        many = max(1, len(self.examples) // 25)
+        look = style.next_series(self.ax_, markersize=4, zorder=3, markevery=many)
+        look |= {"label": name or "before learning each row", **kwargs}
+        self.line_ = self._draw(self.ax_, self.loss, look)
+        self.valid_line_ = self.nonzeros_line_ = None
+        if np.isfinite(self.valid_loss).any():
+            says = f"{name}, validation" if name else "validation"
+            look |= {"markerfacecolor": "white", "markersize": 6, "label": says, "markevery": 1}
+            self.valid_line_ = self._draw(self.ax_, self.valid_loss, {**look, "gid": None})
+        self.ax_.set_xscale("log")
+        self.ax_.set_ylabel(self.measure)
+        if self.nonzeros_ax_ is not None and np.isfinite(self.nonzeros).any():
+            same = {"color": self.line_.get_color(), "linestyle": self.line_.get_linestyle()}
+            same |= {"marker": self.line_.get_marker(), "markersize": 4, "markevery": many}
+            self.nonzeros_line_ = self._draw(self.nonzeros_ax_, self.nonzeros, same)
+            self.nonzeros_ax_.set_xscale("log")
+            style.counts(self.nonzeros_ax_, "y")
+            self.nonzeros_ax_.set_ylabel("nonzero weights")
+        self.axes_[-1].set_xlabel("examples")
+        if name or self.valid_line_ is not None:
+            style.legend(self.ax_)
+        return self
+
+    def _axes(self, ax: Any) -> tuple[Any, Any]:
+        """Return the axes of the loss and of the nonzeros."""
+        if ax is None and np.isfinite(self.nonzeros).any():
+            return style.panels((3, 2))
+        pair = list(np.ravel(ax)) if isinstance(ax, list | tuple | np.ndarray) else [ax]
+        if len(pair) not in (1, 2):
+            raise ParameterError(f"{_OWNER}: ax must be one Axes or two; got {len(pair)}")
+        drawn = [style.axes(one) for one in pair]
+        return drawn[0], drawn[1] if len(drawn) == 2 else None
+
+    def _draw(self, ax: Any, values: NDArray[np.float64], look: dict[str, Any]) -> Any:
+        """Draw what is known of the values; return the line."""
+        known = np.isfinite(values)
+        across, up = self.examples[known], values[known]
+        breaks = np.flatnonzero(np.diff(across) < 0) + 1  # the next class begins
+        across, up = np.insert(across, breaks, np.nan), np.insert(up, breaks, np.nan)
+        return ax.plot(across, up, **look)[0]

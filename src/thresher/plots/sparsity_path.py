@@ -1,0 +1,281 @@
+"""Error against nonzeros, drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
+
+from thresher.errors import ParameterError
+from thresher.plots import style
+from thresher.plots.fitted import fitted
+from thresher.search.frontier import Dot, Frontier, errors_of
+from thresher.search.one_pass import OnePassSearchCV
+from thresher.search.path import SparsityPath
+from thresher.search.tables import shown
+
+_OWNER = "SparsityPathDisplay"
+
+
+class SparsityPathDisplay:
+    """Error against nonzeros: the frontier, the best, and the sparsest that is as good.
+
+    Models that another beats in both error and nonzeros are dots in the background. Where errors
+    have standard errors, the sparsest model within one of the best is marked too.
+
+    Parameters
+    ----------
+    nonzeros : array of shape (models,)
+        Weights that are not zero.
+    errors : array of shape (models,)
+        Their errors; NaN where a model failed, which is not drawn.
+    standard_errors : array of shape (models,), optional
+        Standard errors of the errors; NaN where there is none.
+    settings : sequence of str, optional
+        What tells the models apart, such as "gravity=0.01".
+    measure : str, default="error"
+        What the errors are; the label of the axis.
+    name : str, optional
+        Of the curve, where there are several in one picture.
+
+    Attributes
+    ----------
+    frontier : Frontier
+        The numbers that are drawn, and which of the models are best, chosen and efficient.
+    ax_, figure_ : matplotlib Axes and Figure
+    line_ : matplotlib Line2D
+        The frontier.
+    points_ : matplotlib PathCollection
+        All models.
+    errorbar_ : matplotlib ErrorbarContainer or None
+    best_, chosen_ : matplotlib Line2D or None
+        Their signs; there is one for `chosen_` where it is not the best.
+    limit_ : matplotlib Line2D or None
+        One standard error above the best, where the curve has no name.
+
+    See Also
+    --------
+    thresher.SparsityPath : Finds errors and nonzeros for a range of gravities.
+
+    Examples
+    --------
+    >>> from thresher import SparsityPathDisplay
+    >>> display = SparsityPathDisplay([10, 100, 900], [0.2, 0.08, 0.07], [0.02, 0.02, 0.02])
+    >>> display.frontier.best, display.frontier.chosen
+    (2, 1)
+    >>> display.plot().ax_.get_xlabel()
+    'nonzero weights'
+    """
+
+    def __init__(
+        self,
+        nonzeros: ArrayLike,
+        errors: ArrayLike,
+        standard_errors: ArrayLike | None = None,
+        *,
+        settings: Sequence[str] | None = None,
+        measure: str = "error",
+        name: str | None = None,
+    ) -> None:
+        across, up = np.asarray(nonzeros, float), np.asarray(errors, float)
+        spread = np.full(up.shape, np.nan)
+        if standard_errors is not None:
+            spread = np.asarray(standard_errors, float)
+        names = [""] * up.size if settings is None else list(settings)
+        shapes: list[Any] = [across.shape, up.shape, spread.shape, (len(names),)]
+        if shapes.count(shapes[-1]) < len(shapes):
+            raise ParameterError(
+                f"{_OWNER}: nonzeros, errors, standard_errors and settings must be of one length; "
+                f"their shapes are {', '.join(map(str, shapes))}"
+            )
+        spreads = [None if np.isnan(one) else float(one) for one in spread]
+        columns = names, across.tolist(), up.tolist(), spreads
+        self.frontier = Frontier([Dot(*dot) for dot in zip(*columns, strict=True)], measure)
+        if self.frontier.best is None:
+            raise ParameterError(f"{_OWNER}: errors must hold at least one that is finite")
+        self.name = name
+
+    @classmethod
+    def from_frontier(
+        cls, frontier: Frontier, *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw a frontier.
+
+        Parameters
+        ----------
+        frontier : Frontier
+        ax : matplotlib Axes, optional
+        name : str, optional
+        **kwargs
+            Of `plot`.
+
+        Returns
+        -------
+        SparsityPathDisplay
+        """
+        dots = frontier.dots
+        display = cls(
+            [dot.nonzeros for dot in dots],
+            [dot.error for dot in dots],
+            [np.nan if dot.spread is None else dot.spread for dot in dots],
+            settings=[dot.name for dot in dots],
+            measure=frontier.measure,
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: SparsityPath | OnePassSearchCV,
+        *,
+        metric: str | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw what a fitted search has found.
+
+        Parameters
+        ----------
+        estimator : SparsityPath or OnePassSearchCV
+            Of the latter, nonzeros are means over the models of the splits.
+        metric : str, optional
+            Which of the scores of a search with several; by default the one it is refitted by.
+        ax : matplotlib Axes, optional
+        name : str, optional
+            Of the curve, for the legend.
+        **kwargs
+            Of `plot`.
+
+        Returns
+        -------
+        SparsityPathDisplay
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from thresher import FTRLClassifier, OnePassSearchCV, SparsityPathDisplay
+        >>> X = np.random.default_rng(0).normal(size=(300, 40))
+        >>> y = X[:, 0] - X[:, 1] > 0
+        >>> search = OnePassSearchCV(FTRLClassifier(passes=2), {"l1": [1, 30, 100]}, cv=3)
+        >>> display = SparsityPathDisplay.from_estimator(search.fit(X, y))
+        >>> display.ax_.get_ylabel()
+        'error rate'
+        """
+        found = fitted(
+            estimator, (SparsityPath, OnePassSearchCV), _OWNER, "SparsityPath or OnePassSearchCV"
+        )
+        if isinstance(found, SparsityPath):
+            if metric is not None:
+                raise ParameterError(f"{_OWNER}: metric is for a search; a path has one score")
+            frontier = found.frontier_
+        else:
+            frontier = _frontier_of(found, metric)
+        return cls.from_frontier(frontier, ax=ax, name=name, **kwargs)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Without a name the legend tells of the best model and the chosen one; with names, curves
+        can share the axes, and the legend tells them apart.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+        name : str, optional
+            In place of the display's own.
+        **kwargs
+            Of the line of the frontier, for ``ax.plot``.
+
+        Returns
+        -------
+        SparsityPathDisplay
+        """
+        self.ax_ = ax = style.axes(ax)
+        self.figure_ = ax.figure
+        name = self.name if name is None else name
+        frontier, dots = self.frontier, self.frontier.dots
+        edge = list(frontier.efficient)
+        look = style.next_series(ax, markersize=5, zorder=3, label=name or "frontier")
+        (self.line_,) = ax.plot(
+            [dots[i].nonzeros for i in edge], [dots[i].error for i in edge], **{**look, **kwargs}
+        )
+        self._draw_all(style.SOFT if name is None else self.line_.get_color())
+        self._draw_choice(name, self.line_.get_color())
+        style.counts(ax, "x")
+        ax.set(xlabel="nonzero weights", ylabel=frontier.measure)
+        style.legend(ax)
+        return self
+
+    def _draw_all(self, colour: Any) -> None:
+        """Draw all models that have an error, in the background."""
+        sound = [dot for dot in self.frontier.dots if not dot.failed]
+        across, up = [dot.nonzeros for dot in sound], [dot.error for dot in sound]
+        self.points_ = self.ax_.scatter(across, up, s=20, color=colour, alpha=0.6, zorder=2)
+        self.errorbar_ = None
+        if any(dot.spread for dot in sound):
+            self.errorbar_ = self.ax_.errorbar(
+                across, up, [dot.spread or 0.0 for dot in sound],
+                fmt="none", ecolor=colour, alpha=0.6, elinewidth=1, zorder=1,
+            )  # fmt: skip
+
+    def _draw_choice(self, name: str | None, colour: Any) -> None:
+        """Mark the best model, the sparsest that is as good, and how good that is."""
+        both = self.frontier.best, self.frontier.chosen
+        best, chosen = (self.frontier.dots[i] for i in both if i is not None)
+        self.limit_ = self.chosen_ = None
+        if name is None:
+            colour = style.COLOURS[1]
+            if best.spread:
+                limit = best.error + best.spread
+                look = {"color": style.SOFT, "linewidth": 1, "linestyle": ":", "zorder": 0}
+                self.limit_ = self.ax_.axhline(limit, label="best + one s.e.", **look)
+        ring = {"color": colour, "linestyle": "none", "zorder": 4}
+        self.best_ = self._mark("*", best, "best", name, markersize=13, **ring)
+        if chosen is not best:
+            ring |= {"markerfacecolor": "none", "markeredgewidth": 1.6}
+            says = "sparsest within one s.e."
+            self.chosen_ = self._mark("o", chosen, says, name, markersize=14, **ring)
+
+    def _mark(self, sign: str, dot: Dot, says: str, name: str | None, **look: Any) -> Any:
+        """Mark a model, and say which it is where there is one curve."""
+        if name is None:
+            says += f": {dot.nonzeros:,.0f}" + (f" ({dot.name})" if dot.name else "")
+        return self.ax_.plot(dot.nonzeros, dot.error, sign, label=says, **look)[0]
+
+
+def _frontier_of(search: OnePassSearchCV, metric: str | None) -> Frontier:
+    """Return nonzeros and errors of the points of a grid."""
+    by_name: dict[str, Any] = {"score": search.scoring}
+    if search.multimetric_:
+        names = [key.removeprefix("mean_test_") for key in search.cv_results_ if "mean_test" in key]
+        given = search.scoring if isinstance(search.scoring, dict) else {}
+        by_name = {name: given.get(name, name) for name in names}
+        metric = search.refit if metric is None else metric
+    metric = "score" if metric is None else metric
+    if metric not in by_name:
+        raise ParameterError(
+            f"{_OWNER}: metric must be one of the search's, {', '.join(by_name)}; got {metric!r}"
+        )
+    results, splits = search.cv_results_, search.n_splits_
+    scores = np.array([results[f"split{split}_test_{metric}"] for split in range(splits)]).T
+    measure, errors = errors_of(scores, by_name[metric], is_classifier(search.estimator))
+    return Frontier(
+        [
+            Dot(
+                ", ".join(f"{key}={shown(value)}" for key, value in setting.items()),
+                float(nonzeros),
+                float(error.mean()),
+                float(error.std(ddof=1) / np.sqrt(splits)) if splits > 1 else None,
+            )
+            for setting, nonzeros, error in zip(
+                results["params"], search.nonzeros_.mean(axis=1), errors, strict=True
+            )
+        ],
+        measure,
+    )

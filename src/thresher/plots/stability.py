@@ -1,0 +1,371 @@
+"""Selection probabilities, drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.errors import ParameterError
+from thresher.estimators import StabilizedClassifier
+from thresher.model import Model
+from thresher.plots import style
+from thresher.plots.fitted import fitted
+from thresher.plots.probabilities import draw_features, draw_paths, draw_ranks, draw_threshold
+from thresher.stability.selected import Selected
+from thresher.stability.supports import (
+    checked_n_features,
+    feature_numbers,
+    is_whole,
+    stability_score,
+)
+
+_OWNER = "StabilityDisplay"
+_KINDS = ("features", "paths", "ranks")
+_BESIDE: dict[str, dict[str, Any]] = {  # where a legend does not hide what is drawn
+    "features": {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 3},
+    "paths": {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)},
+}
+
+
+class StabilityDisplay:
+    """How often features are selected: the most probable by name, over a parameter, or all by rank.
+
+    Parameters
+    ----------
+    probabilities : array of shape (features,) or (values, features)
+        Share of fits that select a feature, for each value of a parameter. Features that none
+        selects need not be there.
+    names : sequence, optional
+        Names of the features; their numbers by default.
+    threshold : float, optional
+        The probability from which features are selected; drawn as a line.
+    selected : boolean mask of shape (features,), optional
+        Features that are selected; by default those that reach the threshold.
+    values : sequence, optional
+        Values of the parameter.
+    param_name : str, default="parameter"
+        Its name.
+    kappa : float, optional
+        Mean of Cohen's kappa over pairs of supports, told in the legend.
+    name : str, optional
+        Of the curve, where several are drawn by rank.
+
+    Attributes
+    ----------
+    probabilities : array of shape (values, features)
+        Those drawn: the features most probable for any value first, of equals the selected.
+    names, selected
+        In the same order.
+    ax_, figure_ : matplotlib Axes and Figure
+    line_ : matplotlib Line2D
+        The curve by rank, or the dots of the features selected.
+    lines_ : list of matplotlib Line2D
+        The paths of the features selected.
+    others_ : matplotlib Line2D or LineCollection
+        The dots or paths of the other features.
+    threshold_ : matplotlib Line2D or None
+
+    See Also
+    --------
+    thresher.StabilitySelection : Fits on halves of the rows.
+
+    Examples
+    --------
+    >>> from thresher import StabilityDisplay
+    >>> display = StabilityDisplay([0.2, 1.0, 0.7], names=["age", "price", "size"], threshold=0.6)
+    >>> display.names, display.selected.tolist()
+    (['price', 'size', 'age'], [True, True, False])
+    >>> [label.get_text() for label in display.plot().ax_.get_yticklabels()]
+    ['price', 'size', 'age']
+    """
+
+    def __init__(
+        self,
+        probabilities: ArrayLike,
+        *,
+        names: Sequence[Any] | None = None,
+        threshold: float | None = None,
+        selected: ArrayLike | None = None,
+        values: Sequence[Any] | None = None,
+        param_name: str = "parameter",
+        kappa: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        shares = np.atleast_2d(np.asarray(probabilities, float))
+        if shares.ndim != 2 or not shares.size:
+            raise ParameterError(
+                f"{_OWNER}: probabilities must be of shape (features,) or (values, features), and "
+                f"not empty; their shape is {shares.shape}"
+            )
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise ParameterError(f"{_OWNER}: probabilities must be in 0..1")
+        known = list(range(shares.shape[1])) if names is None else list(names)
+        best = shares.max(axis=0)
+        if selected is None:
+            mask = best >= (2.0 if threshold is None else threshold)
+        else:
+            mask = np.asarray(selected, bool)
+        if len(known) != shares.shape[1] or mask.shape != best.shape:
+            raise ParameterError(f"{_OWNER}: names and selected must be as many as features")
+        if values is not None and len(values) != len(shares):
+            raise ParameterError(
+                f"{_OWNER}: values must be {len(shares)}, one for each row of probabilities; got "
+                f"{len(values)}"
+            )
+        order = np.lexsort((~mask, -best))
+        self.probabilities, self.selected = shares[:, order], mask[order]
+        self.names = [known[i] for i in order]
+        self.threshold, self.kappa, self.name = threshold, kappa, name
+        self.values = None if values is None else list(values)
+        self.param_name = param_name
+
+    # ---- where numbers come from ---------------------------------------------------------------
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        names: Sequence[str] | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the selection probabilities of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : StabilitySelection, StreamingStabilitySelection or StabilizedClassifier
+        names : sequence of str, optional
+            Names of all features, for example ``vectorizer.get_feature_names_out()``.
+        ax : matplotlib Axes, optional
+        name : str, optional
+            Of the curve, where several are drawn by rank.
+        **kwargs
+            Of `plot`; of a `StabilizedClassifier` also `label`, as of `from_model`.
+
+        Returns
+        -------
+        StabilityDisplay
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from thresher import FTRLClassifier, StabilityDisplay, StabilitySelection
+        >>> X = np.random.default_rng(0).normal(size=(300, 40))
+        >>> y = X[:, 3] - X[:, 7] > 0
+        >>> ftrl = FTRLClassifier(l1=60.0, passes=5)
+        >>> selector = StabilitySelection(ftrl, pairs=5, random_state=0).fit(X, y)
+        >>> display = StabilityDisplay.from_estimator(selector)
+        >>> sorted(display.names[:2])
+        [3, 7]
+        """
+        wanted = "StabilitySelection, StreamingStabilitySelection or StabilizedClassifier"
+        found = fitted(estimator, (Selected, StabilizedClassifier), _OWNER, wanted)
+        if isinstance(found, StabilizedClassifier):
+            return cls.from_model(found.model_, names=names, ax=ax, name=name, **kwargs)
+        table = found.selection_probabilities_.tocsc()
+        features = np.flatnonzero(np.diff(table.indptr))
+        if not len(features):
+            raise ParameterError(f"{_OWNER}: no fit selected any feature; there is nothing to draw")
+        shares = table[:, features].toarray()
+        if names is None:
+            order = np.lexsort((features, -shares.max(axis=0)))  # that of `top`, which names them
+            features, shares = features[order], shares[:, order]
+            known: list[Any] = [feature.name for feature in found.top(len(features))]
+        else:
+            known = _named(names, features, found.n_features_in_)
+        display = cls(
+            shares,
+            names=known,
+            threshold=found.threshold,
+            selected=np.isin(features, found.selected_),
+            values=found.param_values,
+            param_name=found.param_name or "parameter",
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_model(
+        cls,
+        model: Model,
+        *,
+        label: Any = None,
+        names: Sequence[str] | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the selection probabilities that the stabilized rule has left in a model.
+
+        A feature's probability is that of when it was last judged; those with a weight are
+        selected. Others went although they were probable, as others ranked higher.
+
+        Parameters
+        ----------
+        model : Model
+        label : object, optional
+            The class to speak of; must be given where there are more than two.
+        names : sequence of str, optional
+            Names of all features.
+        ax : matplotlib Axes, optional
+        name : str, optional
+        **kwargs
+            Of `plot`.
+
+        Returns
+        -------
+        StabilityDisplay
+        """
+        if not isinstance(model, Model) or model.evidence is None:
+            raise ParameterError(
+                f"{_OWNER}: model must be one of the stabilized rule, which has evidence; got "
+                f"{model!r}"
+            )
+        output, outputs = 0, len(model.intercept)
+        if outputs > 1:
+            labels = [] if model.classes is None else model.classes.tolist()
+            if label not in labels:
+                raise ParameterError(
+                    f"{_OWNER}: label must be a class, one of {labels}; got {label!r}"
+                )
+            output = labels.index(label)
+        evidence = model.evidence
+        of = slice(*evidence.indptr[output : output + 2].tolist())
+        judged = evidence.probability[of] > 0
+        features, shares = evidence.features[of][judged], evidence.probability[of][judged]
+        if not len(features):
+            raise ParameterError(f"{_OWNER}: no feature of the model was judged")
+        weights = model.indices[slice(*model.indptr[output : output + 2].tolist())]
+        keep = model.parameters.get("keep")
+        known = [model.name(int(feature)) for feature in features]
+        if names is not None:
+            known = _named(names, features, model.n_features)
+        display = cls(
+            shares,
+            names=known,
+            threshold=keep if isinstance(keep, int | float) else None,
+            selected=np.isin(features, weights),
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_supports(
+        cls,
+        supports: Iterable[Any],
+        n_features: int,
+        *,
+        names: Sequence[str] | None = None,
+        threshold: float | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw how often features are in the supports of several runs, and how much runs agree.
+
+        Parameters
+        ----------
+        supports : iterable of at least two supports
+            Each a collection of feature numbers, a boolean mask of shape (n_features,), or a Model.
+        n_features : int
+            Number of all features.
+        names : sequence of str, optional
+            Names of all features.
+        threshold : float, optional
+        ax : matplotlib Axes, optional
+        name : str, optional
+        **kwargs
+            Of `plot`.
+
+        Returns
+        -------
+        StabilityDisplay
+
+        Examples
+        --------
+        >>> from thresher import StabilityDisplay
+        >>> display = StabilityDisplay.from_supports([[0, 1], [0, 1], [0, 2]], n_features=1000)
+        >>> round(display.kappa, 4), display.probabilities[0].round(2).tolist()
+        (0.666, [1.0, 0.67, 0.33])
+        """
+        p, runs = checked_n_features(n_features), list(supports)
+        kappa = stability_score(runs, p)
+        found = [feature_numbers(support, p, f"supports[{i}]") for i, support in enumerate(runs)]
+        features, counts = np.unique(np.concatenate(found), return_counts=True)
+        if not len(features):
+            raise ParameterError(f"{_OWNER}: all supports are empty; there is nothing to draw")
+        known = features.tolist() if names is None else _named(names, features, p)
+        shares = counts / len(runs)
+        display = cls(shares, names=known, threshold=threshold, kappa=kappa, name=name)
+        return display.plot(ax, **kwargs)
+
+    # ---- drawing -------------------------------------------------------------------------------
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: str | None = None,
+        max_features: int = 20,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+        kind : {"features", "paths", "ranks"}, optional
+            The most probable features by name; the probabilities of all over the values of the
+            parameter; or all in order, so that several displays can share the axes. By default
+            "paths" where there are several values, else "features".
+        max_features : int, default=20
+            Features to show by name.
+        name : str, optional
+            Of the curve by rank, in place of the display's own.
+        **kwargs
+            Of the dots or lines of the features selected, or of the curve, for ``ax.plot``.
+
+        Returns
+        -------
+        StabilityDisplay
+        """
+        several = len(self.probabilities) > 1
+        kind = ("paths" if several else "features") if kind is None else kind
+        if kind not in _KINDS:
+            raise ParameterError(f"{_OWNER}: kind must be one of {', '.join(_KINDS)}; got {kind!r}")
+        if kind == "paths" and not several:
+            raise ParameterError(f"{_OWNER}: kind='paths' needs several values of a parameter")
+        if not is_whole(max_features) or max_features < 1:
+            raise ParameterError(f"{_OWNER}: max_features must be >= 1; got {max_features!r}")
+        shown = min(max_features, len(self.names))
+        high = max(2.2, 1.1 + 0.22 * shown) if kind == "features" else 4.0
+        self.ax_ = style.axes(ax, high=high)
+        self.figure_ = self.ax_.figure
+        agree = "" if self.kappa is None else f"kappa {self.kappa:.2f}"
+        if kind == "features":
+            self.line_, self.others_ = draw_features(self, shown, kwargs)
+            self.ax_.set_title(agree, loc="right", fontsize="small")
+        elif kind == "paths":
+            self.lines_, self.others_ = draw_paths(self, kwargs)
+        else:
+            name = self.name if name is None else name
+            self.line_ = draw_ranks(self, ", ".join(filter(None, (name, agree))), kwargs)
+        self.threshold_ = draw_threshold(self, "v" if kind == "features" else "h")
+        style.legend(self.ax_, **(_BESIDE.get(kind, {}) if ax is None else {}))
+        return self
+
+
+def _named(names: Sequence[str], features: NDArray[Any], n_features: int) -> list[Any]:
+    """Return the names of some features, of those of all."""
+    if len(names) != n_features:
+        raise ParameterError(
+            f"{_OWNER}: names must be {n_features}, one for each feature; got {len(names)}"
+        )
+    return [names[int(feature)] for feature in features]
