@@ -173,7 +173,8 @@ class ExponentDisplay:
         self.double_ = None
         if self.lost_single:
             self.double_ = self._limit("double", _DOUBLE, self.lost_double, "--", name)
-        ax.set_ylim(bottom=0)
+        style.counts(ax, "y")
+        ax.set_ylim(0, 1.5 * ax.dataLim.intervaly[1])
         ax.set(xlabel="exponent of the weight, floor(log2 |w|)", ylabel="weights")
         style.legend(ax)
         return self
@@ -187,5 +188,5 @@ class ExponentDisplay:
             linestyle=dashes,
             linewidth=1.2,
             zorder=1,
-            label=f"{whose}{precision} precision loses {lost:.1%}",
+            label=f"{whose}{precision} precision loses {f'{100 * lost:.2g}%' if lost else 'none'}",
         )

@@ -230,14 +230,17 @@ class FeatureDensityDisplay:
         for share in (0.5, 0.1, 0.01):
             key = {"marker": "o", "facecolor": "none", "edgecolor": style.SOFT}
             ax.scatter([], [], s=max(_AREA * share, _DOT), label=f"{share:.0%} of features", **key)
-        ax.set_xscale("log" if across.min(initial=1.0) > 0 else "linear")
-        ax.xaxis.set_major_formatter(_percent)
-        ax.yaxis.set_major_formatter(_percent)
-        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        if across.min(initial=1.0) > 0:
+            style.logarithmic(ax, "x", _percent)
+        else:
+            ax.xaxis.set_major_formatter(lambda value, _: _percent(value))
+        ax.yaxis.set_major_formatter(lambda value, _: _percent(value))
+        top = max(ax.dataLim.intervaly[1], 1e-6)
+        ax.set_ylim(-0.05 * top, 1.1 * top)
         ax.set(xlabel="share of rows that have the feature", ylabel="share of them selected")
-        style.legend(ax, labelspacing=0.9)
+        style.legend(ax, spacing=0.8)
         return self
 
 
-def _percent(value: float, _: int) -> str:
-    return f"{100 * value:.6g} %"
+def _percent(value: float) -> str:
+    return f"{100 * value:.6g}%"

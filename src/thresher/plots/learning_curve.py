@@ -170,8 +170,10 @@ class LearningCurveDisplay:
             raise ParameterError(f"{_OWNER}: model must be a Model; got {type(model).__name__}")
         loss = model.loss.replace("_", " ")
         solver = model.parameters.get("rule") in _SOLVERS
-        kind = "objective" if solver else f"progressive {loss} loss"
-        return cls.from_history(model.history, measure=kind, ax=ax, name=name, **kwargs)
+        both = any(record.valid_loss is not None for record in model.history)
+        measure = f"{loss} loss" if both else f"progressive {loss} loss"
+        measure = "objective" if solver else measure
+        return cls.from_history(model.history, measure=measure, ax=ax, name=name, **kwargs)
 
     @property
     def axes_(self) -> tuple[Any, ...]:
@@ -198,22 +200,21 @@ class LearningCurveDisplay:
         self.ax_, self.nonzeros_ax_ = self._axes(ax)
         self.figure_ = self.ax_.figure
         name = self.name if name is None else name
-        many = max(1, len(self.examples) // 25)
-        look = style.next_series(self.ax_, markersize=4, zorder=3, markevery=many)
+        look = style.next_series(self.ax_, markersize=4, zorder=3, markevery=0.03)
         look |= {"label": name or "before learning each row", **kwargs}
         self.line_ = self._draw(self.ax_, self.loss, look)
         self.valid_line_ = self.nonzeros_line_ = None
         if np.isfinite(self.valid_loss).any():
             says = f"{name}, validation" if name else "validation"
-            look |= {"markerfacecolor": "white", "markersize": 6, "label": says, "markevery": 1}
-            self.valid_line_ = self._draw(self.ax_, self.valid_loss, {**look, "gid": None})
-        self.ax_.set_xscale("log")
+            look |= {"markerfacecolor": "white", "markersize": 6, "label": says, "gid": None}
+            self.valid_line_ = self._draw(self.ax_, self.valid_loss, look)
+        style.counts(self.ax_, "x")
         self.ax_.set_ylabel(self.measure)
         if self.nonzeros_ax_ is not None and np.isfinite(self.nonzeros).any():
             same = {"color": self.line_.get_color(), "linestyle": self.line_.get_linestyle()}
-            same |= {"marker": self.line_.get_marker(), "markersize": 4, "markevery": many}
+            same |= {"marker": self.line_.get_marker(), "markersize": 4, "markevery": 0.03}
             self.nonzeros_line_ = self._draw(self.nonzeros_ax_, self.nonzeros, same)
-            self.nonzeros_ax_.set_xscale("log")
+            style.counts(self.nonzeros_ax_, "x")
             style.counts(self.nonzeros_ax_, "y")
             self.nonzeros_ax_.set_ylabel("nonzero weights")
         self.axes_[-1].set_xlabel("examples")

@@ -15,34 +15,28 @@ if TYPE_CHECKING:
 
 _NAMED = len(style.COLOURS)  # paths that have a colour and a name of their own
 _LONGEST = 32  # characters of a name
-_PROBABILITY = "selection probability"
+_PROBABILITY, _HIGH = "selection probability", (-0.02, 1.04)
 
 
 def draw_features(
     display: StabilityDisplay, shown: int, options: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     """Draw a dot for each of the most probable features, beside its name; return the dots."""
-    ax, best = display.ax_, display.probabilities.max(axis=0)
-    down = np.arange(shown)
-    mine = display.selected[:shown]
-    ax.hlines(down, 0.0, best[:shown], color=style.SOFT, linewidth=1, zorder=1)
-    look = {"linestyle": "none", "markersize": 7, "zorder": 3}
-    blue = {"marker": "o", "color": style.COLOURS[0], **look}
-    count, all_of_them = int(display.selected.sum()), len(display.names)
-    (dots,) = ax.plot(
-        best[:shown][mine], down[mine], **{**blue, "label": f"selected ({count:,})", **options}
-    )
-    hollow = {"marker": "o", "color": style.SOFT, "markerfacecolor": "white", **look}
-    (others,) = ax.plot(best[:shown][~mine], down[~mine], **hollow)
+    ax, best = display.ax_, display.probabilities.max(axis=0)[:shown]
+    down, mine = np.arange(shown), display.selected[:shown]
+    ax.hlines(down, 0.0, best, color=style.FAINT, linewidth=1, zorder=1)
+    look = {"linestyle": "none", "marker": "o", "markersize": 7, "zorder": 3}
+    blue = {**look, "color": style.COLOURS[0], "label": _says(display, "")}
+    hollow = {**look, "color": style.SOFT, "markerfacecolor": "white"}
     if not mine.all():
-        others.set_label(f"not selected ({all_of_them - count:,})")
+        hollow["label"] = f"not selected ({int((~display.selected).sum()):,})"
+    (dots,) = ax.plot(best[mine], down[mine], **{**blue, **options})
+    (others,) = ax.plot(best[~mine], down[~mine], **hollow)
     ax.set_yticks(down, [short(name) for name in display.names[:shown]])
-    ax.set_ylim(shown - 0.4, -0.6)
-    ax.set_xlim(0.0, 1.03)
+    ax.set(xlabel=_PROBABILITY, xlim=(0.0, 1.03), ylim=(shown - 0.4, -0.6))
     ax.grid(False, axis="y")
-    ax.set_xlabel(_PROBABILITY)
-    if shown < all_of_them:
-        ax.set_ylabel(f"first {shown} of {all_of_them:,} features")
+    if shown < len(display.names):
+        ax.set_ylabel(f"first {shown} of {len(display.names):,} features")
     return dots, others
 
 
@@ -51,42 +45,50 @@ def draw_paths(display: StabilityDisplay, options: Mapping[str, Any]) -> tuple[l
     from matplotlib.collections import LineCollection
 
     ax, mine = display.ax_, display.selected
-    across = _places(display)
+    across, ticks = _places(display.values, len(display.probabilities))
     order = np.argsort(across, kind="stable")
     shares, across = display.probabilities[order], across[order]
-    others = LineCollection(
-        [np.column_stack([across, path]) for path in shares[:, ~mine].T],
-        colors=style.SOFT,
-        linewidths=0.7,
-        alpha=0.6,
-        zorder=1,
-    )
-    if not mine.all():
-        others.set_label(f"not selected ({int((~mine).sum()):,})")
-    ax.add_collection(others)
-    few = int(mine.sum()) <= _NAMED
-    lines = []
+    count, few = int(mine.sum()), int(mine.sum()) <= _NAMED
+    thin, lines = {"linewidth": 0.7, "alpha": 0.6}, []
     for number, feature in enumerate(np.flatnonzero(mine)):
-        look = {"markersize": 5, "zorder": 3, **style.series(number if few else 0)}
-        label = short(display.names[feature]) if few else f"selected ({int(mine.sum()):,})"
-        look |= {"label": label} if few else {"label": label, "marker": "", "linewidth": 1}
-        lines += ax.plot(across, shares[:, feature], **{**look, **options})
+        look = {"zorder": 3, **style.series(number if few else 0)}
+        name = short(display.names[feature]) if few else f"selected ({count:,})"
+        look |= {"markersize": 5} if few else {"marker": "", **thin}
+        lines += ax.plot(across, shares[:, feature], **{**look, "label": name, **options})
+    paths = [np.column_stack([across, path]) for path in shares[:, ~mine].T]
+    thin["alpha"] = float(np.clip(100 / max(len(paths), 1), 0.1, 0.6))
+    others = LineCollection(paths, color=style.SOFT, zorder=1, **thin)
+    if paths:
+        others.set_label(f"not selected ({len(paths):,})")
+    ax.add_collection(others)
     ax.autoscale_view()
-    ax.set_ylim(-0.02, 1.04)
-    ax.set(xlabel=display.param_name, ylabel=_PROBABILITY)
+    if ticks is not None:
+        ax.set_xticks(np.arange(len(ticks)), ticks)
+    elif across[0] > 0 and across[-1] >= 10 * across[0]:
+        style.logarithmic(ax, "x")
+    ax.set(xlabel=display.param_name, ylabel=_PROBABILITY, ylim=_HIGH)
     return lines, others
 
 
-def draw_ranks(display: StabilityDisplay, label: str, options: Mapping[str, Any]) -> Any:
+def draw_ranks(display: StabilityDisplay, name: str | None, options: Mapping[str, Any]) -> Any:
     """Draw the probabilities of all features, the largest first; return the curve."""
     ax, best = display.ax_, display.probabilities.max(axis=0)
-    look = style.next_series(ax, markersize=4, zorder=3, markevery=max(1, len(best) // 15))
-    look |= {"label": label} if label else {}
+    look = style.next_series(ax, markersize=4, zorder=3, markevery=0.04)
+    look["label"] = _says(display, name or "")
     (line,) = ax.plot(np.arange(1, len(best) + 1), best, **{**look, **options})
     style.counts(ax, "x")
-    ax.set_ylim(-0.02, 1.04)
-    ax.set(xlabel="features, the most probable first", ylabel=_PROBABILITY)
+    ax.set(xlabel="features, the most probable first", ylabel=_PROBABILITY, ylim=_HIGH)
     return line
+
+
+def _says(display: StabilityDisplay, name: str) -> str | None:
+    """Return what the legend says: a name, how many are selected, how much runs agree."""
+    facts = [name] if name else []
+    if not display.selected.all() or display.threshold is not None:
+        facts.append(f"selected ({int(display.selected.sum()):,})" if not name else "")
+    if display.kappa is not None:
+        facts.append(f"kappa {display.kappa:.2f}")
+    return ", ".join(filter(None, facts)) or None
 
 
 def draw_threshold(display: StabilityDisplay, across: str) -> Any:
@@ -115,15 +117,12 @@ def short(name: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _places(display: StabilityDisplay) -> NDArray[np.float64]:
-    """Return where the values stand, and set the scale: by size, or side by side if no numbers."""
-    count = len(display.probabilities)
-    values: list[Any] = list(range(count)) if display.values is None else display.values
+def _places(values: list[Any] | None, count: int) -> tuple[NDArray[np.float64], list[str] | None]:
+    """Return where values stand: by size or, if they are no numbers, side by side, and names."""
+    side_by_side = np.arange(count, dtype=float)
+    if values is None:
+        return side_by_side, None
     try:
-        places = np.asarray(values, float)
+        return np.asarray(values, float), None
     except (TypeError, ValueError):
-        display.ax_.set_xticks(range(count), [short(value) for value in values])
-        return np.arange(count, dtype=float)
-    if places.min() > 0 and places.max() >= 10 * places.min():
-        display.ax_.set_xscale("log")
-    return places
+        return side_by_side, [short(value) for value in values]

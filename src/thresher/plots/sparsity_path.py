@@ -243,10 +243,12 @@ class SparsityPathDisplay:
             self.chosen_ = self._mark("o", chosen, says, name, markersize=14, **ring)
 
     def _mark(self, sign: str, dot: Dot, says: str, name: str | None, **look: Any) -> Any:
-        """Mark a model, and say which it is where there is one curve."""
+        """Mark a model, and say which it is where there is one curve; else what the sign means."""
         if name is None:
-            says += f": {dot.nonzeros:,.0f}" + (f" ({dot.name})" if dot.name else "")
-        return self.ax_.plot(dot.nonzeros, dot.error, sign, label=says, **look)[0]
+            look["label"] = f"{says}: {dot.nonzeros:,.0f}" + (f" ({dot.name})" if dot.name else "")
+        else:
+            self.ax_.plot([], [], sign, label=says, **{**look, "color": "black"})
+        return self.ax_.plot(dot.nonzeros, dot.error, sign, **look)[0]
 
 
 def _frontier_of(search: OnePassSearchCV, metric: str | None) -> Frontier:

@@ -24,10 +24,7 @@ from thresher.stability.supports import (
 
 _OWNER = "StabilityDisplay"
 _KINDS = ("features", "paths", "ranks")
-_BESIDE: dict[str, dict[str, Any]] = {  # where a legend does not hide what is drawn
-    "features": {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 3},
-    "paths": {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)},
-}
+_BESIDE = {"features": "upper center", "paths": "right center"}  # legends that would hide something
 
 
 class StabilityDisplay:
@@ -43,7 +40,8 @@ class StabilityDisplay:
     threshold : float, optional
         The probability from which features are selected; drawn as a line.
     selected : boolean mask of shape (features,), optional
-        Features that are selected; by default those that reach the threshold.
+        Features that are selected; by default those that reach the threshold, or all if there is
+        none.
     values : sequence, optional
         Values of the parameter.
     param_name : str, default="parameter"
@@ -105,7 +103,7 @@ class StabilityDisplay:
         known = list(range(shares.shape[1])) if names is None else list(names)
         best = shares.max(axis=0)
         if selected is None:
-            mask = best >= (2.0 if threshold is None else threshold)
+            mask = best >= (0.0 if threshold is None else threshold)
         else:
             mask = np.asarray(selected, bool)
         if len(known) != shares.shape[1] or mask.shape != best.shape:
@@ -348,17 +346,14 @@ class StabilityDisplay:
         high = max(2.2, 1.1 + 0.22 * shown) if kind == "features" else 4.0
         self.ax_ = style.axes(ax, high=high)
         self.figure_ = self.ax_.figure
-        agree = "" if self.kappa is None else f"kappa {self.kappa:.2f}"
         if kind == "features":
             self.line_, self.others_ = draw_features(self, shown, kwargs)
-            self.ax_.set_title(agree, loc="right", fontsize="small")
         elif kind == "paths":
             self.lines_, self.others_ = draw_paths(self, kwargs)
         else:
-            name = self.name if name is None else name
-            self.line_ = draw_ranks(self, ", ".join(filter(None, (name, agree))), kwargs)
+            self.line_ = draw_ranks(self, self.name if name is None else name, kwargs)
         self.threshold_ = draw_threshold(self, "v" if kind == "features" else "h")
-        style.legend(self.ax_, **(_BESIDE.get(kind, {}) if ax is None else {}))
+        style.legend(self.ax_, _BESIDE.get(kind) if ax is None else None)
         return self
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from thresher.search.frontier import counts_of
+from thresher.search.frontier import counts_of, ticks_of
 
 # Okabe and Ito's palette, without yellow, which is too light for lines on paper.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 SIGNS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 SOFT = "#8a94a0"  # what is in the background
+FAINT = "#c3cad2"  # what only leads the eye
 _SERIES = "series"  # mark of the artists that are series of their own
 
 
@@ -97,20 +98,30 @@ def next_series(ax: Any, **given: Any) -> dict[str, Any]:
     return {**series(drawn), "gid": _SERIES, **given}
 
 
-def legend(ax: Any, **options: Any) -> None:
-    """Draw a legend of all that has a label, each label once.
+def legend(ax: Any, outside: str | None = None, spacing: float = 0.5) -> None:
+    """Draw a legend of all that has a label, each label once, series first.
 
     Parameters
     ----------
     ax : matplotlib Axes
-    **options
-        Of ``ax.legend``.
+    outside : str, optional
+        Where in the figure, beside the axes: "upper center", "right center". By default where there
+        is room in the axes.
+    spacing : float, default=0.5
+        Between lines, in those of the text.
     """
     handles, labels = ax.get_legend_handles_labels()
-    once = dict(zip(reversed(labels), reversed(handles), strict=True))
-    names = list(dict.fromkeys(labels))
-    if names:
-        ax.legend([once[name] for name in names], names, frameon=False, fontsize="small", **options)
+    found: dict[str, Any] = {}
+    for handle, label in zip(handles, labels, strict=True):
+        found.setdefault(label, handle)
+    order = sorted(found, key=lambda label: found[label].get_gid() != _SERIES)
+    look: dict[str, Any] = {"fontsize": "small", "edgecolor": "none", "framealpha": 0.85}
+    look["labelspacing"] = spacing
+    if outside is not None:
+        look |= {"loc": f"outside {outside}", "ncols": 3 if "upper" in outside else 1}
+    if order:
+        home = ax if outside is None else ax.figure
+        home.legend([found[label] for label in order], order, **look)
 
 
 def counts(ax: Any, axis: str) -> None:
@@ -122,14 +133,38 @@ def counts(ax: Any, axis: str) -> None:
         All that is to be seen is drawn there.
     axis : {"x", "y"}
     """
+    low, high = ax.dataLim.intervalx if axis == "x" else ax.dataLim.intervaly
+    scale = {"value": "log"} if low >= 1 else {"value": "symlog", "linthresh": 1.0}
+    getattr(ax, f"set_{axis}scale")(**scale)
+    _ticks(ax, axis, counts_of(np.log10(low + 1.0), np.log10(high + 1.0)), "{:,}".format)
+
+
+def logarithmic(ax: Any, axis: str, text: Callable[[float], str] = "{:.6g}".format) -> None:
+    """Make an axis of numbers above zero logarithmic, with round numbers.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        All that is to be seen is drawn there.
+    axis : {"x", "y"}
+    text : callable
+        Returns what is written beside a number.
+    """
+    low, high = ax.dataLim.intervalx if axis == "x" else ax.dataLim.intervaly
+    getattr(ax, f"set_{axis}scale")("log")
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    for steps in ((1,), (1, 2, 5), range(1, 10)):
+        found = [step * 10.0**power for power in powers for step in steps]
+        found = [tick for tick in found if 0.999 * low <= tick <= 1.001 * high]
+        if len(found) >= 3:
+            break
+    else:
+        found = ticks_of(low, high) if low < high else [low]
+    _ticks(ax, axis, found, text)
+
+
+def _ticks(ax: Any, axis: str, ticks: Sequence[float], text: Callable[[Any], str]) -> None:
     from matplotlib.ticker import NullFormatter
 
-    low, high = ax.dataLim.intervalx if axis == "x" else ax.dataLim.intervaly
-    if low < 1:
-        getattr(ax, f"set_{axis}scale")("symlog", linthresh=1.0)
-    else:
-        getattr(ax, f"set_{axis}scale")("log")
-    ticks = counts_of(np.log10(low + 1.0), np.log10(high + 1.0))
-    if len(ticks) >= 2:
-        getattr(ax, f"set_{axis}ticks")(ticks, [f"{tick:,}" for tick in ticks])
-        getattr(ax, f"{axis}axis").set_minor_formatter(NullFormatter())
+    getattr(ax, f"set_{axis}ticks")(ticks, [text(tick) for tick in ticks])
+    getattr(ax, f"{axis}axis").set_minor_formatter(NullFormatter())

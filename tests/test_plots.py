@@ -1,0 +1,439 @@
+"""Displays: what is drawn is what the estimators know."""
+
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import SVC
+
+import thresher
+from thresher import (
+    CoordinateDescentClassifier,
+    DualAveragingClassifier,
+    ExponentDisplay,
+    FeatureDensityDisplay,
+    FTRLClassifier,
+    LearningCurveDisplay,
+    OnePassSearchCV,
+    ParameterError,
+    SparsityPath,
+    SparsityPathDisplay,
+    StabilityDisplay,
+    StabilitySelection,
+    StabilizedClassifier,
+    StreamingStabilitySelection,
+)
+from thresher.plots import style
+from thresher.stability import selected_by_density, stability_score
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 60))
+Y = np.where(X[:, 3] - X[:, 7] + 0.5 * RNG.normal(size=400) > 0, "yes", "no")
+NAMES = [f"word{i}" for i in range(60)]
+GRAVITIES = [0.001, 0.005, 0.01, 0.2]
+UNFITTED = {
+    SparsityPathDisplay: SparsityPath(DualAveragingClassifier()),
+    StabilityDisplay: StabilizedClassifier(),
+    LearningCurveDisplay: FTRLClassifier(),
+    ExponentDisplay: FTRLClassifier(),
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_are_left():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def path():
+    return SparsityPath(DualAveragingClassifier(passes=5, random_state=0), GRAVITIES).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def selector():
+    estimator = FTRLClassifier(l1=50.0, passes=5)
+    return StabilitySelection(estimator, pairs=5, random_state=0).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def streamed():
+    return StreamingStabilitySelection(
+        FTRLClassifier(passes=2),
+        param_name="l1",
+        param_values=[100.0, 5.0, 20.0],
+        pairs=4,
+        threshold=0.8,
+        random_state=0,
+    ).fit(X, Y)
+
+
+def legend(ax):
+    """What the legends of a figure say."""
+    found = [ax.get_legend(), *ax.figure.legends]
+    return [text.get_text() for one in found if one is not None for text in one.get_texts()]
+
+
+def drawn(figure):
+    """The figure, as bytes: what is drawn can be drawn."""
+    figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())
+
+
+# ---- error against nonzeros ----------------------------------------------------------------------
+
+
+def test_a_path_is_drawn_as_it_is(path):
+    display = SparsityPathDisplay.from_estimator(path)
+    points = display.points_.get_offsets()
+    np.testing.assert_allclose(points[:, 0], path.nonzeros_)
+    np.testing.assert_allclose(points[:, 1], path.errors_)
+    edge = list(path.frontier_.efficient)
+    np.testing.assert_allclose(display.line_.get_xdata(), path.nonzeros_[edge])
+    np.testing.assert_allclose(display.line_.get_ydata(), path.errors_[edge])
+    bars = display.errorbar_[2][0].get_segments()
+    spans = [(bar[1, 1] - bar[0, 1]) / 2 for bar in bars]
+    np.testing.assert_allclose(spans, path.standard_errors_)
+    best, chosen = path.best_index_, path.chosen_index_
+    assert best != chosen
+    assert display.best_.get_xydata().tolist() == [[path.nonzeros_[best], path.errors_[best]]]
+    assert display.chosen_.get_xydata().tolist() == [[path.nonzeros_[chosen], path.errors_[chosen]]]
+    limit = path.errors_[best] + path.standard_errors_[best]
+    assert display.limit_.get_ydata()[0] == pytest.approx(limit)
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("nonzero weights", "error rate")
+    said = legend(display.ax_)
+    assert said[0] == "frontier"
+    assert f"best: {path.nonzeros_[best]:,} (l1={path.best_gravity_:g})" in said
+    assert drawn(display.figure_).std() > 0
+
+
+def test_several_paths_in_one_picture(path):
+    figure, ax = plt.subplots()
+    one = SparsityPathDisplay.from_estimator(path, name="one", ax=ax)
+    two = SparsityPathDisplay([5, 50], [0.4, 0.2]).plot(ax, name="two")
+    assert one.ax_ is two.ax_ is ax
+    assert two.figure_ is figure
+    assert one.line_.get_color() != two.line_.get_color()
+    assert one.line_.get_linestyle() != two.line_.get_linestyle()
+    assert one.line_.get_marker() != two.line_.get_marker()
+    assert legend(ax) == ["one", "two", "best", "sparsest within one s.e."]
+    assert two.limit_ is two.chosen_ is two.errorbar_ is None
+    assert SparsityPathDisplay.from_estimator(path, ax=ax, color="red").line_.get_color() == "red"
+
+
+def test_a_search_is_drawn_by_its_means():
+    grid = {"l1": [1.0, 30.0, 100.0], "alpha": [0.1, 1.0]}
+    search = OnePassSearchCV(
+        FTRLClassifier(passes=2), grid, cv=3, scoring=["accuracy", "neg_log_loss"], refit="accuracy"
+    ).fit(X, Y)
+    display = SparsityPathDisplay.from_estimator(search)
+    points = display.points_.get_offsets()
+    np.testing.assert_allclose(points[:, 0], search.nonzeros_.mean(axis=1))
+    np.testing.assert_allclose(points[:, 1], 1 - search.cv_results_["mean_test_accuracy"])
+    spreads = [dot.spread for dot in display.frontier.dots]
+    wanted = search.cv_results_["std_test_accuracy"] / np.sqrt(2)  # of 3 folds
+    np.testing.assert_allclose(spreads, wanted)
+    assert display.ax_.get_ylabel() == "error rate"
+    assert display.frontier.dots[0].name == "alpha=0.1, l1=1"
+    other = SparsityPathDisplay.from_estimator(search, metric="neg_log_loss")
+    assert other.ax_.get_ylabel() == "log loss"
+    with pytest.raises(ParameterError, match=r"metric must be one of .*accuracy, neg_log_loss"):
+        SparsityPathDisplay.from_estimator(search, metric="auc")
+
+
+def test_a_model_that_failed_is_not_drawn_and_zero_has_a_place():
+    display = SparsityPathDisplay([0, 10, 2000], [0.5, 0.1, np.nan], [0.01, np.nan, np.nan]).plot()
+    assert display.points_.get_offsets().tolist() == [[0, 0.5], [10, 0.1]]
+    assert display.ax_.get_xscale() == "symlog"
+    assert [tick.get_text() for tick in display.ax_.get_xticklabels()][:2] == ["0", "1"]
+    assert legend(display.ax_)[-1] == "best: 10"
+    with pytest.raises(ParameterError, match="at least one that is finite"):
+        SparsityPathDisplay([1], [np.nan])
+    with pytest.raises(ParameterError, match="must be of one length"):
+        SparsityPathDisplay([1, 2], [0.5])
+
+
+# ---- stability -----------------------------------------------------------------------------------
+
+
+def test_features_are_drawn_by_probability(selector):
+    display = StabilityDisplay.from_estimator(selector, max_features=6, names=NAMES)
+    top = selector.top(6)
+    ticks = [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    assert ticks == [NAMES[feature.name] for feature in top]
+    shown = np.concatenate([display.line_.get_xdata(), display.others_.get_xdata()])
+    np.testing.assert_allclose(shown, [feature.probability for feature in top])
+    assert len(display.line_.get_xdata()) == len(selector.selected_) >= 2
+    assert display.threshold_.get_xdata()[0] == selector.threshold
+    assert display.ax_.get_xlabel() == "selection probability"
+    assert display.ax_.get_ylabel() == f"first 6 of {len(display.names)} features"
+    said = legend(display.ax_)
+    assert said[0] == f"selected ({len(selector.selected_)})"
+    assert said[-1] == "threshold 0.6"
+    assert [StabilityDisplay.from_estimator(selector).names[i] for i in range(3)] == [
+        feature.name for feature in top[:3]
+    ]
+    drawn(display.figure_)
+
+
+def test_paths_over_the_values_of_a_parameter(streamed):
+    display = StabilityDisplay.from_estimator(streamed)
+    table = streamed.selection_probabilities_.toarray()[[1, 2, 0]]  # by increasing l1
+    assert len(display.lines_) == len(streamed.selected_)
+    order = [name for name, mine in zip(display.names, display.selected, strict=True) if mine]
+    for feature, line in zip(order, display.lines_, strict=True):
+        assert line.get_xdata().tolist() == [5.0, 20.0, 100.0]
+        np.testing.assert_allclose(line.get_ydata(), table[:, feature])
+    rest = [name for name, mine in zip(display.names, display.selected, strict=True) if not mine]
+    segments = display.others_.get_segments()
+    assert len(segments) == len(rest)
+    np.testing.assert_allclose(segments[0][:, 1], table[:, rest[0]])
+    assert display.ax_.get_xlabel() == "l1"
+    assert display.ax_.get_xscale() == "log"
+    assert display.threshold_.get_ydata()[0] == 0.8
+    by_name = StabilityDisplay.from_estimator(streamed, kind="features")
+    assert by_name.line_.get_xdata().max() == table.max()
+    drawn(display.figure_)
+
+
+def test_paths_few_are_named_and_values_may_be_words():
+    shares = [[1.0, 0.2, 0.1], [0.9, 0.7, 0.0]]
+    display = StabilityDisplay(
+        shares, names=["a", "b", "c"], threshold=0.6, values=["hinge", "log"], param_name="loss"
+    ).plot()
+    assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["hinge", "log"]
+    assert legend(display.ax_) == ["a", "b", "not selected (1)", "threshold 0.6"]
+
+
+def test_a_stabilized_model_by_its_evidence():
+    clf = StabilizedClassifier(target_nnz=4, random_state=0).fit(X, Y)
+    display = StabilityDisplay.from_estimator(make_pipeline(clf), names=NAMES)
+    chosen = {NAMES[i] for i in clf.model_.indices.tolist()}
+    marked = {name for name, mine in zip(display.names, display.selected, strict=True) if mine}
+    assert marked == chosen
+    for name, share in zip(display.names, display.probabilities[0], strict=True):
+        assert share == clf.model_.why(name, names=NAMES).selection_probability
+    assert display.threshold == clf.model_.parameters["keep"]
+    three = StabilizedClassifier(random_state=0).fit(X, np.digitize(X[:, 3], [-0.5, 0.5]))
+    with pytest.raises(ParameterError, match=r"label must be a class, one of \[0, 1, 2\]"):
+        StabilityDisplay.from_model(three.model_)
+    assert StabilityDisplay.from_model(three.model_, label=2).names
+    with pytest.raises(ParameterError, match="stabilized rule"):
+        StabilityDisplay.from_model(FTRLClassifier().fit(X, Y).model_)
+
+
+def test_supports_of_several_runs_and_how_much_they_agree():
+    supports = [[0, 1, 2], [0, 1], [0, 5]]
+    display = StabilityDisplay.from_supports(supports, 60, kind="ranks", name="some")
+    np.testing.assert_allclose(display.line_.get_xdata(), [1, 2, 3, 4])
+    np.testing.assert_allclose(display.line_.get_ydata(), [1, 2 / 3, 1 / 3, 1 / 3])
+    assert display.kappa == stability_score(supports, 60)
+    again = StabilityDisplay.from_supports(
+        [[0], [0]], 60, kind="ranks", name="same", ax=display.ax_
+    )
+    assert legend(again.ax_) == [f"some, kappa {display.kappa:.2f}", "same, kappa 1.00"]
+    assert again.line_.get_color() != display.line_.get_color()
+    assert len(StabilityDisplay.from_supports(supports, 60).line_.get_xdata()) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "pie"}, "kind must be one of features, paths, ranks"),
+        ({"kind": "paths"}, "several values"),
+        ({"max_features": 0}, "max_features must be >= 1"),
+        ({"names": NAMES[:5]}, "names must be 60"),
+    ],
+)
+def test_stability_refuses(selector, options, message):
+    with pytest.raises(ParameterError, match=message):
+        StabilityDisplay.from_estimator(selector, **options)
+
+
+def test_stability_needs_probabilities():
+    for shares, options, message in (
+        ([], {}, "not empty"),
+        ([1.5], {}, r"in 0\.\.1"),
+        ([0.5], {"names": ["a", "b"]}, "as many as features"),
+        ([0.5], {"values": [1, 2]}, "values must be 1"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            StabilityDisplay(shares, **options)
+    with pytest.raises(ParameterError, match="empty"):
+        StabilityDisplay.from_supports([[], []], 60)
+
+
+# ---- learning curves -----------------------------------------------------------------------------
+
+
+def test_the_history_is_drawn_as_it_is():
+    clf = FTRLClassifier(passes=5, l1=5.0, random_state=0).fit(X, Y, eval_set=(X, Y))
+    display = LearningCurveDisplay.from_estimator(clf)
+    history = clf.history_
+    np.testing.assert_allclose(display.line_.get_xdata(), [one.examples for one in history])
+    np.testing.assert_allclose(display.line_.get_ydata(), [one.loss for one in history])
+    valid = [(one.examples, one.valid_loss) for one in history if one.valid_loss is not None]
+    np.testing.assert_allclose(display.valid_line_.get_xydata(), valid)
+    nonzeros = [(one.examples, one.nonzeros) for one in history if one.nonzeros is not None]
+    np.testing.assert_allclose(display.nonzeros_line_.get_xydata(), nonzeros)
+    assert display.ax_.get_xscale() == display.nonzeros_ax_.get_xscale() == "log"
+    assert display.ax_.get_ylabel() == "logistic loss"
+    assert display.nonzeros_ax_.get_xlabel() == "examples"
+    assert legend(display.ax_) == ["before learning each row", "validation"]
+    drawn(display.figure_)
+
+
+def test_several_learners_in_one_picture():
+    one = LearningCurveDisplay.from_estimator(FTRLClassifier().fit(X, Y), name="FTRL")
+    two = LearningCurveDisplay.from_model(
+        DualAveragingClassifier().fit(X, Y).model_, name="dual averaging", ax=one.axes_
+    )
+    assert two.axes_ == one.axes_
+    assert legend(two.ax_) == ["FTRL", "dual averaging"]
+    assert len(two.nonzeros_ax_.lines) == 2
+    assert two.line_.get_color() == two.nonzeros_line_.get_color() != one.line_.get_color()
+    _, ax = plt.subplots()
+    alone = LearningCurveDisplay.from_estimator(FTRLClassifier().fit(X, Y), ax=ax)
+    assert alone.ax_ is ax
+    assert alone.nonzeros_ax_ is None
+    assert ax.get_xlabel() == "examples"
+    with pytest.raises(ParameterError, match="one Axes or two; got 3"):
+        LearningCurveDisplay([1], [0.5]).plot([ax, ax, ax])
+
+
+def test_solvers_have_an_objective_and_classes_one_after_the_other_a_gap():
+    solver = CoordinateDescentClassifier(l1=0.05).fit(X, Y)
+    assert LearningCurveDisplay.from_estimator(solver).ax_.get_ylabel() == "objective"
+    three = StabilizedClassifier(random_state=0).fit(X, np.digitize(X[:, 3], [-0.5, 0.5]))
+    display = LearningCurveDisplay.from_estimator(three)
+    assert np.isnan(display.line_.get_xdata()).sum() == 2
+    drawn(display.figure_)
+    with pytest.raises(ParameterError, match="empty"):
+        LearningCurveDisplay.from_history([])
+    with pytest.raises(ParameterError, match="one length"):
+        LearningCurveDisplay([1, 2], [0.5])
+
+
+# ---- density and exponents -----------------------------------------------------------------------
+
+
+def test_selection_by_density_is_drawn_by_bins():
+    rows = sp.random(500, 300, 0.05, "csr", random_state=0)
+    rows = rows @ sp.diags(np.r_[np.zeros(20), np.ones(280)])
+    labels = rows[:, 20:60].toarray().sum(axis=1) > 0.9
+    clf = FTRLClassifier(l1=2.0, random_state=0).fit(rows, labels)
+    display = FeatureDensityDisplay.from_estimator(clf, rows, bins=4)
+    bins = selected_by_density(rows, clf.model_, 4)
+    points = display.points_.get_offsets()
+    middle = np.sqrt(bins.edges[:-1] * bins.edges[1:])
+    np.testing.assert_allclose(points[:, 0], middle)
+    np.testing.assert_allclose(points[:, 1], bins.selected_share)
+    large = bins.feature_share > 0.05
+    ratios = display.points_.get_sizes()[large] / bins.feature_share[large]
+    np.testing.assert_allclose(ratios, ratios[0])
+    peer = make_pipeline(MaxAbsScaler(), SGDClassifier(penalty="l1", random_state=0))
+    other = FeatureDensityDisplay.from_estimator(
+        peer.fit(rows, labels), rows, bins=4, name="peer", ax=display.ax_
+    )
+    mask = peer[-1].coef_[0] != 0
+    wanted = selected_by_density(rows, mask, 4).selected_share
+    np.testing.assert_allclose(other.line_.get_ydata(), wanted)
+    assert legend(other.ax_)[0] == "peer"
+    assert "10% of features" in legend(other.ax_)
+    from_zero = FeatureDensityDisplay.from_support(rows, [0, 30], bins=[0, 0.01, 1])
+    assert from_zero.points_.get_offsets()[0, 0] == 0.005
+    drawn(other.figure_)
+    with pytest.raises(ParameterError, match="neither model_, coef_ nor selected_"):
+        FeatureDensityDisplay.from_estimator(MaxAbsScaler().fit(rows), rows)
+    with pytest.raises(ParameterError, match="must be DensityBins"):
+        FeatureDensityDisplay.from_bins([1, 2])
+
+
+def test_the_selection_of_a_selector_by_density(selector):
+    display = FeatureDensityDisplay.from_estimator(selector, X)
+    wanted = len(selector.selected_) / X.shape[1]
+    assert display.points_.get_offsets().tolist() == [[1.0, wanted]]
+
+
+def test_exponents_are_drawn_as_they_are():
+    weights = np.array([4.0, -5.0, 1.0, 0.0, 2.0**-25, 2.0**-60])
+    display = ExponentDisplay.from_weights(weights)
+    values, edges, _ = display.stairs_.get_data()
+    assert edges[0] == -60.5
+    assert edges[-1] == 2.5
+    assert values.sum() == 5
+    assert (values[-1], values[-3], values[0]) == (2, 1, 1)
+    spread = thresher.health.exponents(weights)
+    assert display.lost_single == pytest.approx(1 - spread.within_single)
+    assert display.lost_double == pytest.approx(1 - spread.within)
+    assert display.single_.get_xdata()[0] == 2 - 22 - 0.5
+    assert display.double_.get_xdata()[0] == 2 - 51 - 0.5
+    assert legend(display.ax_) == [
+        "weights (5)",
+        "single precision loses 40%",
+        "double precision loses 20%",
+    ]
+    clf = FTRLClassifier(random_state=0).fit(X, Y)
+    other = ExponentDisplay.from_estimator(clf, name="FTRL", ax=display.ax_)
+    assert other.double_ is None
+    assert f"FTRL ({clf.model_.nnz})" in legend(other.ax_)
+    assert other.ax_.get_ylim()[1] > values.max()
+    drawn(other.figure_)
+    with pytest.raises(ParameterError, match="none to draw"):
+        ExponentDisplay.from_weights([0.0])
+
+
+# ---- all of them ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("display", UNFITTED, ids=lambda display: display.__name__)
+def test_estimators_must_fit_and_be_fitted(display):
+    with pytest.raises(NotFittedError):
+        display.from_estimator(UNFITTED[display])
+    for wrong in (SVC(), FTRLClassifier, 3):
+        with pytest.raises(ParameterError, match=f"{display.__name__}: estimator must be"):
+            display.from_estimator(wrong)
+
+
+def test_a_model_must_be_a_model():
+    for display in (LearningCurveDisplay, ExponentDisplay, StabilityDisplay):
+        with pytest.raises(ParameterError, match="model must be"):
+            display.from_model(3)
+
+
+def test_what_is_missing_is_named(monkeypatch, path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    for draw in (
+        lambda: SparsityPathDisplay.from_estimator(path),
+        lambda: LearningCurveDisplay([1, 2], [0.5, 0.4], [3, 4]).plot(),
+        lambda: StabilityDisplay([0.5]).plot(),
+    ):
+        with pytest.raises(ImportError, match=r"pip install 'thresher\[plot\]'"):
+            draw()
+
+
+def test_series_differ_in_grey():
+    looks = [style.series(i) for i in range(7)]
+    for kind in ("color", "marker", "linestyle"):
+        assert len({str(look[kind]) for look in looks}) == 7
+
+
+def test_round_numbers_on_logarithmic_axes():
+    for low, high in ((0.003, 0.02), (1e-6, 1e3), (0.11, 0.19)):
+        _, ax = plt.subplots()
+        ax.plot([low, high], [0, 1])
+        style.logarithmic(ax, "x")
+        ticks = ax.get_xticks()
+        assert 3 <= len(ticks) <= 10
+        assert low * 0.99 <= min(ticks)
+        assert max(ticks) <= high * 1.01
