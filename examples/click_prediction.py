@@ -1,0 +1,58 @@
+"""Who clicks on what? One pass over a log of clicks in VW text, with names instead of numbers.
+
+    python examples/click_prediction.py
+    python examples/click_prediction.py TRAIN.vw TEST.vw     # yours; packed ones too
+
+From the shell, where rows are not shuffled unless asked for:
+
+    thresher train clicks.vw -m clicks.thresher --target-nnz 30
+    thresher inspect clicks.thresher --top 10
+    thresher predict clicks.thresher tomorrow.vw --as probability -o scores.txt
+"""
+
+import sys
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from thresher import FTRLClassifier, scan
+
+
+def write(file, rows, seed):
+    """Write a log: 1 is a click, -1 none. A few ads, sites and hours matter, users do not."""
+    rng = np.random.default_rng(seed)
+    liked = {"ad_7": 2.0, "ad_13": -2.0, "site_news": 1.5, "site_spam": -2.5, "hour_3": -1.5}
+    sites = ["site_news", "site_mail", "site_spam", "site_shop"]
+    with open(file, "w") as log:
+        for _ in range(rows):
+            ad, site = f"ad_{rng.integers(50)}", rng.choice(sites)
+            hour, user = f"hour_{rng.integers(24)}", f"user_{rng.integers(5_000)}"
+            score = -1.0 + sum(liked.get(feature, 0.0) for feature in (ad, site, hour))
+            click = 1 if rng.random() < 1 / (1 + np.exp(-score)) else -1
+            log.write(f"{click} |ad {ad} |page {site} {hour} |who {user}\n")
+
+
+def labels(file):
+    """Return the label of each row, read block by block."""
+    return np.concatenate([block.labels for block in scan(file).blocks()])
+
+
+train, test = sys.argv[1:3] if sys.argv[2:] else ("clicks.vw", "tomorrow.vw")
+if not sys.argv[1:]:
+    write(train, 40_000, seed=1)
+    write(test, 10_000, seed=2)
+
+# A hashed store needs no list of all names: memory follows the features that occur.
+clf = FTRLClassifier(target_nnz=30, passes=1, store="hashed").fit(scan(train))
+
+print("   rows   loss of each row before it was learned")
+for record in clf.history_:
+    print(f"{record.examples:>7,}   {record.loss:.4f}")
+
+scores = clf.decision_function(scan(test))
+print(
+    f"\nAUC on {len(scores):,} rows of another day: {roc_auc_score(labels(test) > 0, scores):.3f}"
+)
+print(f"{clf.model_.nnz} weights are not zero; the largest:")
+for feature in clf.model_.top(8):
+    print(f"  {feature.name:16} {feature.weight:+.2f}")

@@ -1,0 +1,133 @@
+"""The examples run, in a folder of their own, and what they print is right."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+import thresher
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+def printed(name, folder, *arguments):
+    """Run an example; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return done.stdout
+
+
+def test_all_examples_are_short_and_said_to_be_there():
+    scripts = sorted(path.name for path in EXAMPLES.glob("*.py"))
+    said = re.findall(r"^\| `(\w+\.py)`", (EXAMPLES / "README.md").read_text(), re.M)
+    assert sorted(said) == scripts
+    assert len(scripts) == 5
+    for script in scripts:
+        text = (EXAMPLES / script).read_text()
+        assert len(text.splitlines()) <= 75
+        assert text.startswith('"""')
+        assert f"python examples/{script}\n" in text
+        imported = re.findall(r"^(?:from|import) (thresher\S*)", text, re.M)
+        assert set(imported) <= {"thresher"}  # what is public
+
+
+def test_text_classification_finds_the_words_of_each_topic(tmp_path):
+    out = printed("text_classification.py", tmp_path)
+    assert float(re.search(r"accuracy on 225 other texts: (\S+)", out)[1]) > 0.9
+    words = dict(re.findall(r"^(\w+): (.*)$", out, re.M))
+    assert set(words["cooking"].split(", ")) >= {"oven", "flour", "butter"}
+    assert set(words["sailing"].split(", ")) >= {"mast", "anchor"}
+    assert not set(words["astronomy"].split(", ")) & {"oven", "mast", "the"}
+
+
+def test_text_classification_of_two_folders(tmp_path):
+    for topic, word in (("cats", "purr"), ("dogs", "bark")):
+        (tmp_path / "texts" / topic).mkdir(parents=True)
+        for number in range(30):
+            text = f"they {word} at the {'door' if number % 2 else 'gate'}"
+            (tmp_path / "texts" / topic / f"{number}.txt").write_text(text)
+    out = printed("text_classification.py", tmp_path, tmp_path / "texts")
+    assert "accuracy on 15 other texts: 1.000" in out
+    assert re.search(r"^cats: purr", out, re.M)
+    assert re.search(r"^dogs: bark", out, re.M)
+
+
+def test_click_prediction_finds_what_matters(tmp_path):
+    out = printed("click_prediction.py", tmp_path)
+    losses = [float(loss) for loss in re.findall(r"^ *[\d,]+   (\S+)$", out, re.M)]
+    assert losses[-1] < losses[0] < 0.7
+    assert float(re.search(r"AUC on 10,000 rows of another day: (\S+)", out)[1]) > 0.75
+    weights = re.findall(r"^  (\S+) +([+-]\S+)$", out, re.M)
+    found = {name: float(weight) for name, weight in weights[:5]}
+    assert set(found) == {
+        "page^site_spam", "ad^ad_7", "ad^ad_13", "page^site_news", "page^hour_3",
+    }  # fmt: skip
+    assert found["ad^ad_7"] > 1 > -1 > found["ad^ad_13"]
+
+
+def test_feature_discovery_tells_true_from_false(tmp_path):
+    out = printed("feature_discovery.py", tmp_path)
+    counts = re.findall(r"(\d+) features, (\d+) of 15 true ones, (\d+) false", out)
+    once, often, stabilized = [tuple(map(int, count)) for count in counts]
+    assert once == (50, 15, 35)
+    assert often[1] >= 13
+    bound = float(re.search(r"expected: (\S+) at most", out)[1])
+    assert often[2] <= bound < 3
+    assert stabilized[0] <= 20
+    assert stabilized[1] >= 13
+    lines = re.findall(r"^ +(\d+) +(\d+)% (true|false) +weight (\S+),", out, re.M)
+    assert len(lines) == 20
+    for feature, share, mark, _ in lines:
+        assert (mark == "true") == (int(feature) < 15)
+        assert (int(share) >= 80) == (mark == "true")
+
+
+def test_out_of_core_resume_gives_the_same_bytes(tmp_path):
+    out = printed("out_of_core_resume.py", tmp_path)
+    assert "4 files, 4.7 MB" in out
+    assert "exit code 130, interrupted after" in out
+    assert out.splitlines()[-1] == "the same, byte for byte"
+    night, whole = (tmp_path / f"{name}.thresher" for name in ("night", "whole"))
+    assert night.read_bytes() == whole.read_bytes()
+    assert not (tmp_path / "night.thresher.checkpoint").exists()
+    assert thresher.load(night).history[-1].examples == 20 * 40_000
+
+
+def test_sparse_regression_finds_a_sparse_model_and_draws_it(tmp_path):
+    out = printed("sparse_regression.py", tmp_path)
+    assert sum(line.endswith("chosen") for line in out.splitlines()) == 1
+    found = dict(re.findall(r"^ *(best|chosen): +(\d+) features", out, re.M))
+    errors = [float(error) for error in re.findall(r"error on other rows (\S+)", out)]
+    assert int(found["chosen"]) < int(found["best"]) < 40
+    assert max(errors) < 0.7  # of which 0.49 are noise
+    assert "     0 +1.0" in out
+    if "no picture" not in out:
+        assert (tmp_path / "sparse_regression.png").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize("script", ["sparse_regression.py", "feature_discovery.py"])
+def test_examples_take_files(script, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 30))
+    y = X[:, 4] + 0.1 * rng.normal(size=300)
+    y = np.sign(y) if script.startswith("feature") else y
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    out = printed(script, tmp_path, tmp_path / "rows.svm")
+    if script.startswith("feature"):
+        assert "300 rows, 30 features" in out
+        assert re.search(r"^ +4 +100% ", out, re.M)
+    else:
+        assert re.search(r"^ +4 \+0\.9|^ +4 \+1\.0", out, re.M)
