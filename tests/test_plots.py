@@ -1,6 +1,8 @@
 """Displays: what is drawn is what the estimators know."""
 
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC
 
 import thresher
+from plot_cases import THREE, X, Y, drawn, legend, no_figures_are_left, plt  # noqa: F401
 from thresher import (
     CoordinateDescentClassifier,
     DualAveragingClassifier,
@@ -26,19 +29,11 @@ from thresher import (
     StabilityDisplay,
     StabilitySelection,
     StabilizedClassifier,
-    StreamingStabilitySelection,
 )
 from thresher.plots import style
-from thresher.stability import selected_by_density, stability_score
+from thresher.stability import selected_by_density
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-plt = pytest.importorskip("matplotlib.pyplot")
-
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(400, 60))
-Y = np.where(X[:, 3] - X[:, 7] + 0.5 * RNG.normal(size=400) > 0, "yes", "no")
-NAMES = [f"word{i}" for i in range(60)]
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 GRAVITIES = [0.001, 0.005, 0.01, 0.2]
 UNFITTED = {
     SparsityPathDisplay: SparsityPath(DualAveragingClassifier()),
@@ -48,45 +43,9 @@ UNFITTED = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _no_figures_are_left():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def path():
     return SparsityPath(DualAveragingClassifier(passes=5, random_state=0), GRAVITIES).fit(X, Y)
-
-
-@pytest.fixture(scope="module")
-def selector():
-    estimator = FTRLClassifier(l1=50.0, passes=5)
-    return StabilitySelection(estimator, pairs=5, random_state=0).fit(X, Y)
-
-
-@pytest.fixture(scope="module")
-def streamed():
-    return StreamingStabilitySelection(
-        FTRLClassifier(passes=2),
-        param_name="l1",
-        param_values=[100.0, 5.0, 20.0],
-        pairs=4,
-        threshold=0.8,
-        random_state=0,
-    ).fit(X, Y)
-
-
-def legend(ax):
-    """What the legends of a figure say."""
-    found = [ax.get_legend(), *ax.figure.legends]
-    return [text.get_text() for one in found if one is not None for text in one.get_texts()]
-
-
-def drawn(figure):
-    """The figure, as bytes: what is drawn can be drawn."""
-    figure.canvas.draw()
-    return np.asarray(figure.canvas.buffer_rgba())
 
 
 # ---- error against nonzeros ----------------------------------------------------------------------
@@ -162,116 +121,6 @@ def test_a_model_that_failed_is_not_drawn_and_zero_has_a_place():
         SparsityPathDisplay([1, 2], [0.5])
 
 
-# ---- stability -----------------------------------------------------------------------------------
-
-
-def test_features_are_drawn_by_probability(selector):
-    display = StabilityDisplay.from_estimator(selector, max_features=6, names=NAMES)
-    top = selector.top(6)
-    ticks = [tick.get_text() for tick in display.ax_.get_yticklabels()]
-    assert ticks == [NAMES[feature.name] for feature in top]
-    shown = np.concatenate([display.line_.get_xdata(), display.others_.get_xdata()])
-    np.testing.assert_allclose(shown, [feature.probability for feature in top])
-    assert len(display.line_.get_xdata()) == len(selector.selected_) >= 2
-    assert display.threshold_.get_xdata()[0] == selector.threshold
-    assert display.ax_.get_xlabel() == "selection probability"
-    assert display.ax_.get_ylabel() == f"first 6 of {len(display.names)} features"
-    said = legend(display.ax_)
-    assert said[0] == f"selected ({len(selector.selected_)})"
-    assert said[-1] == "threshold 0.6"
-    assert [StabilityDisplay.from_estimator(selector).names[i] for i in range(3)] == [
-        feature.name for feature in top[:3]
-    ]
-    drawn(display.figure_)
-
-
-def test_paths_over_the_values_of_a_parameter(streamed):
-    display = StabilityDisplay.from_estimator(streamed)
-    table = streamed.selection_probabilities_.toarray()[[1, 2, 0]]  # by increasing l1
-    assert len(display.lines_) == len(streamed.selected_)
-    order = [name for name, mine in zip(display.names, display.selected, strict=True) if mine]
-    for feature, line in zip(order, display.lines_, strict=True):
-        assert line.get_xdata().tolist() == [5.0, 20.0, 100.0]
-        np.testing.assert_allclose(line.get_ydata(), table[:, feature])
-    rest = [name for name, mine in zip(display.names, display.selected, strict=True) if not mine]
-    segments = display.others_.get_segments()
-    assert len(segments) == len(rest)
-    np.testing.assert_allclose(segments[0][:, 1], table[:, rest[0]])
-    assert display.ax_.get_xlabel() == "l1"
-    assert display.ax_.get_xscale() == "log"
-    assert display.threshold_.get_ydata()[0] == 0.8
-    by_name = StabilityDisplay.from_estimator(streamed, kind="features")
-    assert by_name.line_.get_xdata().max() == table.max()
-    drawn(display.figure_)
-
-
-def test_paths_few_are_named_and_values_may_be_words():
-    shares = [[1.0, 0.2, 0.1], [0.9, 0.7, 0.0]]
-    display = StabilityDisplay(
-        shares, names=["a", "b", "c"], threshold=0.6, values=["hinge", "log"], param_name="loss"
-    ).plot()
-    assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["hinge", "log"]
-    assert legend(display.ax_) == ["a", "b", "not selected (1)", "threshold 0.6"]
-
-
-def test_a_stabilized_model_by_its_evidence():
-    clf = StabilizedClassifier(target_nnz=4, random_state=0).fit(X, Y)
-    display = StabilityDisplay.from_estimator(make_pipeline(clf), names=NAMES)
-    chosen = {NAMES[i] for i in clf.model_.indices.tolist()}
-    marked = {name for name, mine in zip(display.names, display.selected, strict=True) if mine}
-    assert marked == chosen
-    for name, share in zip(display.names, display.probabilities[0], strict=True):
-        assert share == clf.model_.why(name, names=NAMES).selection_probability
-    assert display.threshold == clf.model_.parameters["keep"]
-    three = StabilizedClassifier(random_state=0).fit(X, np.digitize(X[:, 3], [-0.5, 0.5]))
-    with pytest.raises(ParameterError, match=r"label must be a class, one of \[0, 1, 2\]"):
-        StabilityDisplay.from_model(three.model_)
-    assert StabilityDisplay.from_model(three.model_, label=2).names
-    with pytest.raises(ParameterError, match="stabilized rule"):
-        StabilityDisplay.from_model(FTRLClassifier().fit(X, Y).model_)
-
-
-def test_supports_of_several_runs_and_how_much_they_agree():
-    supports = [[0, 1, 2], [0, 1], [0, 5]]
-    display = StabilityDisplay.from_supports(supports, 60, kind="ranks", name="some")
-    np.testing.assert_allclose(display.line_.get_xdata(), [1, 2, 3, 4])
-    np.testing.assert_allclose(display.line_.get_ydata(), [1, 2 / 3, 1 / 3, 1 / 3])
-    assert display.kappa == stability_score(supports, 60)
-    again = StabilityDisplay.from_supports(
-        [[0], [0]], 60, kind="ranks", name="same", ax=display.ax_
-    )
-    assert legend(again.ax_) == [f"some, kappa {display.kappa:.2f}", "same, kappa 1.00"]
-    assert again.line_.get_color() != display.line_.get_color()
-    assert len(StabilityDisplay.from_supports(supports, 60).line_.get_xdata()) == 4
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"kind": "pie"}, "kind must be one of features, paths, ranks"),
-        ({"kind": "paths"}, "several values"),
-        ({"max_features": 0}, "max_features must be >= 1"),
-        ({"names": NAMES[:5]}, "names must be 60"),
-    ],
-)
-def test_stability_refuses(selector, options, message):
-    with pytest.raises(ParameterError, match=message):
-        StabilityDisplay.from_estimator(selector, **options)
-
-
-def test_stability_needs_probabilities():
-    for shares, options, message in (
-        ([], {}, "not empty"),
-        ([1.5], {}, r"in 0\.\.1"),
-        ([0.5], {"names": ["a", "b"]}, "as many as features"),
-        ([0.5], {"values": [1, 2]}, "values must be 1"),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            StabilityDisplay(shares, **options)
-    with pytest.raises(ParameterError, match="empty"):
-        StabilityDisplay.from_supports([[], []], 60)
-
-
 # ---- learning curves -----------------------------------------------------------------------------
 
 
@@ -313,7 +162,7 @@ def test_several_learners_in_one_picture():
 def test_solvers_have_an_objective_and_classes_one_after_the_other_a_gap():
     solver = CoordinateDescentClassifier(l1=0.05).fit(X, Y)
     assert LearningCurveDisplay.from_estimator(solver).ax_.get_ylabel() == "objective"
-    three = StabilizedClassifier(random_state=0).fit(X, np.digitize(X[:, 3], [-0.5, 0.5]))
+    three = StabilizedClassifier(random_state=0).fit(X, THREE)
     display = LearningCurveDisplay.from_estimator(three)
     assert np.isnan(display.line_.get_xdata()).sum() == 2
     drawn(display.figure_)
@@ -358,7 +207,9 @@ def test_selection_by_density_is_drawn_by_bins():
         FeatureDensityDisplay.from_bins([1, 2])
 
 
-def test_the_selection_of_a_selector_by_density(selector):
+def test_the_selection_of_a_selector_by_density():
+    estimator = FTRLClassifier(l1=50.0, passes=5)
+    selector = StabilitySelection(estimator, pairs=3, random_state=0).fit(X, Y)
     display = FeatureDensityDisplay.from_estimator(selector, X)
     wanted = len(selector.selected_) / X.shape[1]
     assert display.points_.get_offsets().tolist() == [[1.0, wanted]]
@@ -437,3 +288,12 @@ def test_round_numbers_on_logarithmic_axes():
         assert 3 <= len(ticks) <= 10
         assert low * 0.99 <= min(ticks)
         assert max(ticks) <= high * 1.01
+
+
+def test_the_page_shows_every_display_and_every_picture():
+    page = (DOCS / "plots.md").read_text()
+    shown = re.findall(r"\]\(plots/(\S+\.png)\)", page)
+    assert sorted(shown) == sorted(path.name for path in (DOCS / "plots").glob("*.png"))
+    for name in thresher.plots.__all__:
+        assert f"## {name}: " in page
+        assert getattr(thresher, name) is getattr(thresher.plots, name)
