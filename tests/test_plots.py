@@ -1,6 +1,7 @@
 """Displays: what is drawn is what the estimators know."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -170,6 +171,8 @@ def test_solvers_have_an_objective_and_classes_one_after_the_other_a_gap():
         LearningCurveDisplay.from_history([])
     with pytest.raises(ParameterError, match="one length"):
         LearningCurveDisplay([1, 2], [0.5])
+    with pytest.raises(ParameterError, match="finite"):
+        LearningCurveDisplay([1, 2], [np.nan, np.inf])
 
 
 # ---- density and exponents -----------------------------------------------------------------------
@@ -203,6 +206,8 @@ def test_selection_by_density_is_drawn_by_bins():
     drawn(other.figure_)
     with pytest.raises(ParameterError, match="neither model_, coef_ nor selected_"):
         FeatureDensityDisplay.from_estimator(MaxAbsScaler().fit(rows), rows)
+    with pytest.raises(ParameterError, match="at least one bin"):
+        FeatureDensityDisplay([0.1], [np.nan], [0.0])
     with pytest.raises(ParameterError, match="must be DensityBins"):
         FeatureDensityDisplay.from_bins([1, 2])
 
@@ -271,6 +276,18 @@ def test_what_is_missing_is_named(monkeypatch, path):
     ):
         with pytest.raises(ImportError, match=r"pip install 'thresher\[plot\]'"):
             draw()
+
+
+def test_matplotlib_is_imported_when_something_is_drawn():
+    code = """if True:
+        import sys, thresher
+        print([thresher.SparsityPath, thresher.StabilityDisplay, thresher.plots.style] and "ok")
+        print("matplotlib" in sys.modules)
+    """
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.split() == ["ok", "False"]
 
 
 def test_series_differ_in_grey():

@@ -73,6 +73,8 @@ class FeatureDensityDisplay:
                 f"{_OWNER}: density, selected_share and feature_share must be of one length, 1 or "
                 f"more; their shapes are {', '.join(map(str, shapes))}"
             )
+        if not np.isfinite(self.selected_share).any():
+            raise ParameterError(f"{_OWNER}: selected_share must be known of at least one bin")
         self.name = name
 
     @classmethod
@@ -230,12 +232,12 @@ class FeatureDensityDisplay:
         for share in (0.5, 0.1, 0.01):
             key = {"marker": "o", "facecolor": "none", "edgecolor": style.SOFT}
             ax.scatter([], [], s=max(_AREA * share, _DOT), label=f"{share:.0%} of features", **key)
-        if across.min(initial=1.0) > 0:
+        if across.min() > 0:
             style.logarithmic(ax, "x", _percent)
         else:
             ax.xaxis.set_major_formatter(lambda value, _: _percent(value))
         ax.yaxis.set_major_formatter(lambda value, _: _percent(value))
-        top = max(ax.dataLim.intervaly[1], 1e-6)
+        top = max(ax.dataLim.intervaly[1], 0.001)
         ax.set_ylim(-0.05 * top, 1.1 * top)
         ax.set(xlabel="share of rows that have the feature", ylabel="share of them selected")
         style.legend(ax, spacing=0.8)

@@ -74,6 +74,8 @@ class LearningCurveDisplay:
                 f"{_OWNER}: examples, loss, nonzeros and valid_loss must be of one length, 1 or "
                 f"more; their shapes are {', '.join(map(str, sorted(shapes)))}"
             )
+        if not np.isfinite(self.loss).any():
+            raise ParameterError(f"{_OWNER}: loss must hold at least one number that is finite")
         self.measure, self.name = measure, name
 
     @classmethod

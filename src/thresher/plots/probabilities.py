@@ -58,9 +58,9 @@ def draw_paths(display: StabilityDisplay, options: Mapping[str, Any]) -> tuple[l
     paths = [np.column_stack([across, path]) for path in shares[:, ~mine].T]
     thin["alpha"] = float(np.clip(100 / max(len(paths), 1), 0.1, 0.6))
     others = LineCollection(paths, color=style.SOFT, zorder=1, **thin)
-    if paths:
-        others.set_label(f"not selected ({len(paths):,})")
     ax.add_collection(others)
+    if paths:
+        ax.plot([], [], color=style.SOFT, linewidth=1, label=f"not selected ({len(paths):,})")
     ax.autoscale_view()
     if ticks is not None:
         ax.set_xticks(np.arange(len(ticks)), ticks)
