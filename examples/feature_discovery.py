@@ -1,4 +1,4 @@
-"""Which features matter, and how many of those found are false? With a bound that holds.
+"""Which features matter, and how many of those found may be false? With a bound on these.
 
     python examples/feature_discovery.py
     python examples/feature_discovery.py ROWS.svm     # svmlight: nobody knows the truth then
@@ -17,7 +17,7 @@ from thresher import FTRLClassifier, StabilitySelection, StabilizedClassifier
 
 
 def made_up(rows=1500, features=3000, relevant=15, seed=0):
-    """Draw rows of which 1 value in 100 is not zero, and labels that the first features decide."""
+    """Draw rows that are mostly zeros, and labels that the first features decide."""
     rng = np.random.default_rng(seed)
     signal = rng.standard_normal((rows, relevant)) * (rng.random((rows, relevant)) < 0.3)
     noise = sp.random(

@@ -85,6 +85,14 @@ def test_paths_few_are_named_and_values_may_be_words():
     assert legend(display.ax_) == ["a", "b", "not selected (1)", "threshold 0.6"]
 
 
+def test_names_are_shown_letter_by_letter():
+    shares, names = [[1.0, 0.8], [0.9, 0.7]], ["$x^{", "_id"]
+    display = StabilityDisplay(shares, names=names, threshold=0.6, values=[1, 2]).plot()
+    assert legend(display.ax_) == [r"\$x^{", " _id", "threshold 0.6"]
+    drawn(display.figure_)  # no formula, which would be a bad one
+    drawn(display.plot(kind="features").figure_)
+
+
 def test_a_stabilized_model_by_its_evidence():
     clf = StabilizedClassifier(target_nnz=4, random_state=0).fit(X, Y)
     display = StabilityDisplay.from_estimator(make_pipeline(clf), names=NAMES)

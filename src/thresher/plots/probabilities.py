@@ -101,7 +101,9 @@ def draw_threshold(display: StabilityDisplay, across: str) -> Any:
 
 
 def short(name: Any) -> str:
-    """Return a name, cut where it is long.
+    """Return a name as matplotlib shows it letter by letter, cut where it is long.
+
+    It takes what is between dollars for formulas, and leaves labels that begin with "_" out.
 
     Parameters
     ----------
@@ -114,7 +116,8 @@ def short(name: Any) -> str:
     ('price', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…')
     """
     text = str(name)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def _places(values: list[Any] | None, count: int) -> tuple[NDArray[np.float64], list[str] | None]:
