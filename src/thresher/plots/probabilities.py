@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from thresher.plots.stability import StabilityDisplay
 
 _NAMED = len(style.COLOURS)  # paths that have a colour and a name of their own
+_CROWD = 100  # paths of other features that are drawn fainter if there are more
 _LONGEST = 32  # characters of a name
 _PROBABILITY, _HIGH = "selection probability", (-0.02, 1.04)
 
@@ -49,18 +50,18 @@ def draw_paths(display: StabilityDisplay, options: Mapping[str, Any]) -> tuple[l
     order = np.argsort(across, kind="stable")
     shares, across = display.probabilities[order], across[order]
     count, few = int(mine.sum()), int(mine.sum()) <= _NAMED
-    thin, lines = {"linewidth": 0.7, "alpha": 0.6}, []
+    lines = []
     for number, feature in enumerate(np.flatnonzero(mine)):
         look = {"zorder": 3, **style.series(number if few else 0)}
         name = short(display.names[feature]) if few else f"selected ({count:,})"
-        look |= {"markersize": 5} if few else {"marker": "", **thin}
+        look |= {"markersize": 5} if few else {"marker": "", "linewidth": 0.9, "alpha": 0.8}
         lines += ax.plot(across, shares[:, feature], **{**look, "label": name, **options})
     paths = [np.column_stack([across, path]) for path in shares[:, ~mine].T]
-    thin["alpha"] = float(np.clip(100 / max(len(paths), 1), 0.1, 0.6))
-    others = LineCollection(paths, color=style.SOFT, zorder=1, **thin)
+    grey = style.SOFT if len(paths) <= _CROWD else style.FAINT
+    others = LineCollection(paths, color=grey, linewidth=0.7, alpha=0.6, zorder=1)
     ax.add_collection(others)
     if paths:
-        ax.plot([], [], color=style.SOFT, linewidth=1, label=f"not selected ({len(paths):,})")
+        ax.plot([], [], color=grey, linewidth=1, label=f"not selected ({len(paths):,})")
     ax.autoscale_view()
     if ticks is not None:
         ax.set_xticks(np.arange(len(ticks)), ticks)
