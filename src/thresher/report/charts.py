@@ -24,8 +24,8 @@ class Point(NamedTuple):
     name : str
         What is said when a pointer rests on it.
     kind : str
-        "" (grey), "on", "best" or "s0" to "s6" (colours of their own); with " ring" behind it,
-        there is a ring around it.
+        "" or "off" (grey), "on", "best" or "s0" to "s6", each of its colour; with " ring" behind
+        it, there is a ring around it.
     spread : float
         Half the length of the bar through it.
     label : str
