@@ -159,12 +159,12 @@ def scatter(
     )
 
 
-def histogram(counts: Mapping[float, int], *, x: str, y: str, title: str) -> str:
+def histogram(counts: Mapping[int, int], *, x: str, y: str, title: str) -> str:
     """Return a bar for each whole number, as high as its count.
 
     Parameters
     ----------
-    counts : mapping from number to int
+    counts : mapping from int to int
     x, y : str
         What the axes are.
     title : str
