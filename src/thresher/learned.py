@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,16 @@ class Progress(NamedTuple):
     rate: float
     seconds: float
     valid_loss: float | None = None
+
+
+def least_valid_loss(history: Iterable[Progress]) -> float | None:
+    """Return the least loss on validation rows, which is that of the pass that was kept.
+
+    Parameters
+    ----------
+    history : iterable of Progress
+    """
+    return min((r.valid_loss for r in history if r.valid_loss is not None), default=None)
 
 
 class Feature(NamedTuple):

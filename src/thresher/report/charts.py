@@ -9,8 +9,8 @@ from typing import NamedTuple
 from thresher.report.page import text
 from thresher.search.frontier import counts_of, range_of, ticks_of
 
-_WIDE, _HIGH = 640, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 14, 12, 54  # margins, for labels
+_WIDE, _HIGH = 640, 360
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 30, 32, 54  # margins, for labels
 _DASHES = ("", "7 4", "2 4", "9 3 2 3", "4 2", "1 3", "12 4")  # lines that print without colours
 _MARKERS = 60  # of a line at most
 
@@ -79,7 +79,7 @@ def lines(
         return _empty(title)
     every = [point for points in kept.values() for point in points]
     frame = _Frame([p[0] for p in every], [p[1] for p in every], log_x, tight=True)
-    parts = [*frame.open(title, x, y)]
+    parts = [*frame.open(title, x, y, all(point[1] == round(point[1]) for point in every))]
     for number, (name, points) in enumerate(kept.items()):
         kind = number % len(_DASHES)
         path = " ".join(f"{frame.x(a)},{frame.y(b)}" for a, b in points)
@@ -180,7 +180,7 @@ def histogram(counts: Mapping[int, int], *, x: str, y: str, title: str) -> str:
     frame = _Frame(
         [min(counts) - 0.6, max(counts) + 0.6], [0, max(counts.values())], False, tight=True
     )
-    parts = [*frame.open(title, x, y, whole=True)]
+    parts = [*frame.open(title, x, y, True)]
     wide = 0.8 * (float(frame.x(1)) - float(frame.x(0)))
     for at, count in sorted(counts.items()):
         high = max(float(frame.y(0)) - float(frame.y(count)), 1.0 if count else 0.0)
@@ -232,7 +232,7 @@ class _Frame:
         return ticks_of(self.left, self.right)
 
     def open(self, title: str, x: str, y: str, whole: bool = False) -> list[str]:
-        """Return the beginning of the picture: grid, numbers, names of the axes."""
+        """Return the beginning of the picture: grid, numbers (of counts whole ones), names."""
         parts = [f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{text(title)}">']
         for tick in ticks_of(self.low, self.top):
             at = self.y(tick)
@@ -251,11 +251,9 @@ class _Frame:
                 f'<text{thin} x="{at}" y="{_HIGH - _BOTTOM + 19}" text-anchor="middle">'
                 f"{_short(tick)}</text>"
             )
-        middle = (_TOP + _HIGH - _BOTTOM) // 2
         parts.append(
             f'<text x="{(_LEFT + _WIDE - _RIGHT) // 2}" y="{_HIGH - 8}" text-anchor="middle">'
-            f'{text(x)}</text><text transform="translate(15 {middle}) rotate(-90)" '
-            f'text-anchor="middle">{text(y)}</text>'
+            f'{text(x)}</text><text x="2" y="18">{text(y)}</text>'
         )
         return parts
 

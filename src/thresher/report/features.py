@@ -9,6 +9,7 @@ import numpy as np
 
 from thresher.errors import ParameterError
 from thresher.report.page import note
+from thresher.report.summary import label_text
 from thresher.report.tables import Cell, Shown, table
 
 if TYPE_CHECKING:
@@ -68,13 +69,14 @@ def features(model: Model, names: Names, count: int = SHOWN, search: bool = True
     head = ["rank", "feature", *_speaks(model), "weight"]
     if model.evidence is not None:
         head += ["selection probability", "updates", "training rows"]
+    labels = [] if model.classes is None else [label_text(one) for one in model.classes.tolist()]
+    several = len(model.intercept) > 1
     rows: list[list[Cell]] = []
     for rank, at in enumerate(order.tolist(), 1):
         weight, index, output = float(model.weights[at]), int(model.indices[at]), int(outputs[at])
         row: list[Cell] = [rank, names(index)]
-        if model.classes is not None:
-            several = len(model.intercept) > 1
-            row.append(str(model.classes[output if several else int(weight > 0)]))
+        if labels:
+            row.append(labels[output if several else int(weight > 0)])
         row.append(Shown(f"{weight:+.4g}", weight, weight / largest if largest else 0.0))
         if model.evidence is not None:
             known = model.evidence.of(output, index)
@@ -110,7 +112,8 @@ def meaning(model: Model) -> str:
     elif len(model.intercept) > 1:
         said = "Each class has weights of its own; a positive one speaks for it, others against."
     else:
-        said = f"Positive weights speak for {model.classes[1]}, negative for {model.classes[0]}."
+        first, second = (label_text(label) for label in model.classes.tolist())
+        said = f"Positive weights speak for {second}, negative for {first}."
     if model.evidence is not None:
         purged = int((model.evidence.purged >= 0).sum())
         said += (
@@ -143,7 +146,7 @@ def classes(model: Model, names: Names) -> str:
         strongest = np.argsort(-weights, kind="stable")[:_STRONGEST]
         told = [names(int(keys[i])) for i in strongest if weights[i] > 0]
         label = labels[output]
-        shown: Cell = label if isinstance(label, str) else Shown(str(label), label)
+        shown: Cell = label if isinstance(label, str) else Shown(label_text(label), label)
         rows.append([shown, int(counts[output]), float(model.intercept[output]), ", ".join(told)])
     caption = "What speaks most for each class"
     if len(rows) < len(counts):

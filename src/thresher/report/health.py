@@ -33,15 +33,17 @@ def numbers(model: Model, X: Any, y: Any) -> str:
         sizes = np.abs(model.weights)
         told["largest, smallest"] = f"{sizes.max():.4g}, {sizes.min():.4g}"
     told["divergence"] = _divergence(model)
-    parts = [facts(told)]
+    said = ""
     if X is not None and not is_source(X):
-        parts.append(_of_rows(model, X, None if model.multilabel else y))
+        more, said = _of_rows(model, X, None if model.multilabel else y)
+        told |= more
+    parts = [facts(told), said]
     if spread.counts:
         drawn = histogram(
             spread.counts,
             x="exponent of 2",
             y="weights",
-            title="Weights by the power of two below them",
+            title="Sizes of weights, in powers of two",
         )
         parts.append(f'<div class="charts">{drawn}</div>')
     return "\n".join(parts)
@@ -57,7 +59,7 @@ def _divergence(model: Model) -> str:
     return found[0] if found else "no sign of it in the records of training"
 
 
-def _of_rows(model: Model, X: Any, y: Any) -> str:
+def _of_rows(model: Model, X: Any, y: Any) -> tuple[dict[str, object], str]:
     from thresher.health.report import check
 
     rule = str(model.parameters.get("rule", ""))
@@ -65,11 +67,14 @@ def _of_rows(model: Model, X: Any, y: Any) -> str:
         **{**model.parameters, "loss": model.loss, "_rule": rule, "model_": model}
     )
     found = check(X, y, estimator)
-    lines = [str(found.range).split("\n")[0], str(found.step)]
-    warned = [f"<li>{text(warning)}</li>" for warning in found.warnings]
-    said = f"<p><b>Look at:</b></p><ul>{''.join(warned)}</ul>" if warned else ""
-    told = facts({"rows given": lines[0], "steps": lines[1]})
-    return told + (said or note("The rows given are healthy."))
+    told: dict[str, object] = {
+        "rows given": str(found.range).split("\n")[0],
+        "their steps": str(found.step),
+    }
+    if not found.warnings:
+        return told, note("The rows given are healthy.")
+    warned = "".join(f"<li>{text(warning)}</li>" for warning in found.warnings)
+    return told, f"<p><b>Look at:</b></p><ul>{warned}</ul>"
 
 
 def certified(model: Model) -> str:

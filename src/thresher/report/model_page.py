@@ -61,8 +61,8 @@ def model_page(
         found = results(model, answers(model, X, y))
         sections.append(Section("On the rows given", found, "rows"))
     sections += [
-        Section("Features", meaning(model) + features(model, called), "features"),
         *([Section("Classes", classes(model, called))] if len(model.intercept) > 1 else []),
+        Section("Features", meaning(model) + features(model, called), "features"),
         Section("Learning", curves(model)),
         Section("Frontier", search(model)),
         Section("Numerical health", numbers(model, X, y), "health"),

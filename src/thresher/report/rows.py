@@ -11,6 +11,7 @@ from thresher.answers import scores, values
 from thresher.data import is_source
 from thresher.errors import DataError, ParameterError
 from thresher.report.page import note, tiles
+from thresher.report.summary import label_text
 from thresher.report.tables import Cell, Shown, table
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _sets(model: Model, found: Answers) -> str:
 
 def _confusion(model: Model, truth: NDArray[np.intp], taken: NDArray[np.intp]) -> str:
     assert model.classes is not None
-    words = [str(label) for label in model.classes.tolist()]
+    words = [label_text(label) for label in model.classes.tolist()]
     counts = np.zeros((len(words), len(words)), np.int64)
     np.add.at(counts, (truth, taken), 1)
     rows: list[list[Cell]]
@@ -182,7 +183,8 @@ def _confusion(model: Model, truth: NDArray[np.intp], taken: NDArray[np.intp]) -
     if not rows:
         return each
     head = ["is", "taken for", "rows", "of its class"]
-    return each + table(head, rows, caption="What is taken for what most often")
+    pairs_shown = table(head, rows, caption="What is taken for what most often")
+    return f'<div class="charts">{each}{pairs_shown}</div>'
 
 
 def _share(part: Any, whole: Any) -> Cell:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher._version import __version__
+from thresher.learned import least_valid_loss
 from thresher.report.page import facts, text, tiles
 from thresher.report.tables import Cell, Shown, table
 from thresher.rules import RULES
@@ -46,6 +47,22 @@ def task_of(model: Model) -> str:
     return f"{len(model.classes):,} classes"
 
 
+def label_text(label: Any) -> str:
+    """Return a class as people write it: 1, and not 1.0.
+
+    Parameters
+    ----------
+    label : object
+
+    Examples
+    --------
+    >>> from thresher.report.summary import label_text
+    >>> label_text(1.0), label_text("yes")
+    ('1', 'yes')
+    """
+    return f"{label:.10g}" if isinstance(label, float) else str(label)
+
+
 def best_loss(model: Model) -> tuple[str, float] | None:
     """Return what to call the loss that tells most of a model, and the loss.
 
@@ -53,9 +70,9 @@ def best_loss(model: Model) -> tuple[str, float] | None:
     ----------
     model : Model
     """
-    valid = [record.valid_loss for record in model.history if record.valid_loss is not None]
-    if valid:
-        return "validation loss", min(valid)
+    valid = least_valid_loss(model.history)
+    if valid is not None:
+        return "validation loss", valid
     if not model.history:
         return None
     whole = str(model.parameters.get("rule")) in ("coordinate-descent", "hard-threshold")
@@ -95,11 +112,11 @@ def about(model: Model) -> str:
     rule = RULES.get(str(known.get("rule")))
     told: dict[str, object] = {"rule": known.get("rule", "unknown")}
     if rule is not None:
-        told["published in"] = rule.paper
+        told["paper"] = rule.paper
     told["loss"] = model.loss
     told["task"] = task_of(model)
     if model.classes is not None:
-        shown = [str(label) for label in model.classes[:_CLASSES].tolist()]
+        shown = [label_text(label) for label in model.classes[:_CLASSES].tolist()]
         more = len(model.classes) - len(shown)
         told["classes"] = ", ".join(shown) + (f" and {more:,} more" if more else "")
     hashed = model.n_features == ANY

@@ -109,7 +109,8 @@ def _cell(cell: Cell, side: str) -> str:
     if isinstance(value, str):
         return f'<td{side} data-t="{text(value)}">{text(shown.text)}</td>'
     key = "" if value is None or math.isnan(value) else _key(value)
-    return f'<td{side} data-v="{key}">{_bar(shown.bar)}{text(shown.text)}</td>'
+    seen = text(shown.text) if shown.bar is None else _barred(shown.bar, text(shown.text))
+    return f'<td{side} data-v="{key}">{seen}</td>'
 
 
 def _key(value: float) -> str:
@@ -127,10 +128,8 @@ def _number(value: Any) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
-def _bar(share: float | None) -> str:
-    if share is None:
-        return ""
+def _barred(share: float, shown: str) -> str:
     side = "minus" if share < 0 else "plus"
     width = 50 * min(abs(share), 1.0)
     drawn = f'<i class="{side}" style="width: {width:.1f}%"></i>'
-    return f'<span class="bar" aria-hidden="true">{drawn}</span>'
+    return f'<span class="bar" aria-hidden="true">{drawn}</span><span class="v">{shown}</span>'
