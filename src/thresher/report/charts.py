@@ -241,7 +241,9 @@ class _Frame:
                     f'<line class="grid" x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{at}" y2="{at}"/>'
                     f'<text x="{_LEFT - 8}" y="{at}" dy="4" text-anchor="end">{_short(tick)}</text>'
                 )
-        ticks = [tick for tick in self._ticks() if not whole or tick == round(tick)]
+        ticks = self._ticks()
+        rounded = [tick for tick in ticks if tick == round(tick)]
+        ticks = rounded if whole and len(rounded) > 1 else ticks
         for number, tick in enumerate(ticks):
             at = self.x(tick)
             # where there is little room, every second number is enough
