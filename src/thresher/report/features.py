@@ -66,7 +66,7 @@ def features(model: Model, names: Names, count: int = SHOWN, search: bool = True
     outputs = np.repeat(np.arange(len(model.intercept)), np.diff(model.indptr))
     order = np.lexsort((model.indices, -np.abs(model.weights)))[:count]
     largest = float(np.abs(model.weights[order[0]]))
-    head = ["rank", "feature", *_speaks(model), "weight"]
+    head = ["rank", "feature", "weight", *_speaks(model)]
     if model.evidence is not None:
         head += ["selection probability", "updates", "training rows"]
     labels = [] if model.classes is None else [label_text(one) for one in model.classes.tolist()]
@@ -75,9 +75,9 @@ def features(model: Model, names: Names, count: int = SHOWN, search: bool = True
     for rank, at in enumerate(order.tolist(), 1):
         weight, index, output = float(model.weights[at]), int(model.indices[at]), int(outputs[at])
         row: list[Cell] = [rank, names(index)]
+        row.append(Shown(f"{weight:+.4g}", weight, weight / largest if largest else 0.0))
         if labels:
             row.append(labels[output if several else int(weight > 0)])
-        row.append(Shown(f"{weight:+.4g}", weight, weight / largest if largest else 0.0))
         if model.evidence is not None:
             known = model.evidence.of(output, index)
             probability = known.get("selection_probability")
