@@ -13,6 +13,7 @@ _WIDE, _HIGH = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 30, 32, 54  # margins, for labels
 _DASHES = ("", "7 4", "2 4", "9 3 2 3", "4 2", "1 3", "12 4")  # lines that print without colours
 _MARKERS = 60  # of a line at most
+_HUGE = 1e150  # what is larger has no place on a scale
 
 
 class Point(NamedTuple):
@@ -73,8 +74,8 @@ def lines(
     >>> svg.count("<polyline"), svg.count("<title>")
     (1, 2)
     """
-    kept = {name: _finite(points) for name, points in series.items()}
-    kept = {name: points for name, points in kept.items() if points}
+    drawn = {n: [(a, b) for a, b in pairs if _is_drawn(a, b)] for n, pairs in series.items()}
+    kept = {name: points for name, points in drawn.items() if points}
     if not kept:
         return _empty(title)
     every = [point for points in kept.values() for point in points]
@@ -131,14 +132,15 @@ def scatter(
     1
     """
     points = [point if isinstance(point, Point) else Point(*point) for point in points]
-    sound = [p for p in points if math.isfinite(p.x) and math.isfinite(p.y)]
+    sound = [p for p in points if _is_drawn(p.x, p.y, p.spread)]
     if not sound:
         return _empty(title)
     reach = [p.y + sign * p.spread for p in sound for sign in (-1, 1)]
     frame = _Frame([p.x for p in sound], reach, log_x)
     parts = [*frame.open(title, x, y)]
     if len(edge) > 1:
-        path = " ".join(f"{frame.x(points[i].x)},{frame.y(points[i].y)}" for i in edge)
+        joined = [points[i] for i in edge if points[i] in sound]
+        path = " ".join(f"{frame.x(p.x)},{frame.y(p.y)}" for p in joined)
         parts.append(f'<polyline class="edge" points="{path}"/>')
     for p in sound:
         if p.spread:
@@ -236,7 +238,7 @@ class _Frame:
         parts = [f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{text(title)}">']
         for tick in ticks_of(self.low, self.top):
             at = self.y(tick)
-            if not whole or tick == round(tick):
+            if self.low <= tick <= self.top and (not whole or tick == round(tick)):
                 parts.append(
                     f'<line class="grid" x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{at}" y2="{at}"/>'
                     f'<text x="{_LEFT - 8}" y="{at}" dy="4" text-anchor="end">{_short(tick)}</text>'
@@ -260,8 +262,8 @@ class _Frame:
         return parts
 
 
-def _finite(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    return [(a, b) for a, b in points if math.isfinite(a) and math.isfinite(b)]
+def _is_drawn(*numbers: float) -> bool:
+    return all(abs(number) < _HUGE for number in numbers)  # and no NaN
 
 
 def _dashes(kind: int) -> str:

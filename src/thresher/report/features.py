@@ -36,7 +36,8 @@ class Names:
                 f"names must be {model.n_features:,}, one for each feature; got {len(names):,}"
             )
         self._model, self._names = model, names
-        self._first = int(model.parameters.get("first") or 0)  # as a file numbers them
+        first = model.parameters.get("first")  # as a file numbers them
+        self._first = first if isinstance(first, int) else 0
 
     def __call__(self, index: int) -> str:
         """Return what a feature is called."""
@@ -70,14 +71,14 @@ def features(model: Model, names: Names, count: int = SHOWN, search: bool = True
     if model.evidence is not None:
         head += ["selection probability", "updates", "training rows"]
     labels = [] if model.classes is None else [label_text(one) for one in model.classes.tolist()]
-    several = len(model.intercept) > 1
+    signed = _is_signed(model)
     rows: list[list[Cell]] = []
     for rank, at in enumerate(order.tolist(), 1):
         weight, index, output = float(model.weights[at]), int(model.indices[at]), int(outputs[at])
         row: list[Cell] = [rank, names(index)]
         row.append(Shown(f"{weight:+.4g}", weight, weight / largest if largest else 0.0))
         if labels:
-            row.append(labels[output if several else int(weight > 0)])
+            row.append(labels[int(weight > 0) if signed else output])
         if model.evidence is not None:
             known = model.evidence.of(output, index)
             probability = known.get("selection_probability")
@@ -90,7 +91,12 @@ def features(model: Model, names: Names, count: int = SHOWN, search: bool = True
 def _speaks(model: Model) -> list[str]:
     if model.classes is None:
         return []
-    return ["class" if len(model.intercept) > 1 else "speaks for"]
+    return ["speaks for" if _is_signed(model) else "class"]
+
+
+def _is_signed(model: Model) -> bool:
+    """Tell whether the sign of a weight says which class it speaks for."""
+    return model.classes is not None and len(model.intercept) == 1 and not model.multilabel
 
 
 def _caption(model: Model, shown: int) -> str:
@@ -109,7 +115,7 @@ def meaning(model: Model) -> str:
     """
     if model.classes is None:
         said = "A positive weight raises the prediction, a negative one lowers it."
-    elif len(model.intercept) > 1:
+    elif not _is_signed(model):
         said = "Each class has weights of its own; a positive one speaks for it, others against."
     else:
         first, second = (label_text(label) for label in model.classes.tolist())

@@ -54,7 +54,7 @@ def answers(model: Model, X: Any, y: Any) -> Answers:
     places = {label: place for place, label in enumerate(model.classes.tolist())}
     truth = np.array([places.get(label, -1) for label in found.tolist()], np.intp)
     if len(truth) and (truth < 0).any():
-        strange = found[truth < 0][0]
+        strange = found[truth < 0].tolist()[0]
         raise DataError(f"the label {strange!r} is not one of the model's classes")
     return Answers(decision, truth)
 

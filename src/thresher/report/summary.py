@@ -87,7 +87,7 @@ def headline(model: Model) -> str:
     model : Model
     """
     found: dict[str, object] = {"nonzero weights": model.nnz}
-    if model.n_features != ANY:
+    if 0 < model.n_features < ANY:
         share = 100 * model.density
         each = " and class" if len(model.intercept) > 1 else ""
         found[f"of {model.n_features:,} features{each}"] = (
@@ -145,7 +145,7 @@ def _reading(known: Mapping[str, Any]) -> str:
     """Say how rows were read from files, where they were."""
     if "first" not in known:
         return ""
-    kinds = json.loads(str(known.get("kinds") or "{}"))
+    kinds = listed(known.get("kinds"))
     parts = [f"a table of {len(kinds)} columns" if kinds else ""]
     for name, meaning in _READING.items():
         value = known.get(name)
@@ -154,6 +154,27 @@ def _reading(known: Mapping[str, Any]) -> str:
     if known.get("shuffle") == "blocks":
         parts.append("shuffled within blocks")
     return "from files" + "".join(f"; {part}" for part in parts if part)
+
+
+def listed(text: Any) -> list[str]:
+    """Return the words of a list, or of the keys of a mapping, that a model keeps as JSON.
+
+    Parameters
+    ----------
+    text : str or None
+        Nothing is taken for no words, and so is what cannot be read.
+
+    Examples
+    --------
+    >>> from thresher.report.summary import listed
+    >>> listed('["ab", "cd"]'), listed(None)
+    (['ab', 'cd'], [])
+    """
+    try:
+        found = json.loads(text) if isinstance(text, str) and text else []
+    except (ValueError, RecursionError):
+        return []
+    return [str(word) for word in found] if isinstance(found, list | dict) else []
 
 
 def parameters(model: Model) -> str:

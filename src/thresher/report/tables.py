@@ -70,6 +70,8 @@ def table(
     >>> html.count("<tr>"), "a&lt;b" in html
     (3, True)
     """
+    if any(len(row) != len(head) for row in rows):
+        raise ValueError(f"each row must have {len(head)} cells, as the head has")
     kinds = [_is_number([row[at] for row in rows]) for at in range(len(head))]
     sides = [' class="n"' if kind else "" for kind in kinds]
     heads = "".join(

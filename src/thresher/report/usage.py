@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from typing import TYPE_CHECKING
 
 from thresher.answers import PROBABILITY_LOSSES
 from thresher.report.page import text
-from thresher.report.summary import ANY
+from thresher.report.summary import ANY, listed
 
 if TYPE_CHECKING:
     from thresher.model import Model
@@ -109,6 +108,6 @@ def _options(model: Model) -> list[str]:
         if known.get(name) not in (None, False, "") and (name, known[name]) != ("ngrams", 1):
             options.append(f"{name}={known[name]!r}")
     for name in ("interactions", "text", "ignore"):
-        if known.get(name):
-            options.append(f"{name}={json.loads(str(known[name]))!r}")
+        if listed(known.get(name)):
+            options.append(f"{name}={listed(known[name])!r}")
     return [*options, "labelled=False"]
