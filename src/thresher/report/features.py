@@ -153,9 +153,9 @@ def classes(model: Model, names: Names) -> str:
         told = [names(int(keys[i])) for i in strongest if weights[i] > 0]
         label = labels[output]
         shown: Cell = label if isinstance(label, str) else Shown(label_text(label), label)
-        rows.append([shown, int(counts[output]), float(model.intercept[output]), ", ".join(told)])
+        rows.append([shown, ", ".join(told), int(counts[output]), float(model.intercept[output])])
     caption = "What speaks most for each class"
     if len(rows) < len(counts):
         caption += f", for the {len(rows):,} with most weights of {len(counts):,}"
-    head = ["class", "nonzero weights", "intercept", "strongest features"]
+    head = ["class", "strongest features", "nonzero weights", "intercept"]
     return table(head, rows, search=len(rows) > 12, caption=caption)

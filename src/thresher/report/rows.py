@@ -164,8 +164,8 @@ def _confusion(model: Model, truth: NDArray[np.intp], taken: NDArray[np.intp]) -
             [word, *map(int, line), _share(line[k], line.sum())]
             for k, (word, line) in enumerate(zip(words, counts, strict=True))
         ]
-        head = ["is", *(f"taken for {word}" for word in words), "right"]
-        return table(head, rows, caption="What rows are, and what they are taken for")
+        head = ["class", *(f"taken for {word}" for word in words), "right"]
+        return table(head, rows, caption="Rows of each class, and what they are taken for")
     rows = [
         [word, int(counts[k].sum()), _share(counts[k, k], counts[k].sum()),
          _share(counts[k, k], counts[:, k].sum())]
