@@ -86,8 +86,8 @@ def certified(model: Model) -> str:
     """
     if not model.certificates:
         return note(
-            "No theorem speaks of this model. Truncated gradient with a constant rate, and the "
-            "margin perceptron, get certificates when they are fitted in Python."
+            "No theorem speaks of this model. Truncated gradient with certify=True, and the margin "
+            "perceptron, get certificates when they are fitted in Python."
         )
     given = [certificate for certificate in model.certificates if certificate.available]
     parts = [_certificate(certificate) for certificate in given[:20]]
