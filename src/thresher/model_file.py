@@ -173,6 +173,8 @@ def _check_weights(tensors: Mapping[str, NDArray[Any]], n_features: int) -> None
 def _check_classes(about: Mapping[str, Any], outputs: int) -> None:
     classes, kind = about["classes"], about["classes_dtype"]
     if classes is None:
+        if outputs != 1:
+            raise ValueError(f"it has {outputs} outputs, and no classes")
         return
     if not isinstance(classes, list) or not isinstance(kind, str) or not _CLASSES.fullmatch(kind):
         raise ValueError("its classes cannot be read")
