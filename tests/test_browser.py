@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 HOSTILE = "</script><script>window.hurt=1</script><img src=x onerror=window.hurt=1>"
-PHONE, LAPTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
+PHONE, LAPTOP = (390, 844), (1280, 800)
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +41,15 @@ def browser() -> Iterator[Any]:
         started = driver.chromium.launch(
             executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
         )
-        yield started
+        yield functools.cache(functools.partial(_context, started))
         started.close()
+
+
+def _context(started: Any, width: int, height: int, scheme: str) -> Any:
+    size = {"width": width, "height": height}
+    context = started.new_context(viewport=size, color_scheme=scheme)
+    context.set_default_timeout(10_000)
+    return context
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +101,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 class Opened:
     """A page in the browser, and all that it asked for or complained about."""
 
-    def __init__(self, browser: Any, file: Path, size: dict[str, int], scheme: str) -> None:
-        self.context = browser.new_context(viewport=size, color_scheme=scheme)
-        self.context.set_default_timeout(10_000)
-        self.page = self.context.new_page()
+    def __init__(self, browser: Any, file: Path, size: tuple[int, int], scheme: str) -> None:
+        self.page = browser(*size, scheme).new_page()
         self.troubles: list[str] = []
         self.requests: list[str] = []
         self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
@@ -108,7 +114,7 @@ class Opened:
         return self.page
 
     def __exit__(self, *_: object) -> None:
-        self.context.close()
+        self.page.close()
 
 
 def column(shown: Any, number: int) -> list[str]:
@@ -126,7 +132,7 @@ def test_renders_on_laptop_and_phone_without_a_request(browser, pages, kind):
     for size, scheme in ((LAPTOP, "light"), (PHONE, "dark")):
         opened = Opened(browser, pages[kind], size, scheme)
         with opened as shown:
-            assert shown.evaluate("document.documentElement.scrollWidth") <= size["width"]
+            assert shown.evaluate("document.documentElement.scrollWidth") <= size[0]
             assert shown.evaluate("window.hurt") is None
             assert shown.locator("img").count() == 0
             for figure in shown.locator("figure > svg").all():
