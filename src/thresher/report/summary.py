@@ -12,7 +12,7 @@ import numpy as np
 
 from thresher._version import __version__
 from thresher.learned import least_valid_loss
-from thresher.report.page import facts, text, tiles
+from thresher.report.page import facts, tiles
 from thresher.report.tables import Cell, Shown, table
 from thresher.rules import RULES
 
@@ -191,11 +191,11 @@ def parameters(model: Model) -> str:
         if name in model.parameters and name not in _TOLD:
             value, parameter = model.parameters[name], documented.get(name)
             symbol = "" if parameter is None else parameter.symbol or ""
-            rows.append([name, _value(value), symbol, "" if parameter is None else parameter.help])
+            rows.append([name, _value(value), "" if parameter is None else parameter.help, symbol])
     if not rows:
         return ""
-    shown = table(["parameter", "value", "in the paper", "what it does"], rows)
-    return f"<details><summary>{len(rows)} {text('parameters')}</summary>\n{shown}</details>"
+    shown = table(["parameter", "value", "what it does", "in the paper"], rows)
+    return f"<details><summary>{len(rows)} parameters</summary>\n{shown}</details>"
 
 
 def _value(value: Any) -> Cell:
