@@ -32,6 +32,7 @@ from thresher.evidence import TENSORS as EVIDENCE
 from thresher.evidence import Evidence
 from thresher.model import Model, Progress
 from thresher.parameters import LOSSES
+from thresher.search.place import Place
 
 FORMAT = 2
 _KEY = "thresher"  # the one metadata entry: of several, the order in the file would be random
@@ -71,6 +72,8 @@ def write(model: Model, path: str | PathLike[str]) -> None:
     }
     if model.certificates:
         about["certificates"] = [certificate.to_dict() for certificate in model.certificates]
+    if model.frontier is not None:
+        about["frontier"] = model.frontier.to_dict()
     about["checksum"] = _checksum(tensors, about)
     content = to_bytes(tensors, {_KEY: json.dumps(about, sort_keys=True)})
     write_whole(path, content)
@@ -170,6 +173,8 @@ def _check_weights(tensors: Mapping[str, NDArray[Any]], n_features: int) -> None
 def _check_classes(about: Mapping[str, Any], outputs: int) -> None:
     classes, kind = about["classes"], about["classes_dtype"]
     if classes is None:
+        if outputs != 1:
+            raise ValueError(f"it has {outputs} outputs, and no classes")
         return
     if not isinstance(classes, list) or not isinstance(kind, str) or not _CLASSES.fullmatch(kind):
         raise ValueError("its classes cannot be read")
@@ -213,6 +218,7 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
             if set(EVIDENCE) <= set(tensors)
             else None
         ),
+        frontier=Place.from_dict(about["frontier"]) if "frontier" in about else None,
     )
 
 
