@@ -15,7 +15,7 @@ from thresher._version import __version__
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 
 if TYPE_CHECKING:
-    from thresher import certificates, health, preprocessing, stability
+    from thresher import certificates, datasets, health, preprocessing, stability
     from thresher.data.source import Source, scan
     from thresher.estimators import (
         AveragedSGDClassifier,
@@ -79,6 +79,7 @@ __all__ = [
     "Why",
     "__version__",
     "certificates",
+    "datasets",
     "health",
     "load",
     "preprocessing",
@@ -87,7 +88,7 @@ __all__ = [
     "stability_score",
 ]
 
-_MODULES = ("certificates", "health", "preprocessing", "stability")
+_MODULES = ("certificates", "datasets", "health", "preprocessing", "stability")
 _HOMES = {
     **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model"),
     "OnePassSearchCV": "search",
