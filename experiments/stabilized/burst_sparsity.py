@@ -33,10 +33,10 @@ def run(record: Record) -> None:
     """Count nonzeros and errors for every K and base gravity, over random orders."""
     chosen = record.parameters
     record.say(
-        "Truncated gradient shrinks by g0 K after every K steps: in T steps g0 T in all, whatever "
-        "K is; g0 = eta g. Columns are scaled to variance 1, as in the paper. Rows are a "
-        "multiple of 5 and passes of 20, so that every run ends with a truncation: weights that woke since the last "
-        "one are not counted for a large K. Means over random orders."
+        "Truncated gradient shrinks by g0 K after every K steps: in T steps g0 T in all, "
+        "whatever K is; g0 = eta g. Columns are scaled to variance 1, as in the paper. Rows are "
+        "a multiple of 5 and passes of 20, so that every run ends with a truncation: weights "
+        "that woke since the last one are not counted for a large K. Means over random orders."
     )
     share: dict[tuple[str, float], list[float]] = {}
     error: dict[tuple[str, float], list[float]] = {}
