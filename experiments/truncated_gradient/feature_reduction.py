@@ -182,27 +182,24 @@ def _figure(found: list[Reduced], names: list[str], periods: list[int], what: st
                 if (one.is_noisy, one.period) == (noisy, period)
             }
             at = np.arange(len(names)) + (number - (len(periods) - 1) / 2) * width
-            ax.bar(
-                at,
-                [value[name] for name in names],
-                0.9 * width,
-                color=style.COLOURS[number],
-                hatch=("", "///", "...")[number % 3],
-                edgecolor="white",
-                linewidth=0.4,
-                label=f"K = {period}",
-            )
+            values, label = [value[name] for name in names], f"K = {period}"
+            colour = style.COLOURS[number]
+            if what == "ratio":
+                sign = style.SIGNS[number]
+                ax.plot(at, values, linestyle="none", marker=sign, color=colour, label=label)
+            else:
+                hatch = ("", "///", "...")[number % 3]
+                look = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.4}
+                ax.bar(at, values, 0.9 * width, label=label, **look)
         ax.set_xticks(np.arange(len(names)), names, rotation=45, ha="right")
         ax.set_title("with 1,000 random features" if noisy else "original features", fontsize=10)
         ax.grid(False, axis="x")
-    if what == "ratio":
-        axes[0].set_ylim(0.85, 1.05)
-        for ax in axes:
-            ax.axhline(0.98, color=style.SOFT, linewidth=1)
-    else:
-        axes[1].axhline(0.1, color=style.SOFT, linewidth=1)
+    for ax in axes if what == "ratio" else axes[1:]:
+        ax.axhline(0.98 if what == "ratio" else 0.1, color=style.SOFT, linewidth=1)
     axes[0].set_ylabel("share of features left" if what == "share" else "AUC with / without")
-    axes[0].legend(frameon=False, fontsize=9, ncols=3, loc="lower left" if what == "ratio" else 0)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), frameon=False, ncols=3, loc="outside upper right"
+    )
     return figure
 
 
@@ -220,7 +217,7 @@ def _claims(record: Record, found: list[Reduced], period: int) -> None:
         paper="> 90 % in all sets but ad (71 %), K = 1",
         ours=f"{within * len(noisy):.0f} of {len(noisy)} sets; most left: {most.table.name} "
         f"({100 * most.share:.0f} %)",
-        verdict=verdict_of(within),
+        verdict=verdict_of(within, 0.5),
     )
     fewer = share(original, lambda one: one.left < one.features)
     record.claim(
@@ -228,7 +225,7 @@ def _claims(record: Record, found: list[Reduced], period: int) -> None:
         paper="in a picture, K = 1",
         ours=f"in {fewer * len(original):.0f} of {len(original)} sets; left on average "
         f"{100 * np.mean([one.share for one in original]):.0f} %",
-        verdict=verdict_of(fewer),
+        verdict=verdict_of(fewer, 0.5),
     )
     ratios = [one.ratio for one in found if one.ratio]
     often = float(np.mean(np.array(ratios) > 0.98))
