@@ -119,7 +119,7 @@ def reduce(record: Record, table: Table, random: int, period: int) -> Reduced:
         left=int(fitted[1].nnz) + 1,
         scores=(float(score[best]), float(score[sparsest])),
         ratio=ratio,
-        chosen={"eta": points[sparsest]["eta0"], **points[sparsest]},
+        chosen=points[sparsest],
     )
 
 
@@ -142,6 +142,7 @@ def run(record: Record) -> None:
     record.figure("AUC ratio", _figure(found, classes, chosen["K"], "ratio"))
     for period in chosen["K"]:
         _claims(record, [one for one in found if one.period == period], period)
+    _not_tested(record, there)
 
 
 def _say(record: Record, absent: list[str]) -> None:
@@ -159,7 +160,7 @@ def _table(record: Record, found: list[Reduced], noisy: bool) -> None:
     rows = [
         [
             one.table.name, one.period, one.features, one.left, 100 * one.share, *one.scores,
-            one.ratio, *(one.chosen[name] for name in ("eta", "gravity", "decay", "passes")),
+            one.ratio, *(one.chosen[name] for name in ("eta0", "gravity", "decay", "passes")),
         ]
         for one in found
     ]  # fmt: skip
@@ -235,6 +236,22 @@ def _claims(record: Record, found: list[Reduced], period: int) -> None:
         ours=f"{sum(ratio > 0.98 for ratio in ratios)} of {len(ratios)}; least "
         f"{100 * min(ratios):.1f} %",
         verdict="holds" if often > 0.5 else "holds in part" if often > 0.25 else "does not hold",
+    )
+
+
+def _not_tested(record: Record, there: list[str]) -> None:
+    if "ad" not in there:
+        record.claim(
+            "ad loses 71 % of its features and the random ones, more at a tolerance of 1.3 %",
+            paper="71 %",
+            ours="no file `ad.data`",
+            verdict="not tested",
+        )
+    record.claim(
+        "Big_Ads: 125 times fewer features cost 0.9 % in error",
+        paper="3e9 to 24e6 features",
+        ours="the data are private",
+        verdict="not tested",
     )
 
 
