@@ -6,8 +6,7 @@
 #   make format     format all sources            make sanitize   tests under ASan and UBSan
 #   make bench      benchmarks of the core        make soak       long property tests
 #   make docs       run the examples in the docs  make fuzz       readers on made-up files, a minute each
-#   make experiments  the papers' tables and figures again, and docs/results.md (under 2 hours)
-#   make clean      remove all that was built
+#   make clean      remove all that was built     make experiments  the papers' results, docs/results.md
 #
 # `make fuzz` needs clang with its libFuzzer (Debian: apt install clang libclang-rt-dev), and takes
 # FUZZ_SECONDS (of each target) and FUZZ_TARGETS.

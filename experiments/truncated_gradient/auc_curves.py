@@ -29,9 +29,9 @@ ABOUT = About(
         "loss": "clipped_square",
         "splits": 5,
         "folds": 5,
-        "eta": [0.1, 0.3, 1.0],
-        "g": [0.0, *np.geomspace(1e-4, 0.3, 18).round(6)],
-        "theta": [0.0, *np.geomspace(1e-3, 3.0, 18).round(6)],
+        "eta": [0.1, 1.0],
+        "g": [0.0, *np.geomspace(3e-4, 0.3, 30).round(6)],
+        "theta": [0.0, *np.geomspace(3e-3, 3.0, 30).round(6)],
         "g of the subgradient": [0.0, 0.001, 0.003, 0.01],
         "decay": [0.8, 1.0],
         "passes": [20],
@@ -210,7 +210,7 @@ def _lasso(record: Record, table: Table) -> Curve:
 
     y = table.y_train - table.y_train.mean()
     strongest = np.abs(table.X_train.T @ y).max() / y.size
-    alphas = strongest * np.geomspace(1, 1e-4, 60)
+    alphas = strongest * np.geomspace(1, 1e-4, 20 if record.quick else 200)
     w = path(table.X_train, table.y_train)
     score, nonzeros = np.zeros(alphas.size), np.zeros(alphas.size)
     folds = list(table.folds(record.parameters["folds"], record.seed))
