@@ -16,10 +16,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
+from folder import DATA
 
-from thresher import FTRLClassifier, TruncatedGradientClassifier
+from thresher import FTRLClassifier, TruncatedGradientClassifier, datasets
 
 SETS = (
     "a9a", "agaricus", "arcene", "basehock", "comp_vs_rec", "dexter_scaled", "dorothea", "pcmac",
@@ -67,7 +67,7 @@ def table(cls: Any, seeds: int, names: list[str]) -> list[str]:
     ]  # fmt: skip
     within = 0
     for name in names:
-        data = datasets.load(name)
+        data = datasets.load(name, DATA)
         error, density = measure(cls(), data, seeds)
         points = [
             dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())

@@ -24,13 +24,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import datasets
 import numpy as np
 from core import ETA, WIDTHS, stream
+from folder import DATA
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 
-from thresher import OnePassSearchCV, TruncatedGradientClassifier, _core
+from thresher import OnePassSearchCV, TruncatedGradientClassifier, _core, datasets
 from thresher.settings import core_parameters
 
 
@@ -171,7 +171,7 @@ def search(rows: int, repeats: int) -> None:
 def newsgroups(repeats: int) -> None:
     """Print what scikit-learn's one-vs-rest costs, in units of lanes."""
     try:
-        data = datasets.load("news20")
+        data = datasets.load("news20", DATA)
     except (FileNotFoundError, KeyError, ValueError) as error:
         print(f"20 newsgroups: skipped, {error}")
         return

@@ -27,6 +27,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from folder import DATA
 from numpy.typing import NDArray
 
 from thresher import _core
@@ -168,7 +169,7 @@ def main() -> None:
     parser.add_argument("--gravity", type=float, default=1e-6)
     parser.add_argument("--eta0", type=float, default=0.2)
     parser.add_argument("--passes", type=int, default=2, help="over eurlex4k")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=DATA)
     options = parser.parse_args()
     fresh = multiprocessing.get_context("spawn")
     for loss in options.losses:

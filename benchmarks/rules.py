@@ -26,8 +26,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
+from folder import DATA
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -44,6 +44,7 @@ from thresher import (
     StabilizedClassifier,
     TruncatedGradientClassifier,
     UnitVarianceScaler,
+    datasets,
     stability_score,
 )
 
@@ -176,7 +177,7 @@ SUBSAMPLED = ("stabilized (default)", "FTRL cut", "l1 logistic regression, CV")
 
 def measure(name: str, orders: int) -> list[dict[str, Any]]:
     """Measure all rules on one set."""
-    data = datasets.load(name)
+    data = datasets.load(name, DATA)
     X, y = data.X_train, np.where(data.y_train > 0, 1, -1)
     X_test, y_test = data.X_test, np.where(data.y_test > 0, 1, -1)
     rows = []

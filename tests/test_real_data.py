@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,23 +20,11 @@ from thresher import (
     StabilizedClassifier,
     TruncatedGradientClassifier,
     UnitVarianceScaler,
+    datasets,
     stability_score,
 )
 
 pytestmark = pytest.mark.data
-
-
-@pytest.fixture(scope="module")
-def datasets() -> ModuleType:
-    """Return the loaders of the benchmarks."""
-    path = Path(__file__).parents[1] / "benchmarks" / "datasets.py"
-    spec = importlib.util.spec_from_file_location("datasets", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["datasets"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(
@@ -48,7 +33,7 @@ def datasets() -> ModuleType:
 @pytest.mark.parametrize(
     "cls", [TruncatedGradientClassifier, ForwardBackwardClassifier, FTRLClassifier]
 )
-def test_defaults(data_dir: Path, datasets: ModuleType, cls: Any, name: str, error: float) -> None:
+def test_defaults(data_dir: Path, cls: Any, name: str, error: float) -> None:
     """The default reaches about the error that tuned linear models reach on these sets."""
     data = datasets.load(name, data_dir)
     model = cls(random_state=0).fit(data.X_train, data.y_train)
@@ -56,7 +41,7 @@ def test_defaults(data_dir: Path, datasets: ModuleType, cls: Any, name: str, err
     assert 0 < model.model_.nnz < data.X_train.shape[1]
 
 
-def test_a_sparse_model_of_real_text(data_dir: Path, datasets: ModuleType, tmp_path: Path) -> None:
+def test_a_sparse_model_of_real_text(data_dir: Path, tmp_path: Path) -> None:
     """A few hundred words of two newsgroups, streamed, saved and loaded again."""
     data = datasets.load("basehock", data_dir)
     online = FTRLClassifier(l1=1.0)
@@ -85,7 +70,7 @@ def test_a_sparse_model_of_real_text(data_dir: Path, datasets: ModuleType, tmp_p
     ],
 )
 def test_defaults_of_the_slower_rules(
-    data_dir: Path, datasets: ModuleType, cls: Any, name: str, error: float, density: float
+    data_dir: Path, cls: Any, name: str, error: float, density: float
 ) -> None:
     data = datasets.load(name, data_dir)
     model = cls(random_state=0).fit(data.X_train, data.y_train)
@@ -93,7 +78,7 @@ def test_defaults_of_the_slower_rules(
     assert 0 < model.model_.density <= density
 
 
-def test_hard_thresholding_of_text(data_dir: Path, datasets: ModuleType) -> None:
+def test_hard_thresholding_of_text(data_dir: Path) -> None:
     """P-11: the published step 1/3 diverges on tf-idf, and says so; the safe one never rises."""
     data = datasets.load("basehock", data_dir)
     y = data.y_train.astype(float)
@@ -112,9 +97,7 @@ def test_hard_thresholding_of_text(data_dir: Path, datasets: ModuleType) -> None
     ("name", "error", "nonzeros"),
     [("dexter_scaled", 0.09, 400), ("basehock", 0.025, 760), ("dorothea", 0.07, 2000)],
 )
-def test_stabilized(
-    data_dir: Path, datasets: ModuleType, tmp_path: Path, name: str, error: float, nonzeros: int
-) -> None:
+def test_stabilized(data_dir: Path, tmp_path: Path, name: str, error: float, nonzeros: int) -> None:
     """Few features, low error, the same ones in other orders, and a reason for each."""
     data = datasets.load(name, data_dir)
     supports = []
@@ -135,7 +118,7 @@ def test_stabilized(
     assert why.selection_probability == 1.0
 
 
-def test_published_stabilized(data_dir: Path, datasets: ModuleType) -> None:
+def test_published_stabilized(data_dir: Path) -> None:
     """With hinge loss its gravity is soon 0 (A-36), and it says so."""
     data = datasets.load("dexter_scaled", data_dir)
     clf = StabilizedClassifier(variant="paper", loss="hinge", passes=5, random_state=0, n_jobs=2)
@@ -148,7 +131,7 @@ def test_published_stabilized(data_dir: Path, datasets: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("cls", "error"), [(DualAveragingClassifier, 0.1), (MarginPerceptronClassifier, 0.1)]
 )
-def test_more_defaults(data_dir: Path, datasets: ModuleType, cls: Any, error: float) -> None:
+def test_more_defaults(data_dir: Path, cls: Any, error: float) -> None:
     data = datasets.load("pcmac", data_dir)
     model = cls(random_state=0).fit(data.X_train, data.y_train)
     assert 1 - model.score(data.X_test, data.y_test) <= error

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pickle
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import thresher
-from thresher import OnePassSearchCV
+from thresher import OnePassSearchCV, datasets
 from thresher.search import SearchProgress
 
 RNG = np.random.default_rng(0)
@@ -291,22 +289,9 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
 # ---- real data -------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def datasets() -> Any:
-    """Return the loaders of the benchmarks."""
-    path = Path(__file__).parents[1] / "benchmarks" / "datasets.py"
-    spec = importlib.util.spec_from_file_location("datasets", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["datasets"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["a9a", "pcmac"])
-def test_real_data(data_dir: Path, datasets: Any, name: str) -> None:
+def test_real_data(data_dir: Path, name: str) -> None:
     """On real rows too; and the chosen model is a good one."""
     data = datasets.load(name, data_dir)
     rows, y = data.X_train[:4000], data.y_train[:4000]

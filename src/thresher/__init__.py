@@ -15,7 +15,7 @@ from thresher._version import __version__
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 
 if TYPE_CHECKING:
-    from thresher import certificates, health, plots, preprocessing, stability
+    from thresher import certificates, datasets, health, plots, preprocessing, stability
     from thresher.data.source import Source, scan
     from thresher.estimators import (
         AveragedSGDClassifier,
@@ -91,6 +91,7 @@ __all__ = [
     "Why",
     "__version__",
     "certificates",
+    "datasets",
     "health",
     "load",
     "plots",
@@ -100,7 +101,7 @@ __all__ = [
     "stability_score",
 ]
 
-_MODULES = ("certificates", "health", "plots", "preprocessing", "stability")
+_MODULES = ("certificates", "datasets", "health", "plots", "preprocessing", "stability")
 _HOMES = {
     **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model"),
     **dict.fromkeys((name for name in __all__ if name.endswith("Display")), "plots"),

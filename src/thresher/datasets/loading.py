@@ -1,0 +1,293 @@
+"""Find the files of a set, parse them or take what was parsed before."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import warnings
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from thresher.datasets.catalogue import RECIPES, STREAMED, Recipe, Task
+from thresher.datasets.files import VARIABLE, Folder, find, folder_of, is_known
+from thresher.datasets.parts import Array, Parts
+from thresher.errors import ParameterError
+
+if TYPE_CHECKING:
+    from thresher.data.source import Source
+
+_CACHE_VERSION = 2  # raise it whenever a parser changes what it returns
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """One data set, split into a training and a test part.
+
+    Attributes
+    ----------
+    name : str
+        Name of the set.
+    X_train, X_test : scipy.sparse.csr_matrix
+        Rows with float32 values and int32 indices.
+    y_train, y_test : numpy.ndarray
+        -1/+1 (float64) for binary, class numbers from 0 (int64) for multiclass,
+        the target (float64) for regression.
+    task : {"binary", "multiclass", "regression"}
+        Kind of the target.
+    X_valid, y_valid : scipy.sparse.csr_matrix and numpy.ndarray, or None
+        Rows for the choice of parameters, where the split has such.
+    """
+
+    name: str
+    X_train: Any
+    y_train: Array
+    X_test: Any
+    y_test: Array
+    task: Task
+    X_valid: Any = None
+    y_valid: Array | None = None
+
+
+def names(folder: Folder = None) -> list[str]:
+    r"""Return the names of the sets whose files are present.
+
+    Parameters
+    ----------
+    folder : path-like, optional
+        Of the files; by default the one that THRESHER_DATA names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from thresher import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "gisette_scale").write_text("+1 1:0.5 7:1\n-1 2:1\n")
+    ...     _ = Path(folder, "gisette_scale.t").write_text("-1 3:1\n")
+    ...     datasets.names(folder)
+    ['gisette']
+    """
+    place = folder_of(folder)
+    return [name for name, recipe in RECIPES.items() if _absent(recipe, place) is None]
+
+
+def load(
+    name: str,
+    folder: Folder = None,
+    *,
+    unit_norm: bool = True,
+    split: Literal["published", "random"] = "published",
+) -> Dataset:
+    r"""Load one data set.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set.
+    folder : path-like, optional
+        Of the files; by default the one that THRESHER_DATA names.
+    unit_norm : bool, default=True
+        Scale every row to Euclidean norm 1 (empty rows stay empty).
+    split : {"published", "random"}
+        The files' own parts, where they have such; or the sizes of Chen et al. (2010), drawn at
+        random with a fixed seed, with a validation part: pairs of newsgroups, rcv1 and webspam.
+
+    Returns
+    -------
+    Dataset
+        The training and the test part.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file of the set is absent from the folder.
+    ParameterError
+        If there is no set of that name, or no such split of it.
+    DataError
+        If a file is not what the set needs.
+
+    Warns
+    -----
+    UserWarning
+        If a file is another copy than the known one; see `verify`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from thresher import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "gisette_scale").write_text("+1 1:0.5 7:1\n-1 2:1\n")
+    ...     _ = Path(folder, "gisette_scale.t").write_text("-1 3:1\n")
+    ...     data = datasets.load("gisette", folder)
+    >>> data.X_train.shape, data.y_train.tolist(), data.task
+    ((2, 5000), [1.0, -1.0], 'binary')
+    """
+    if name in STREAMED:
+        raise ParameterError(f"name: {name!r} is too large to load; see thresher.datasets.sources")
+    recipe = _recipe(name)
+    if split not in ("published", "random"):
+        raise ParameterError(f"split must be 'published' or 'random', not {split!r}")
+    if split == "random" and recipe.drawn is None:
+        able = ", ".join(name for name, recipe in RECIPES.items() if recipe.drawn)
+        raise ParameterError(f"split='random' is there for {able}; not for {name!r}")
+    parts = _cached(name, split, _paths(name, folder))
+    rows = [(_csr(x, unit_norm), y) for x, y in parts]
+    (a, y_a), (b, y_b) = rows[:2]
+    return Dataset(name, a, y_a, b, y_b, recipe.task, *(rows[2] if len(rows) > 2 else ()))
+
+
+def sources(name: str, folder: Folder = None) -> tuple[Source, Source | None]:
+    r"""Return a set's training and test files as sources, which are read in blocks.
+
+    For sets that are large: ``fit(sources("webspam")[0])``. Nothing is scaled.
+
+    Parameters
+    ----------
+    name : str
+        A set of svmlight or VW files, or ``big_ads``, whose files may be of any format.
+    folder : path-like, optional
+        Of the files; by default the one that THRESHER_DATA names.
+
+    Returns
+    -------
+    tuple of Source
+        The second is None where the set is one file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from thresher import TruncatedGradientClassifier, datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "big_ads_train.vw").write_text("1 |a shoes\n-1 |a books\n")
+    ...     _ = Path(folder, "big_ads_test.vw").write_text("1 |a shoes\n")
+    ...     train, test = datasets.sources("big_ads", folder)
+    ...     clf = TruncatedGradientClassifier(store="hashed").fit(train)
+    ...     clf.predict(test).tolist()
+    [1]
+    """
+    from thresher.data.source import scan
+
+    if name in STREAMED:
+        place = folder_of(folder)
+        found = [sorted(place.glob(f"{stem}.*")) for stem in STREAMED[name]]
+        if not found[0]:
+            raise FileNotFoundError(f"data set {name!r} needs {place / STREAMED[name][0]}.*")
+        train, test = (scan(files) if files else None for files in found)
+        assert train is not None
+        return train, test
+    if not _recipe(name).streams:
+        raise ParameterError(f"name: {name!r} is no text of rows; see thresher.datasets.load")
+    paths = _paths(name, folder)
+    return scan(paths[0]), scan(paths[1]) if len(paths) > 1 else None
+
+
+def verify(name: str, folder: Folder = None) -> list[str]:
+    r"""Return which files of a set are not the copies whose checksums are known.
+
+    Of files without a known checksum nothing is said.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set.
+    folder : path-like, optional
+        Of the files; by default the one that THRESHER_DATA names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from thresher import datasets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "pcmac.svm").write_text("1 1:1\n")
+    ...     datasets.verify("pcmac", folder)
+    ['pcmac.svm']
+    """
+    return [path.name for path in _paths(name, folder) if is_known(path) is False]
+
+
+def _recipe(name: str) -> Recipe:
+    if name not in RECIPES:
+        known = ", ".join([*RECIPES, *STREAMED])
+        raise ParameterError(f"name: no data set {name!r}; there are: {known}")
+    return RECIPES[name]
+
+
+def _absent(recipe: Recipe, place: Path) -> str | None:
+    """Return the first needed file that is not there."""
+    needed = recipe.files[: recipe.needed]
+    return next((file for file in needed if find(place, file) is None), None)
+
+
+def _paths(name: str, folder: Folder) -> list[Path]:
+    recipe, place = _recipe(name), folder_of(folder)
+    absent = _absent(recipe, place)
+    if absent is not None:
+        raise FileNotFoundError(
+            f"data set {name!r} needs {absent} (plain, .xz, .bz2 or .gz) in {place}; "
+            f"another folder is named by the argument folder or by {VARIABLE}"
+        )
+    return [path for file in recipe.files if (path := find(place, file)) is not None]
+
+
+def _csr(x: Any, unit_norm: bool = False) -> Any:
+    """Return `x` as float32/int32 CSR without stored zeros, its rows at norm 1 if asked."""
+    x = sp.csr_matrix(x, dtype=np.float32, copy=True)
+    x.sum_duplicates()
+    x.eliminate_zeros()
+    if unit_norm:
+        rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+        squares = np.bincount(rows, np.square(x.data, dtype=np.float64), x.shape[0])
+        x.data = (x.data / np.sqrt(squares)[rows]).astype(np.float32)
+    x.indices, x.indptr = x.indices.astype(np.int32), x.indptr.astype(np.int32)
+    return x
+
+
+def _cached(name: str, split: str, paths: list[Path]) -> Parts:
+    """Return the parts from the cache, else parse the files and try to keep what they gave."""
+    stats = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for p in paths]
+    digest = hashlib.sha256(repr((_CACHE_VERSION, split, stats)).encode()).hexdigest()[:16]
+    root = os.environ.get("THRESHER_CACHE") or Path(tempfile.gettempdir(), "thresher-datasets")
+    file = Path(root, f"{name}-{digest}.npz")
+    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return _read(file)
+    for other in (path for path in paths if is_known(path) is False):
+        warnings.warn(
+            f"{other} is another copy than the one known as {other.name}: "
+            "results may differ from those shown",
+            stacklevel=3,
+        )
+    recipe = RECIPES[name]
+    parse = recipe.drawn if split == "random" and recipe.drawn else recipe.parse
+    parts: Parts = [(_csr(x), y) for x, y in parse(paths)]
+    with contextlib.suppress(OSError):  # a cache that cannot be written is no error
+        _write(file, parts)
+    return parts
+
+
+def _read(file: Path) -> Parts:
+    with np.load(file, allow_pickle=False) as z:
+        return [
+            (sp.csr_matrix((z[f"x{i}"], z[f"i{i}"], z[f"p{i}"]), tuple(z[f"n{i}"])), z[f"y{i}"])
+            for i in range(int(z["parts"]))
+        ]
+
+
+def _write(file: Path, parts: Parts) -> None:
+    arrays: dict[str, Any] = {"parts": len(parts)}
+    for i, (x, y) in enumerate(parts):
+        arrays |= {f"x{i}": x.data, f"i{i}": x.indices, f"p{i}": x.indptr, f"n{i}": x.shape}
+        arrays[f"y{i}"] = y
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+        np.savez(Path(folder, file.name), **arrays)
+        os.replace(Path(folder, file.name), file)

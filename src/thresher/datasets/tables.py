@@ -1,0 +1,67 @@
+"""Tables of the UCI repository."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+
+from thresher.datasets.files import open_file
+from thresher.datasets.parts import Array, Parts, draw, signs
+
+
+def parse(
+    paths: list[Path],
+    sizes: tuple[int, int],
+    positive: str | None,
+    label: int = -1,
+    drop: Collection[int] = (),
+    onehot: Collection[int] = (),
+    header: bool = False,
+    comma: str | None = ",",
+) -> Parts:
+    """Read a table, split at random.
+
+    Parameters
+    ----------
+    paths : list of Path
+    sizes : tuple of int
+        Training and test rows; a table of another length is split in their proportion.
+    positive : str or None
+        Label of class +1; None for regression.
+    label : int
+        Its column.
+    drop, onehot : collection of int
+        Columns to leave out, and columns of categories.
+    header : bool
+        Whether the first line names columns.
+    comma : str or None
+        The separator; None for white space.
+    """
+    import scipy.sparse as sp
+
+    with open_file(paths[0]) as stream:
+        lines = [line for line in stream.read().decode("ascii").splitlines() if line.strip()]
+    cells = np.array([[c.strip() for c in line.split(comma)] for line in lines[header:]])
+    target = cells[:, label]
+    is_real = positive is None  # zoo writes its class numbers as y1 .. y7
+    y = np.char.lstrip(target, "y").astype(float) if is_real else signs(target == positive)
+    train, test = draw(y, sizes[0] / sum(sizes), stratified=False)
+    blocks: list[Array] = []
+    for j in sorted(set(range(cells.shape[1])) - {label % cells.shape[1], *drop}):
+        known = cells[:, j] != "?"
+        if j in onehot:
+            blocks.append(cells[:, j, None] == np.unique(cells[known, j]))
+        else:
+            blocks.append(_scaled(np.where(known, cells[:, j], "nan").astype(float), train))
+    x = sp.csr_matrix(np.hstack(blocks).astype(np.float32))
+    return [(x[train], y[train]), (x[test], y[test])]
+
+
+def _scaled(column: Array, train: Array) -> Array:
+    """Return a column scaled to [0, 1] over training rows; missing values are 0."""
+    seen = column[train][~np.isnan(column[train])]
+    low, high = (seen.min(), seen.max()) if seen.size else (0.0, 1.0)
+    column = (column - low) / (high - low if high > low else 1.0)
+    return np.nan_to_num(column, nan=0.0)[:, None]
