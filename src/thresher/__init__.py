@@ -16,6 +16,7 @@ from thresher.errors import DataError, DivergenceError, ModelFileError, Paramete
 
 if TYPE_CHECKING:
     from thresher import certificates, health, preprocessing, stability
+    from thresher.comparison import Comparison, compare
     from thresher.data.source import Source, scan
     from thresher.estimators import (
         AveragedSGDClassifier,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AveragedSGDClassifier",
     "AveragedSGDRegressor",
+    "Comparison",
     "CoordinateDescentClassifier",
     "CoordinateDescentRegressor",
     "DataError",
@@ -79,6 +81,7 @@ __all__ = [
     "Why",
     "__version__",
     "certificates",
+    "compare",
     "health",
     "load",
     "preprocessing",
@@ -90,12 +93,14 @@ __all__ = [
 _MODULES = ("certificates", "health", "preprocessing", "stability")
 _HOMES = {
     **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model"),
+    "Comparison": "comparison",
     "OnePassSearchCV": "search",
     "Source": "data.source",
     "SparsityPath": "search",
     "StabilitySelection": "stability",
     "StreamingStabilitySelection": "stability",
     "UnitVarianceScaler": "preprocessing",
+    "compare": "comparison",
     "scan": "data.source",
     "stability_score": "stability",
 }  # all others: estimators
