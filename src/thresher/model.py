@@ -24,6 +24,7 @@ from thresher.scoring import Scorer
 if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.source import Source
+    from thresher.search.place import Place
 
 __all__ = ["Feature", "Model", "Progress", "Why", "load"]
 
@@ -108,6 +109,8 @@ class Model:
         What theorems say of this model: a number, or the reason why there is none.
     evidence : Evidence or None
         What the stabilized rule knows of each feature; see `why`.
+    frontier : Place or None
+        Error against nonzeros of the search that the model came from, where it did.
 
     Examples
     --------
@@ -133,6 +136,7 @@ class Model:
     names: Mapping[int, str] | None = None
     certificates: tuple[Certificate, ...] = ()
     evidence: Evidence | None = None
+    frontier: Place | None = None
 
     def __post_init__(self) -> None:
         """Protect the arrays: a model is what was learned."""

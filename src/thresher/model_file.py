@@ -32,6 +32,7 @@ from thresher.evidence import TENSORS as EVIDENCE
 from thresher.evidence import Evidence
 from thresher.model import Model, Progress
 from thresher.parameters import LOSSES
+from thresher.search.place import Place
 
 FORMAT = 2
 _KEY = "thresher"  # the one metadata entry: of several, the order in the file would be random
@@ -71,6 +72,8 @@ def write(model: Model, path: str | PathLike[str]) -> None:
     }
     if model.certificates:
         about["certificates"] = [certificate.to_dict() for certificate in model.certificates]
+    if model.frontier is not None:
+        about["frontier"] = model.frontier.to_dict()
     about["checksum"] = _checksum(tensors, about)
     content = to_bytes(tensors, {_KEY: json.dumps(about, sort_keys=True)})
     write_whole(path, content)
@@ -213,6 +216,7 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
             if set(EVIDENCE) <= set(tensors)
             else None
         ),
+        frontier=Place.from_dict(about["frontier"]) if "frontier" in about else None,
     )
 
 

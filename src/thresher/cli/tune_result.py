@@ -19,6 +19,7 @@ from thresher.errors import DivergenceError
 from thresher.search.drawing import text_chart
 from thresher.search.frontier import Dot, Frontier, errors_of
 from thresher.search.grid import Point
+from thresher.search.place import Place
 from thresher.search.readings import Found
 from thresher.search.streams import StreamSearch
 from thresher.search.tables import cells_of, error_text, html_page, shown, text_table
@@ -89,7 +90,8 @@ class Result:
         if options.names and self.source.named and self.source.rereadable:
             name_features([view], self.source)
         about = {**view.model_.parameters, **described(options, self.source)}
-        model = replace(view.model_, parameters=about)
+        place = Place.of(self.frontier, kept)
+        model = replace(view.model_, parameters=about, frontier=place)
         if options.html is None:
             model.save(options.model)
             return

@@ -19,6 +19,7 @@ from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.model import Model, Output, Progress
 from thresher.parameters import Task
+from thresher.search.place import Place
 from thresher.training.targets import Targets
 
 
@@ -39,6 +40,7 @@ class LinearEstimator(BaseEstimator, ABC):
     _coef: Any
     _names: dict[int, str] | None = None  # of features of a source
     _kinds: dict[str, str] | None = None  # of columns of a source
+    _place: Place | None = None  # in the search that chose it
 
     # ---- what the two tasks define -------------------------------------------------------------
 
@@ -190,6 +192,7 @@ class LinearEstimator(BaseEstimator, ABC):
             parameters=parameters,
             history=tuple(self.history_),
             names=self._named(np.unique(named).tolist()),
+            frontier=self._place,
             **extras,
         )
 
@@ -244,7 +247,7 @@ class LinearEstimator(BaseEstimator, ABC):
         return self
 
     def _forget_answers(self) -> None:
-        self._model, self._coef = None, None
+        self._model, self._coef, self._place = None, None, None
 
     # ---- pickling ------------------------------------------------------------------------------
 

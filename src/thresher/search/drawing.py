@@ -1,40 +1,11 @@
-"""A frontier drawn: as text, and as an SVG that needs nothing from elsewhere."""
+"""A frontier drawn: as text, and as a chart of a page."""
 
 from __future__ import annotations
 
 import math
-from html import escape
 
-from thresher.search.frontier import Frontier, counts_of, drawn_nonzeros, range_of, ticks_of
-
-_WIDE, _HIGH = 640, 360  # of the picture
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 52  # margins, for labels
-
-STYLE = """
-.frontier { --ink: #1b1f24; --soft: #667080; --line: #d5dae1; --paper: #ffffff; --point: #9aa5b1;
-  --edge: #1668b8; --best: #c2410c; font: 14px/1.45 system-ui, sans-serif; color: var(--ink);
-  background: var(--paper); }
-@media (prefers-color-scheme: dark) {
-  .frontier { --ink: #e6e9ed; --soft: #9aa5b1; --line: #3a424d; --paper: #14171b; --point: #76818e;
-    --edge: #5aa9f0; --best: #fb923c; }
-}
-.frontier svg { display: block; width: 100%; max-width: 720px; height: auto; }
-.frontier svg text { fill: var(--soft); font-size: 12px; paint-order: stroke; stroke: var(--paper);
-  stroke-width: 4px; }
-.frontier .grid { stroke: var(--line); }
-.frontier .spread { stroke: var(--soft); }
-.frontier .edge { fill: none; stroke: var(--edge); stroke-width: 2; }
-.frontier circle { fill: var(--point); stroke: var(--paper); }
-.frontier circle.on { fill: var(--edge); }
-.frontier circle.best { fill: var(--best); }
-.frontier circle.ring { fill: none; stroke: var(--best); stroke-width: 2; }
-.frontier table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.frontier th, .frontier td { padding: 3px 12px 3px 0; text-align: right;
-  border-bottom: 1px solid var(--line); }
-.frontier th { color: var(--soft); font-weight: 600; }
-.frontier th:last-child, .frontier td:last-child { text-align: left; padding-right: 0; }
-.frontier tr.best td { color: var(--best); font-weight: 600; }
-"""
+from thresher.report.charts import Point, scatter
+from thresher.search.frontier import Frontier, counts_of, drawn_nonzeros, ticks_of
 
 
 def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
@@ -104,90 +75,48 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
     return "\n".join(lines)
 
 
-def svg(frontier: Frontier) -> str:
-    """Return the frontier as SVG; its colours come from `STYLE`.
+def chart(frontier: Frontier, this: int | None = None) -> str:
+    """Return the frontier as a chart of a page.
 
     Parameters
     ----------
     frontier : Frontier
+    this : int, optional
+        A point to be shown as the one that the page is about; by default, the chosen one is shown.
 
     Examples
     --------
-    >>> from thresher.search.drawing import svg
+    >>> from thresher.search.drawing import chart
     >>> from thresher.search.frontier import Frontier, Dot
-    >>> svg(Frontier([Dot("l1=1", 10, 0.25)])).count("<title>")
+    >>> chart(Frontier([Dot("l1=1", 10, 0.25)])).count("<title>")
     1
     """
-    points = frontier.dots
-    sound = [i for i, point in enumerate(points) if not point.failed]
-    if not sound:
-        return "<p>No point has an error to draw.</p>"
-    reach = [points[i].error + s * (points[i].spread or 0.0) for i in sound for s in (-1, 1)]
-    low, top = range_of(reach)
-    left, right = range_of([drawn_nonzeros(points[i]) for i in sound])
-
-    def x(nonzeros: float) -> str:
-        share = (math.log10(nonzeros + 1.0) - left) / (right - left)
-        return f"{_LEFT + share * (_WIDE - _LEFT - _RIGHT):.1f}"
-
-    def y(error: float) -> str:
-        return f"{_TOP + (top - error) / (top - low) * (_HIGH - _TOP - _BOTTOM):.1f}"
-
-    title = escape(f"{frontier.measure} against nonzeros of {len(sound)} models")
-    parts = [f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{title}">']
-    for tick in ticks_of(low, top):
-        parts.append(
-            f'<line class="grid" x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{y(tick)}" '
-            f'y2="{y(tick)}"/><text x="{_LEFT - 8}" y="{y(tick)}" dy="4" '
-            f'text-anchor="end">{tick:.6g}</text>'
-        )
-    for count in counts_of(left, right):
-        parts.append(
-            f'<line class="grid" x1="{x(count)}" x2="{x(count)}" y1="{_TOP}" '
-            f'y2="{_HIGH - _BOTTOM}"/><text x="{x(count)}" y="{_HIGH - _BOTTOM + 18}" '
-            f'text-anchor="middle">{count:,}</text>'
-        )
-    middle = (_TOP + _HIGH - _BOTTOM) // 2
-    parts.append(
-        f'<text x="{(_LEFT + _WIDE - _RIGHT) // 2}" y="{_HIGH - 8}" text-anchor="middle">nonzero '
-        f'weights</text><text transform="translate(14 {middle}) rotate(-90)" '
-        f'text-anchor="middle">{escape(frontier.measure)}</text>'
+    rings = {frontier.chosen: "chosen: sparsest within one standard error of the best"}
+    if frontier.chosen == frontier.best:
+        rings = {}
+    if this is not None:
+        rings = {this: "this model"}
+    # what matters lies on top
+    order = [i for i in range(len(frontier)) if i not in frontier.efficient]
+    order += reversed(frontier.efficient)
+    points, key = [], {"best": "best"}
+    for i in order:
+        dot = frontier.dots[i]
+        kind = "best" if i == frontier.best else "on" if i in frontier.efficient else ""
+        if i in rings:
+            kind = f"{kind or 'off'} ring"
+            key[f"{kind.split()[0]} ring"] = rings[i]
+        about = f"{dot.name}: {frontier.measure} {dot.error:.5g}, nonzeros {dot.nonzeros:,}"
+        points.append(Point(dot.nonzeros, dot.error, about, kind, dot.spread or 0.0))
+    key["on"] = "frontier: no other is better in both"
+    if len(order) > len(frontier.efficient):
+        key["off"] = "others"
+    return scatter(
+        points,
+        x="nonzero weights",
+        y=frontier.measure,
+        log_x=True,
+        title=f"{frontier.measure} against nonzeros".capitalize(),
+        edge=[order.index(i) for i in frontier.efficient],
+        key=key,
     )
-    edge = " ".join(f"{x(points[i].nonzeros)},{y(points[i].error)}" for i in frontier.efficient)
-    parts.append(f'<polyline class="edge" points="{edge}"/>')
-    for i in sound:
-        point = points[i]
-        if point.spread:
-            ends = y(point.error - point.spread), y(point.error + point.spread)
-            across = x(point.nonzeros)
-            parts.append(
-                f'<line class="spread" x1="{across}" x2="{across}" y1="{ends[0]}" y2="{ends[1]}"/>'
-            )
-    others = [i for i in sound if i not in frontier.efficient]
-    for i in [*others, *reversed(frontier.efficient)]:  # what matters lies on top
-        point, kind = points[i], "on" if i in frontier.efficient else "off"
-        kind = "best" if i == frontier.best else kind
-        place = f'cx="{x(point.nonzeros)}" cy="{y(point.error)}"'
-        about = f"{point.name}: {frontier.measure} {point.error:.5g}, nonzeros {point.nonzeros:,}"
-        radius = 4 if kind == "off" else 5
-        parts.append(
-            f'<circle class="{kind}" {place} r="{radius}"><title>{escape(about)}</title></circle>'
-        )
-        if i == frontier.chosen and i != frontier.best:
-            parts.append(f'<circle class="ring" {place} r="9"/>')
-    return "\n".join([*parts, *_key(frontier), "</svg>"])
-
-
-def _key(frontier: Frontier) -> list[str]:
-    """Return what the signs mean, in the corner of dense models that err, where there are few."""
-    entries = [("best", 5, "best"), ("on", 5, "frontier")]
-    if frontier.chosen != frontier.best:
-        entries.insert(1, ("ring", 7, "chosen: sparsest within one standard error of the best"))
-    lines = []
-    for number, (kind, radius, text) in enumerate(entries):
-        down = _TOP + 14 + 20 * number
-        lines.append(
-            f'<circle class="{kind}" cx="{_WIDE - _RIGHT - 14}" cy="{down}" r="{radius}"/>'
-            f'<text x="{_WIDE - _RIGHT - 28}" y="{down}" dy="4" text-anchor="end">{text}</text>'
-        )
-    return lines

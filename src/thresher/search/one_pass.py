@@ -22,18 +22,16 @@ from thresher.errors import DivergenceError, ParameterError
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Model
 from thresher.search.folds import split_of
+from thresher.search.frontier import Dot, Frontier, errors_of
 from thresher.search.grid import Point, check_single_labels, points_of, zero_loss_of
 from thresher.search.matrix import MatrixSearch, Rows
+from thresher.search.place import Place, tell_place
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
 from thresher.search.scoring import try_scorers
 from thresher.search.streams import OF_FIT, StreamSearch, source_splits
-from thresher.search.sums import (
-    check_probabilities,
-    quick_score,
-    score_source,
-    scores_named,
-)
+from thresher.search.sums import check_probabilities, quick_score, score_source, scores_named
+from thresher.search.tables import shown
 from thresher.training.lanes import threads_of
 
 
@@ -234,6 +232,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         self._choose(points, search.go(plan), refit_metric)
         if self.refit:
             self._refit(X, y, **fit_params)
+            tell_place(self.best_estimator_, self._standing(refit_metric))
         return self
 
     def _tell(self, progress: SearchProgress) -> None:
@@ -315,6 +314,30 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
                 warnings.warn(f"{best.chosen} scores best, but {message}", DivergenceWarning, 5)
                 return
 
+    def _standing(self, metric: str) -> Place | None:
+        """Return where the best point stands: mean error over folds against mean nonzeros."""
+        key, scoring = f"test_{metric}", self.scoring
+        if f"mean_{key}" not in self.cv_results_:  # several scores, and a choice by a function
+            return None
+        if self.multimetric_:
+            scoring = scoring[metric] if isinstance(scoring, Mapping) else metric
+        scores = np.array([self.cv_results_[f"split{i}_{key}"] for i in range(self.n_splits_)])
+        measure, errors = errors_of(scores, scoring, is_classifier(self.estimator))
+        spreads = [None] * errors.shape[1]
+        if self.n_splits_ > 1:
+            spreads = (errors.std(axis=0, ddof=1) / np.sqrt(self.n_splits_)).tolist()
+        dots = [
+            Dot(", ".join(f"{k}={shown(v)}" for k, v in params.items()), *numbers)
+            for params, *numbers in zip(
+                self.cv_results_["params"],
+                self.nonzeros_.mean(axis=1).tolist(),
+                errors.mean(axis=0).tolist(),
+                spreads,
+                strict=True,
+            )
+        ]
+        return Place.of(Frontier(dots, measure), int(self.best_index_))
+
     @property
     def best_model_(self) -> Model:
         """The model of the best point."""
@@ -364,6 +387,8 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             self._refit(source)
         elif self.refit:
             self.best_estimator_, self.refit_time_ = search.model(self.best_index_), 0.0
+        if self.refit:
+            tell_place(self.best_estimator_, self._standing(refit_metric))
         return self
 
     def __sklearn_tags__(self) -> Any:

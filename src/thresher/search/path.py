@@ -29,6 +29,7 @@ from thresher.search.gravities import (
 )
 from thresher.search.grid import check_searchable, check_single_labels, point_of, points_of
 from thresher.search.matrix import Rows
+from thresher.search.place import Place, tell_place
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
 from thresher.search.scoring import try_scorers
@@ -300,7 +301,6 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if folds > 1:
             self.standard_errors_ = errors.std(axis=1, ddof=1) / np.sqrt(folds)
         points = range(len(errors))
-        self.models_ = [views[n].model_ if n in views else None for n in points]
         self.nonzeros_ = np.array([found[n, splits].nonzeros for n in points], np.int64)
         self.frontier_ = Frontier(
             [
@@ -333,6 +333,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.best_gravity_ = float(self.gravities_[best])
         self.chosen_gravity_ = float(self.gravities_[chosen])
         self.best_estimator_, self.chosen_estimator_ = views[best], views[chosen]
+        for n, view in views.items():
+            tell_place(view, Place.of(self.frontier_, n))
+        self.models_ = [views[n].model_ if n in views else None for n in points]
 
     # ---- answers -------------------------------------------------------------------------------
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
-from thresher.search.drawing import STYLE, svg
+from thresher.report.page import Section, fragment, note, page
+from thresher.report.page import facts as told
+from thresher.report.tables import Cell, Shown, table
+from thresher.search.drawing import chart
 from thresher.search.frontier import Frontier
 
 
@@ -94,17 +96,24 @@ def html_fragment(frontier: Frontier, settings: Sequence[Mapping[str, Any]]) -> 
     frontier : Frontier
     settings : sequence of mapping
     """
+    return fragment(_parts(frontier, settings))
+
+
+def _parts(frontier: Frontier, settings: Sequence[Mapping[str, Any]]) -> str:
     head, lines = cells_of(frontier, settings)
-    heads = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in (*head[:-1], "what it is"))
-    rows = []
-    for i, line in enumerate(lines):
-        mark = ' class="best"' if i == frontier.best else ""
-        rows.append(f"<tr{mark}>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>")
-    table = "\n".join(
-        [f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>", *rows, "</tbody>\n</table>"]
+    best = () if frontier.best is None else (frontier.best,)
+    found = table(
+        [*head[:-1], "what it is"], [[_keyed(cell) for cell in line] for line in lines], marked=best
     )
-    note = f"<p>{escape(' '.join(meanings_of(frontier)))}</p>"
-    return f'<div class="frontier"><style>{STYLE}</style>\n{svg(frontier)}\n{table}\n{note}\n</div>'
+    return "\n".join([chart(frontier), found, note(" ".join(meanings_of(frontier)))])
+
+
+def _keyed(cell: str) -> Cell:
+    """Return a cell that sorts as a number, where it is one."""
+    try:
+        return Shown(cell, float(cell.replace(",", "")))
+    except ValueError:
+        return cell or None
 
 
 def meanings_of(frontier: Frontier) -> list[str]:
@@ -159,36 +168,4 @@ def html_page(
     >>> html_page("Search", frontier, [{"l1": 1.0}], {"rows": "100"}).splitlines()[0]
     '<!DOCTYPE html>'
     """
-    said = "\n".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items()
-    )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8"/>
-<meta name="viewport" content="width=device-width, initial-scale=1"/>
-<meta name="color-scheme" content="light dark"/>
-<title>{escape(title)}</title>
-<style>
-body {{ margin: 0; background: #ffffff; }}
-.page {{ max-width: 760px; margin: 0 auto; padding: 24px 20px 48px; }}
-h1 {{ font-size: 22px; margin: 0 0 12px; }}
-dl {{ display: grid; grid-template-columns: fit-content(40%) 1fr; gap: 2px 16px; }}
-dt {{ color: var(--soft); }}
-dd {{ margin: 0; overflow-wrap: anywhere; }}
-.page .frontier {{ overflow-x: auto; }}
-.page table {{ margin-top: 20px; }}
-@media (prefers-color-scheme: dark) {{ body {{ background: #14171b; }} }}
-</style>
-</head>
-<body>
-<main class="page frontier">
-<h1>{escape(title)}</h1>
-<dl>
-{said}
-</dl>
-{html_fragment(frontier, settings)}
-</main>
-</body>
-</html>
-"""
+    return page(title, [Section("", told(facts)), Section("", _parts(frontier, settings))])

@@ -1,0 +1,307 @@
+"""Charts of a page, as SVG; their colours are those of the page's style, light or dark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from thresher.report.page import text
+from thresher.search.frontier import counts_of, range_of, ticks_of
+
+_WIDE, _HIGH = 640, 340
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 14, 12, 54  # margins, for labels
+_DASHES = ("", "7 4", "2 4", "9 3 2 3", "4 2", "1 3", "12 4")  # lines that print without colours
+_MARKERS = 60  # of a line at most
+
+
+class Point(NamedTuple):
+    """A point of `scatter`.
+
+    Attributes
+    ----------
+    x, y : float
+    name : str
+        What is said when a pointer rests on it.
+    kind : str
+        "" or "off" (grey), "on", "best" or "s0" to "s6", each of its colour; with " ring" behind
+        it, there is a ring around it.
+    spread : float
+        Half the length of the bar through it.
+    label : str
+        What stands beside it.
+
+    Examples
+    --------
+    >>> from thresher.report.charts import Point
+    >>> Point(10, 0.25, "l1=1").kind
+    ''
+    """
+
+    x: float
+    y: float
+    name: str = ""
+    kind: str = ""
+    spread: float = 0.0
+    label: str = ""
+
+
+def lines(
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    x: str,
+    y: str,
+    log_x: bool = False,
+    title: str,
+) -> str:
+    """Return lines over a common scale, each of its own colour and dashes.
+
+    Parameters
+    ----------
+    series : mapping from str to sequence of (x, y)
+        Points that are not finite are left out.
+    x, y : str
+        What the axes are.
+    log_x : bool
+        Whether equal steps to the right are equal factors.
+    title : str
+
+    Examples
+    --------
+    >>> from thresher.report.charts import lines
+    >>> svg = lines({"loss": [(1, 0.5), (2, 0.25)]}, x="rows", y="loss", title="Learning")
+    >>> svg.count("<polyline"), svg.count("<title>")
+    (1, 2)
+    """
+    kept = {name: _finite(points) for name, points in series.items()}
+    kept = {name: points for name, points in kept.items() if points}
+    if not kept:
+        return _empty(title)
+    every = [point for points in kept.values() for point in points]
+    frame = _Frame([p[0] for p in every], [p[1] for p in every], log_x, tight=True)
+    parts = [*frame.open(title, x, y)]
+    for number, (name, points) in enumerate(kept.items()):
+        kind = number % len(_DASHES)
+        path = " ".join(f"{frame.x(a)},{frame.y(b)}" for a, b in points)
+        parts.append(f'<polyline class="s{kind}"{_dashes(kind)} points="{path}"/>')
+        every_nth = math.ceil(len(points) / _MARKERS)
+        for a, b in points[(len(points) - 1) % every_nth :: every_nth]:
+            about = f"{name}: {_short(b)} at {_short(a)}"
+            parts.append(_circle(frame, Point(a, b, about, f"s{kind}"), 3))
+    key = []
+    if len(kept) > 1:
+        for number, name in enumerate(kept):
+            kind = number % len(_DASHES)
+            sign = f'<line class="s{kind}"{_dashes(kind)} stroke-width="2.5" x1="0" x2="26" '
+            key.append((sign + 'y1="6" y2="6"/>', name))
+    return _figure(title, parts, key)
+
+
+def scatter(
+    points: Sequence[Point],
+    *,
+    x: str,
+    y: str,
+    log_x: bool = False,
+    title: str,
+    edge: Sequence[int] = (),
+    key: Mapping[str, str] | None = None,
+) -> str:
+    """Return points, those of a kind in one colour.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        Of those that lie together, the last is on top. Points that are not finite are left out.
+    x, y : str
+        What the axes are.
+    log_x : bool
+        Whether equal steps to the right are equal factors.
+    title : str
+    edge : sequence of int
+        Numbers of points that a line joins.
+    key : mapping from str to str, optional
+        Kinds, and what they mean.
+
+    Examples
+    --------
+    >>> from thresher.report.charts import Point, scatter
+    >>> svg = scatter([Point(10, 0.25, "l1=1")], x="nonzeros", y="error", title="Frontier")
+    >>> svg.count("<title>")
+    1
+    """
+    points = [point if isinstance(point, Point) else Point(*point) for point in points]
+    sound = [p for p in points if math.isfinite(p.x) and math.isfinite(p.y)]
+    if not sound:
+        return _empty(title)
+    reach = [p.y + sign * p.spread for p in sound for sign in (-1, 1)]
+    frame = _Frame([p.x for p in sound], reach, log_x)
+    parts = [*frame.open(title, x, y)]
+    if len(edge) > 1:
+        path = " ".join(f"{frame.x(points[i].x)},{frame.y(points[i].y)}" for i in edge)
+        parts.append(f'<polyline class="edge" points="{path}"/>')
+    for p in sound:
+        if p.spread:
+            ends = f'y1="{frame.y(p.y - p.spread)}" y2="{frame.y(p.y + p.spread)}"'
+            parts.append(f'<line class="spread" x1="{frame.x(p.x)}" x2="{frame.x(p.x)}" {ends}/>')
+    for p in sound:
+        parts.append(_circle(frame, p, 5 if p.kind else 4))
+        if p.label:
+            left = float(frame.x(p.x)) > 0.7 * _WIDE
+            side = 'dx="-9" text-anchor="end"' if left else 'dx="9"'
+            parts.append(
+                f'<text x="{frame.x(p.x)}" y="{frame.y(p.y)}" {side} dy="4">{text(p.label)}</text>'
+            )
+    return _figure(
+        title,
+        parts,
+        [(_sign(kind), meaning) for kind, meaning in (key or {}).items()],
+    )
+
+
+def histogram(counts: Mapping[float, int], *, x: str, y: str, title: str) -> str:
+    """Return a bar for each whole number, as high as its count.
+
+    Parameters
+    ----------
+    counts : mapping from number to int
+    x, y : str
+        What the axes are.
+    title : str
+
+    Examples
+    --------
+    >>> from thresher.report.charts import histogram
+    >>> histogram({-3: 10, -1: 4}, x="exponent", y="weights", title="Exponents").count("<rect")
+    2
+    """
+    if not counts:
+        return _empty(title)
+    frame = _Frame(
+        [min(counts) - 0.6, max(counts) + 0.6], [0, max(counts.values())], False, tight=True
+    )
+    parts = [*frame.open(title, x, y, whole=True)]
+    wide = 0.8 * (float(frame.x(1)) - float(frame.x(0)))
+    for at, count in sorted(counts.items()):
+        high = max(float(frame.y(0)) - float(frame.y(count)), 1.0 if count else 0.0)
+        parts.append(
+            f'<rect x="{float(frame.x(at)) - wide / 2:.1f}" y="{float(frame.y(0)) - high:.1f}" '
+            f'width="{wide:.1f}" height="{high:.1f}"><title>{_short(at)}: {count:,}</title></rect>'
+        )
+    return _figure(title, parts, [])
+
+
+class _Frame:
+    """Where values stand in a picture, and the grid behind them."""
+
+    def __init__(
+        self, across: Sequence[float], up: Sequence[float], log_x: bool, tight: bool = False
+    ) -> None:
+        least = min((value for value in across if value > 0), default=1.0)
+        # counts have a place for 0; what is smaller than 1 has a true logarithm, and 0 none
+        self._counts, self._log, self._least = log_x and least >= 1, log_x, least
+        places = [self._place(value) for value in across]
+        margin = 0.02 if tight else 0.06
+        self.left, self.right = range_of(places, margin)
+        self.low, self.top = range_of(up, 0.06)
+        if min(up) >= 0 > self.low:
+            self.low = 0.0
+
+    def _place(self, value: float) -> float:
+        if self._counts:
+            return math.log10(max(value, 0.0) + 1.0)
+        return math.log10(max(value, self._least / 3)) if self._log else value
+
+    def x(self, value: float) -> str:
+        share = (self._place(value) - self.left) / (self.right - self.left)
+        return f"{_LEFT + share * (_WIDE - _LEFT - _RIGHT):.1f}"
+
+    def y(self, value: float) -> str:
+        share = (self.top - value) / (self.top - self.low)
+        return f"{_TOP + share * (_HIGH - _TOP - _BOTTOM):.1f}"
+
+    def _ticks(self) -> list[float]:
+        if self._counts:
+            return [float(count) for count in counts_of(self.left, self.right)]
+        if self._log:
+            powers = range(math.ceil(self.left), math.floor(self.right) + 1)
+            few = (1, 2, 5) if len(powers) < 3 else (1,)
+            wide = range(math.floor(self.left), math.ceil(self.right) + 1)
+            ticks = [k * 10.0**i for i in wide for k in few]
+            return [tick for tick in ticks if self.left <= math.log10(tick) <= self.right]
+        return ticks_of(self.left, self.right)
+
+    def open(self, title: str, x: str, y: str, whole: bool = False) -> list[str]:
+        """Return the beginning of the picture: grid, numbers, names of the axes."""
+        parts = [f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{text(title)}">']
+        for tick in ticks_of(self.low, self.top):
+            at = self.y(tick)
+            if not whole or tick == round(tick):
+                parts.append(
+                    f'<line class="grid" x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{at}" y2="{at}"/>'
+                    f'<text x="{_LEFT - 8}" y="{at}" dy="4" text-anchor="end">{_short(tick)}</text>'
+                )
+        ticks = [tick for tick in self._ticks() if not whole or tick == round(tick)]
+        for number, tick in enumerate(ticks):
+            at = self.x(tick)
+            # where there is little room, every second number is enough
+            thin = ' class="thin"' if len(ticks) > 4 and (len(ticks) - 1 - number) % 2 else ""
+            parts.append(
+                f'<line class="grid" x1="{at}" x2="{at}" y1="{_TOP}" y2="{_HIGH - _BOTTOM}"/>'
+                f'<text{thin} x="{at}" y="{_HIGH - _BOTTOM + 19}" text-anchor="middle">'
+                f"{_short(tick)}</text>"
+            )
+        middle = (_TOP + _HIGH - _BOTTOM) // 2
+        parts.append(
+            f'<text x="{(_LEFT + _WIDE - _RIGHT) // 2}" y="{_HIGH - 8}" text-anchor="middle">'
+            f'{text(x)}</text><text transform="translate(15 {middle}) rotate(-90)" '
+            f'text-anchor="middle">{text(y)}</text>'
+        )
+        return parts
+
+
+def _finite(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    return [(a, b) for a, b in points if math.isfinite(a) and math.isfinite(b)]
+
+
+def _dashes(kind: int) -> str:
+    return f' stroke-dasharray="{_DASHES[kind]}"' if _DASHES[kind] else ""
+
+
+def _circle(frame: _Frame, point: Point, radius: int) -> str:
+    kind, _, ring = point.kind.partition(" ")
+    place = f'cx="{frame.x(point.x)}" cy="{frame.y(point.y)}"'
+    about = f"<title>{text(point.name)}</title>" if point.name else ""
+    around = f'<circle class="ring" {place} r="9"/>' if ring else ""
+    return f'<circle class="{kind}" {place} r="{radius}">{about}</circle>{around}'
+
+
+def _sign(kind: str) -> str:
+    inner, _, ring = kind.partition(" ")
+    around = '<circle class="ring" cx="13" cy="6" r="5"/>' if ring else ""
+    dot = f'<circle class="{inner}" cx="13" cy="6" r="{3 if ring else 5}"/>'
+    return around + dot if inner or not ring else around
+
+
+def _figure(title: str, parts: Sequence[str], key: Sequence[tuple[str, str]]) -> str:
+    entries = "".join(
+        f'<span><svg viewBox="0 0 26 12" aria-hidden="true">{sign}</svg>{text(meaning)}</span>'
+        for sign, meaning in key
+    )
+    below = f'<span class="key">{entries}</span>' if key else ""
+    head = f"<figcaption>{text(title)}{below}</figcaption>"
+    return "\n".join([f"<figure>{head}", *parts, "</svg></figure>"])
+
+
+def _empty(title: str) -> str:
+    return f'<p class="note">{text(title)}: there is nothing to draw.</p>'
+
+
+def _short(value: float) -> str:
+    """Return a number as an axis has room for it."""
+    if value == round(value) and abs(value) < 1e5:
+        return f"{round(value):,}"
+    for size, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if size <= abs(value) < 1e15:
+            return f"{value / size:.4g}{name}"
+    return f"{value:.4g}"
