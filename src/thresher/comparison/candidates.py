@@ -1,14 +1,15 @@
 """What is compared, and over which values: the one table of rules, controls and their grids.
 
 Ranges follow the training rows, so that a grid fits data of any size. Of these, `Sizes` knows: the
-*pull* that leaves no weight at all (the largest mean gradient of any column at zero weights, R-7.5),
-the mean square *norm* of a row, the largest value, and how many rows and columns there are.
+*pull* that leaves no weight at all (the largest mean gradient of any column at zero weights), the
+mean of the *squared norms* of the rows, the largest value, and how many rows and columns there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from thresher.preprocessing import UnitVarianceScaler
 from thresher.rules import RULES
 from thresher.search.gravities import Scale, default_gravities
 
-_CLASSES = {(cls._rule, cls._task): cls for cls in map(vars(estimators).get, estimators.__all__)}
+_ESTIMATORS: list[Any] = [getattr(estimators, name) for name in estimators.__all__]
+_CLASSES = {(cls._rule, cls._task): cls for cls in _ESTIMATORS}
 _NEAREST = {"hinge": "squared_hinge"}  # for rules that need a curvature
 _COUNTS = (10, 30, 100, 300, 1000, 3000, 10_000)
 RUNS = 16  # of plain SGD whose mean is a control: as many as the stabilized rule has paths (A-37)
@@ -66,7 +68,7 @@ class Sizes:
         return _rounded(np.geomspace(least * top, top, count))
 
     def rates(self, *factors: float) -> list[float]:
-        """Return multiples of the rate that eta0="auto" is for rows of the mean square norm."""
+        """Return multiples of the rate that eta0="auto" is for rows of the mean squared norm."""
         auto = AUTO_ETA.get(self.loss, AUTO_ETA_ELSE) / self.square
         return _rounded([auto * factor for factor in factors])
 
@@ -85,8 +87,6 @@ class Candidate:
         What it is, in words.
     rule : str
         Its key in ``RULES``; empty for what is not ours.
-    make : callable
-        Takes the sizes and all parameters so far; returns an estimator.
     grid : callable
         Takes an estimator and the sizes; returns lists of values by parameter.
     tried : str
@@ -100,6 +100,10 @@ class Candidate:
         Takes the sizes; returns why it is too expensive, or "".
     control : bool
         Whether it is there to be compared with, rather than a sparse learner of ours.
+    foreign : callable or None
+        Makes an estimator that is not ours.
+    wrap : callable or None
+        Takes the estimator and the sizes; returns what is fitted in its place.
     """
 
     title: str
@@ -111,6 +115,7 @@ class Candidate:
     fixed: Mapping[str, Any] | None = None
     cost: Callable[[Sizes], str] | None = None
     control: bool = False
+    foreign: Callable[[], Any] | None = None
     wrap: Callable[[Any, Sizes], Any] | None = None
 
     def loss_for(self, task: Task, wanted: str | None) -> str:
@@ -142,11 +147,10 @@ class Candidate:
         sizes : Sizes
         seed : int
         """
-        if not self.rule:
-            made = _foreign(sizes.task)
+        if self.foreign is not None:
+            made = self.foreign()
         else:
-            cls = _CLASSES[self.rule, sizes.task]
-            made = cls(**(self.fixed or {}))
+            made = _CLASSES[self.rule, sizes.task](**(self.fixed or {}))
             if "loss" in made.get_params():
                 made.set_params(loss=sizes.loss)
         made = made if self.wrap is None else self.wrap(made, sizes)
@@ -197,15 +201,8 @@ def _rounded(values: Any) -> list[float]:
     return [float(f"{value:.3g}") for value in values]
 
 
-def _foreign(task: Task) -> Any:
-    """Return what the rest of the world would take: scikit-learn's lasso, of labels or numbers."""
-    if task == "regressor":
-        return Lasso(max_iter=10_000, selection="random")
-    return LogisticRegression(solver="liblinear", l1_ratio=1.0, max_iter=5000)
-
-
 def _by_class(estimator: Any, sizes: Sizes) -> Any:
-    return OneVsRestClassifier(estimator) if sizes.task == "classifier" else estimator
+    return OneVsRestClassifier(estimator)
 
 
 def _unit_variance(estimator: Any, sizes: Sizes) -> Any:
@@ -227,7 +224,7 @@ def _gravities(estimator: Any, sizes: Sizes) -> list[float]:
 
 
 def _truncated(estimator: Any, sizes: Sizes) -> Grid:
-    return {"gravity": _gravities(estimator, sizes), "eta0": ["auto", *sizes.rates(0.1)]}
+    return {"gravity": _gravities(estimator, sizes), "eta0": ["auto", *sizes.rates(0.1, 1.0)]}
 
 
 def _rounding(estimator: Any, sizes: Sizes) -> Grid:
@@ -236,7 +233,7 @@ def _rounding(estimator: Any, sizes: Sizes) -> Grid:
 
 
 def _forward_backward(estimator: Any, sizes: Sizes) -> Grid:
-    return {"l1": _gravities(estimator, sizes), "eta0": ["auto", *sizes.rates(0.1)]}
+    return {"l1": _gravities(estimator, sizes), "eta0": ["auto", *sizes.rates(0.1, 1.0)]}
 
 
 def _ftrl(estimator: Any, sizes: Sizes) -> Grid:
@@ -246,7 +243,7 @@ def _ftrl(estimator: Any, sizes: Sizes) -> Grid:
 
 def _dual_averaging(estimator: Any, sizes: Sizes) -> Grid:
     auto = AUTO_STRENGTH.get(sizes.loss, AUTO_STRENGTH_ELSE) * sizes.square
-    strengths = _rounded([factor * auto for factor in (0.1, 1.0, 10.0, 100.0)])
+    strengths = _rounded([factor * auto for factor in (0.01, 0.1, 1.0, 10.0, 100.0)])
     return {"l1": _gravities(estimator, sizes), "strength": strengths}
 
 
@@ -256,11 +253,11 @@ def _perceptron(estimator: Any, sizes: Sizes) -> Grid:
 
 
 def _mirror(estimator: Any, sizes: Sizes) -> Grid:
-    return {"l1": sizes.pulls(1e-4, 5)}
+    return {"l1": sizes.pulls(1e-4, 5), "p": [2.0, "0.5ln"]}
 
 
 def _stabilized(estimator: Any, sizes: Sizes) -> Grid:
-    return {"target_nnz": [None, *sizes.counts()]}
+    return {"target_nnz": [None]}
 
 
 def _published(estimator: Any, sizes: Sizes) -> Grid:
@@ -284,13 +281,15 @@ def _mean_plain(estimator: Any, sizes: Sizes) -> Grid:
 
 
 def _averaged(estimator: Any, sizes: Sizes) -> Grid:
-    return {"alpha": _rounded(sizes.square * np.geomspace(1e-7, 1e-1, 7))}
+    return {"alpha": _rounded(sizes.square * np.geomspace(1e-6, 1.0, 13))}
+
+
+def _logistic(estimator: Any, sizes: Sizes) -> Grid:
+    return {"C": _rounded(1 / (sizes.rows * np.array(sizes.pulls(1e-6, 13))))}
 
 
 def _lasso(estimator: Any, sizes: Sizes) -> Grid:
-    if sizes.task == "regressor":
-        return {"alpha": sizes.pulls(1e-4, 9)}
-    return {"C": _rounded(1 / (sizes.rows * np.array(sizes.pulls(1e-6, 13))))}
+    return {"alpha": sizes.pulls(1e-4, 9)}
 
 
 # ---- what is too much ----------------------------------------------------------------------------
@@ -324,7 +323,7 @@ CANDIDATES: dict[str, Candidate] = {
         "stabilized (robust)",
         "stabilized",
         _stabilized,
-        "target_nnz: its own, and 10, 30, 100, ... 10,000 below the number of columns",
+        "nothing: how many weights stay follows from rows and columns",
         tasks=("classifier",),
         lanes=False,
     ),
@@ -342,7 +341,8 @@ CANDIDATES: dict[str, Candidate] = {
         "truncated gradient",
         "truncated-gradient",
         _truncated,
-        "15 gravities, 0.0003 to 3 pulls; eta0 auto and a tenth of it",
+        "15 gravities, 0.0003 to 3 pulls; eta0 auto, and 0.1, 1 times that of the mean squared "
+        "norm",
     ),
     "rounding": Candidate(
         "rounding",
@@ -361,26 +361,27 @@ CANDIDATES: dict[str, Candidate] = {
         "forward-backward",
         "forward-backward",
         _forward_backward,
-        "15 values of l1, 0.0003 to 3 pulls; eta0 auto and a tenth of it",
+        "15 values of l1, 0.0003 to 3 pulls; eta0 auto, and 0.1, 1 times that of the mean squared "
+        "norm",
     ),
     "dual-averaging": Candidate(
         "dual averaging",
         "dual-averaging",
         _dual_averaging,
-        "15 values of l1, 0.0001 to 1 pull; strength 0.1, 1, 10, 100 times auto",
+        "15 values of l1, 0.0001 to 1 pull; strength 0.01 to 100 times auto, by tens",
     ),
     "margin-perceptron": Candidate(
         "margin perceptron",
         "margin-perceptron",
         _perceptron,
-        "15 values of l1, 0.0001 to 1 of the largest value; margin 0.01 to 10 square norms",
+        "15 values of l1, 0.0001 to 1 of the largest value; margin 0.01 to 10 squared norms",
         tasks=("classifier",),
     ),
     "mirror-descent": Candidate(
         "mirror descent",
         "mirror-descent",
         _mirror,
-        f"5 values of l1, 0.0001 to 1 pull; {_MIRROR_PASSES} passes",
+        f"5 values of l1, 0.0001 to 1 pull; p 2 and 0.5ln; {_MIRROR_PASSES} passes",
         fixed={"threshold": "scaled", "passes": _MIRROR_PASSES},
         cost=_mirror_cost,
     ),
@@ -405,14 +406,14 @@ CANDIDATES: dict[str, Candidate] = {
         "averaged SGD (Dekel)",
         "averaged-sgd",
         _averaged,
-        "7 values of alpha, 1e-7 to 0.1 square norms",
+        "13 values of alpha, 0.000001 to 1 squared norm",
         control=True,
     ),
     "sgd": Candidate(
         "plain SGD",
         "truncated-gradient",
         _plain,
-        "eta0 auto, and 0.01, 0.03, 0.1, 0.3, 1, 3 times that of rows of the mean square norm",
+        "eta0 auto, and 0.01, 0.03, 0.1, 0.3, 1, 3 times that of the mean squared norm",
         fixed={"gravity": 0.0},
         control=True,
     ),
@@ -420,20 +421,31 @@ CANDIDATES: dict[str, Candidate] = {
         f"mean of {RUNS} plain SGD runs",
         "truncated-gradient",
         _mean_plain,
-        "eta0 auto, and 0.1, 1 times that of rows of the mean square norm",
+        "eta0 auto, and 0.1, 1 times that of the mean squared norm",
         lanes=False,
         fixed={"gravity": 0.0},
         control=True,
         wrap=_mean_of_runs,
     ),
-    "lasso": Candidate(
-        "scikit-learn's lasso",
+    "l1-logistic": Candidate(
+        "l1 logistic regression (scikit-learn)",
         "",
-        _lasso,
-        "l1 logistic regression: 13 values of C, whose penalty is 0.000001 to 1 pull; Lasso: 9 "
-        "values of alpha, 0.0001 to 1 pull",
+        _logistic,
+        "13 values of C, whose penalty is 0.000001 to 1 pull; liblinear",
+        tasks=("classifier",),
         lanes=False,
         control=True,
+        foreign=partial(LogisticRegression, solver="liblinear", l1_ratio=1.0, max_iter=5000),
         wrap=_by_class,
+    ),
+    "lasso": Candidate(
+        "lasso (scikit-learn)",
+        "",
+        _lasso,
+        "9 values of alpha, 0.0001 to 1 pull",
+        tasks=("regressor",),
+        lanes=False,
+        control=True,
+        foreign=partial(Lasso, max_iter=10_000, selection="random"),
     ),
 }

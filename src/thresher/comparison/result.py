@@ -15,7 +15,7 @@ from thresher.errors import DataError, ParameterError
 from thresher.search.tables import shown, text_table
 
 FORMAT = 1
-_MEASURED = ("error", "auc", "mse", "r2", "nonzeros", "kappa", "seconds")
+MEASURED = ("error", "auc", "mse", "r2", "nonzeros", "kappa", "seconds")
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,9 @@ class RuleResult:
 
     @property
     def parameters(self) -> str:
-        """The chosen parameters in a line."""
-        return ", ".join(f"{name} {shown(value)}" for name, value in self.chosen.items())
+        """The chosen parameters in a line; those that the rule sets by itself are left out."""
+        chosen = {name: value for name, value in self.chosen.items() if value is not None}
+        return ", ".join(f"{name} {shown(value)}" for name, value in chosen.items())
 
 
 def row_of(values: Mapping[str, Any]) -> RuleResult:
@@ -103,7 +104,7 @@ def row_of(values: Mapping[str, Any]) -> RuleResult:
     values : mapping
     """
     found = dict(values)
-    for name in _MEASURED:
+    for name in MEASURED:
         if found.get(name) is not None:
             found[name] = Measure(*found[name])
     for name in ("runs", "notes"):
@@ -219,6 +220,17 @@ class Comparison(Sequence[RuleResult]):
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise DataError(f"not a comparison: {error}") from None
 
+    def to_html(self) -> str:
+        """Return a page of its own: picture, table, what was done and what was chosen."""
+        from thresher.comparison.page import page_of
+
+        return page_of(self)
+
+    def _repr_html_(self) -> str:
+        from thresher.comparison.page import fragment_of
+
+        return fragment_of(self)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write a page or JSON, by the name of the file: .html or .json.
 
@@ -227,7 +239,7 @@ class Comparison(Sequence[RuleResult]):
         path : path
         """
         name = fspath(path)
-        for ending, made in ((".json", self.to_json),):
+        for ending, made in ((".html", self.to_html), (".json", self.to_json)):
             if name.lower().endswith(ending):
                 write_whole(path, made().encode() + b"\n")
                 return
@@ -250,7 +262,10 @@ def measure_text(measure: Measure | None, name: str) -> str:
     """
     if measure is None:
         return "-"
-    digits = {"error": ".2f", "nonzeros": ".2f", "auc": ".3f", "kappa": ".2f", "r2": ".3f"}
+    digits = {
+        **{"error": ".2f", "nonzeros": ".2f", "kappa": ".2f"},
+        **dict.fromkeys(("auc", "r2", "seconds"), ".3f"),
+    }
     pattern = digits.get(name, ".3g")
     spread = "" if measure.sd is None else f" ({measure.sd:{pattern}})"
     return f"{measure.mean:{pattern}}{spread}"

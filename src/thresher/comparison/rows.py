@@ -268,6 +268,6 @@ def _digest(X: Any, y: NDArray[Any]) -> str:
     X.sort_indices()
     found = hashlib.sha256(repr(X.shape).encode())
     for part, kind in ((X.indptr, "<i8"), (X.indices, "<i8"), (X.data, "<f8")):
-        found.update(np.ascontiguousarray(part, kind))
+        found.update(np.asarray(part, kind).tobytes())
     found.update("\0".join(map(str, y.tolist())).encode())
     return found.hexdigest()

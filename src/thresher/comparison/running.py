@@ -38,7 +38,7 @@ class CompareProgress(NamedTuple):
     doing : str
         "search", before parameters are chosen; "orders", before each order; then "done", "skipped"
         or "failed".
-    number, count : int
+    number, orders : int
         Of the order, from 1, and how many there are.
     place, rules : int
         Of the rule, from 1, and how many there are.
@@ -52,7 +52,7 @@ class CompareProgress(NamedTuple):
     title: str
     doing: str
     number: int
-    count: int
+    orders: int
     place: int
     rules: int
     seconds: float
@@ -344,7 +344,9 @@ class _Run:
         columns = self.rows.X.shape[1]
         kappas = kappas_of([unpacked(run["support"], columns) for run in orders], columns)
         found["kappa"] = measure_of(kappas) if kappas else None
-        said = next((unit["warnings"] for unit in (*orders, search) if unit["warnings"]), [])
+        said: list[str] = next(
+            (unit["warnings"] for unit in (*orders, search) if unit["warnings"]), []
+        )
         return RuleResult(**found, runs=tuple(runs), notes=(*search["notes"], *said))
 
 
