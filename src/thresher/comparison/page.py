@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from thresher.comparison.candidates import CANDIDATES
@@ -16,14 +18,20 @@ from thresher.search.tables import shown
 _MEANINGS = (
     "Means over random orders of the training rows, standard deviations in parentheses. "
     "Nonzeros: percent of all columns that have a weight (of several classes, in any of them). "
-    "kappa: Cohen's, of the columns that two orders use, over all pairs; 1 is the same columns "
-    "every time (all of them, too), 0 no better than chance. Seconds: of one fit, one at a time, in one thread."
+    "kappa: Cohen's, of the columns that two orders use, over all pairs; 1 where they are the same "
+    "columns, be it all of them, and about 0 where they are random. Seconds: of one fit, one at a "
+    "time, in one thread."
 )
+# Names of rules stay whole on a phone, where the table scrolls.
+_STYLE = """<style>.thresher .compared td { overflow-wrap: normal; }
+.thresher .compared td:first-child { min-width: 9em; }
+.thresher .compared td:last-child:not(.n) { min-width: 16em; }</style>"""
 _SCALES = {
     None: "as they are",
     "unit-norm": "divided by their norms",
     "variance": "columns divided by their root mean squares over the training rows",
 }
+_LETTER, _LINE, _RIGHT = 0.019, 0.085, 0.66  # of the picture's width and height, on a phone
 _CHOICES = {
     "best": "of the least mean error over folds; of equals, the sparsest",
     "sparsest": "of the sparsest models within one standard error of the least mean error",
@@ -79,23 +87,55 @@ def chart_of(comparison: Comparison) -> str:
         share: Measure = row.nonzeros  # type: ignore[assignment]
         about = f"{row.title}: {words} {measure_text(error, first)}, nonzeros "
         about += f"{measure_text(share, 'nonzeros')} %"
-        dots.append(Dot(row.rule, share.mean, error.mean))
-        points.append(Point(share.mean, error.mean, about, "s1" if row.control else "s0",
-                            error.sd or 0.0))  # fmt: skip
+        kind = "s1" if row.control else "s0"
+        dots.append(Dot(row.title, share.mean, error.mean))
+        points.append(Point(share.mean, error.mean, about, kind, error.sd or 0.0))
     edge = Frontier(dots).efficient
-    points = [
-        point._replace(label=rows[i].title) if i in edge else point
-        for i, point in enumerate(points)
-    ]
+    named = labelled(dots, edge)
     return scatter(
-        points,
+        [point._replace(label=named.get(at, "")) for at, point in enumerate(points)],
         x="nonzeros, % of columns",
         y=words,
         log_x=True,
-        title="No other rule is better in both where the line goes; bars are standard deviations",
+        title="Down and to the left is better; the line joins those that no other beats in both",
         edge=edge,
-        key={"s0": "sparse learners", "s1": "controls"},
+        key={"s0": "sparse learners", "s1": "controls; bars are standard deviations"},
     )
+
+
+def labelled(dots: Sequence[Dot], first: Sequence[int]) -> dict[int, str]:
+    """Return the labels that have room, by the number of their point.
+
+    Parameters
+    ----------
+    dots : sequence of Dot
+        All points.
+    first : sequence of int
+        Those whose labels come before the others'.
+    """
+    across = [math.log10(max(dot.nonzeros, 1e-3)) for dot in dots]
+    up = [dot.error for dot in dots]
+    wide, high = (max(values) - min(values) or 1.0 for values in (across, up))
+    spots = [
+        ((x - min(across)) / wide, (y - min(up)) / high) for x, y in zip(across, up, strict=True)
+    ]
+    boxes: list[tuple[float, float, float]] = []  # left, right, middle
+    found: dict[int, str] = {}
+    for at in dict.fromkeys((*first, *range(len(dots)))):
+        (x, y), length = spots[at], _LETTER * len(dots[at].name)
+        left, right = (
+            (x - 0.02 - length, x - 0.015) if x > _RIGHT else (x + 0.015, x + 0.02 + length)
+        )
+        taken = any(left < b and a < right and abs(y - c) < _LINE for a, b, c in boxes)
+        over = any(
+            left < x1 < right and abs(y - y1) < 0.6 * _LINE
+            for other, (x1, y1) in enumerate(spots)
+            if other != at
+        )
+        if not taken and not (over and at not in first):
+            boxes.append((left, right, y))
+            found[at] = dots[at].name
+    return found
 
 
 def table_of(comparison: Comparison) -> str:
@@ -118,7 +158,7 @@ def table_of(comparison: Comparison) -> str:
     if all(row.measured for row in comparison):
         head, rows = head[:-1], [line[:-1] for line in rows]
     best = [at for at, row in enumerate(comparison) if row.measured][:1]
-    return table(head, rows, marked=best)
+    return _compared(table(head, rows, marked=best))
 
 
 def chosen_of(comparison: Comparison) -> str:
@@ -134,7 +174,12 @@ def chosen_of(comparison: Comparison) -> str:
         for row in comparison
         if row.measured
     ]
-    return table(["rule", "loss", "chosen", f"{words} over folds (s.e.)", "remarks"], rows)
+    head = ["rule", "loss", "chosen", f"{words} over folds (s.e.)", "remarks"]
+    return _compared(table(head, rows))
+
+
+def _compared(drawn: str) -> str:
+    return f'<div class="compared">{_STYLE}\n{drawn}</div>'
 
 
 def _folds(row: RuleResult) -> Shown:
@@ -193,4 +238,4 @@ def tried_of(comparison: Comparison) -> str:
         "A pull is the gravity that leaves no weight at all: the largest mean gradient of any "
         "column at zero weights."
     )
-    return table(["rule", "grid", "values"], rows) + words
+    return _compared(table(["rule", "grid", "values"], rows)) + words

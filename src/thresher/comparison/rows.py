@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from sklearn.utils.multiclass import type_of_target
 from thresher.comparison.candidates import Sizes
 from thresher.comparison.choosing import Folds
 from thresher.data import is_source
+from thresher.data.block import Block
 from thresher.data.gathering import gather
 from thresher.errors import DataError, ParameterError
 from thresher.parameters import CLASSIFIER_LOSSES, REGRESSOR_LOSSES, Task
@@ -156,7 +158,7 @@ def rows_of(
     if is_source(X):
         if y is not None or y_test is not None:
             raise ParameterError("compare: a source has its own labels; give it alone")
-        X, y, X_test, y_test = _gathered(X, X_test)
+        X, y, X_test, y_test = gathered(X, X_test)
     if y is None:
         raise ParameterError("compare: y is needed, but with a source")
     if (X_test is None) != (y_test is None):
@@ -186,15 +188,27 @@ def rows_of(
     return Rows(X, numbers, X_test, known, which, classes.tolist(), digests)
 
 
-def _gathered(train: Any, test: Any) -> tuple[Any, Any, Any, Any]:
-    """Read sources; columns are the features of the training rows."""
-    rows = gather(train)
+def gathered(
+    train: Any, test: Any, check: Callable[[], Callable[[Block], Any]] | None = None
+) -> tuple[Any, Any, Any, Any]:
+    """Read sources into X, y, X_test, y_test; columns are the features of the training rows.
+
+    Weights of rows are not taken: all count the same.
+
+    Parameters
+    ----------
+    train : Source
+    test : Source or None
+    check : callable, optional
+        Makes what is called with each block, for each source anew.
+    """
+    rows = gather(train, None if check is None else check())
     X, seen = rows.compact() if train.named else (rows.matrix(), np.arange(rows.width))
     if test is None:
         return X, tidy(rows.labels), None, None
     if not is_source(test):
         raise ParameterError("compare: X_test must be a source where X is one")
-    others = gather(test, None, train.kinds)
+    others = gather(test, None if check is None else check(), train.kinds)
     return X, tidy(rows.labels), others.matrix_of(seen), tidy(others.labels)
 
 

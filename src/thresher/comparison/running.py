@@ -164,8 +164,10 @@ def compare(
     }
     kept = Checkpoint(checkpoint, {**settings, **rows.digests})
     rows = rows.scaled_by(scale)
-    run = _Run(rows, settings, rows.folds(folds, seed), kept, callback, n_jobs, len(names))
     named = rules is not None
+    if not named:
+        names = [name for name in names if rows.kind in CANDIDATES[name].tasks]
+    run = _Run(rows, settings, rows.folds(folds, seed), kept, callback, n_jobs, len(names))
     found = [run.rule(name, place, named) for place, name in enumerate(names, 1)]
     about = {
         **settings,
@@ -175,7 +177,7 @@ def compare(
         "columns": rows.X.shape[1],
         "digests": rows.digests,
     }
-    return Comparison(about, [row for row in found if row is not None])
+    return Comparison(about, found)
 
 
 def _checked_rules(rules: Sequence[str] | None) -> list[str]:
@@ -209,8 +211,8 @@ class _Run:
     began: float = field(default_factory=time.perf_counter)
     sizes: dict[str, Sizes] = field(default_factory=dict)
 
-    def rule(self, name: str, place: int, named: bool) -> RuleResult | None:
-        """Return what is found of a rule; None for one that is of no use for the task."""
+    def rule(self, name: str, place: int, named: bool) -> RuleResult:
+        """Return what is found of a rule; one that is named is tried at any expense."""
         candidate, kind = CANDIDATES[name], self.rows.kind
 
         def tell(doing: str, number: int = 0, row: RuleResult | None = None) -> None:
@@ -231,7 +233,7 @@ class _Run:
             return row
         if kind not in candidate.tasks:
             wanted = "classes" if kind == "regressor" else "numbers"
-            return skipped(f"it is a rule for {wanted}") if named else None
+            return skipped(f"it is a rule for {wanted}")
         loss = candidate.loss_for(kind, self.settings["loss"])
         if not loss:
             return skipped(f"it has no loss {self.settings['loss']}")
