@@ -1,9 +1,4 @@
-"""What is compared, and over which values: the one table of rules, controls and their grids.
-
-Ranges follow the training rows, so that a grid fits data of any size. Of these, `Sizes` knows: the
-*pull* that leaves no weight at all (the largest mean gradient of any column at zero weights), the
-mean of the *squared norms* of the rows, the largest value, and how many rows and columns there are.
-"""
+"""What is compared, and over which values: the one table of rules, controls and their grids."""
 
 from __future__ import annotations
 
@@ -12,69 +7,43 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 
 from thresher import estimators
 from thresher.comparison.controls import MeanOfRuns
-from thresher.parameters import AUTO_ETA, AUTO_ETA_ELSE, AUTO_STRENGTH, AUTO_STRENGTH_ELSE, Task
+from thresher.comparison.grids import (
+    MIRROR_PASSES,
+    Grid,
+    Sizes,
+    averaged_grid,
+    coordinate_grid,
+    dual_averaging_grid,
+    forward_backward_grid,
+    ftrl_grid,
+    hard_cost,
+    hard_grid,
+    lasso_grid,
+    logistic_grid,
+    mean_plain_grid,
+    mirror_cost,
+    mirror_grid,
+    perceptron_grid,
+    plain_grid,
+    published_grid,
+    rounding_grid,
+    stabilized_grid,
+    truncated_grid,
+)
+from thresher.parameters import Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.rules import RULES
-from thresher.search.gravities import Scale, default_gravities
 
 _ESTIMATORS: list[Any] = [getattr(estimators, name) for name in estimators.__all__]
 _CLASSES = {(cls._rule, cls._task): cls for cls in _ESTIMATORS}
 _NEAREST = {"hinge": "squared_hinge"}  # for rules that need a curvature
-_COUNTS = (10, 30, 100, 300, 1000, 3000, 10_000)
 RUNS = 16  # of plain SGD whose mean is a control: as many as the stabilized rule has paths (A-37)
-
-Grid = dict[str, list[Any]]
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What grids need to know of the training rows.
-
-    Attributes
-    ----------
-    task : str
-    loss : str
-        Of the rule that is to be tried.
-    rows, columns : int
-    stored : int
-        Values that are not zero.
-    square : float
-        Mean of the squared norms of the rows.
-    scale : Scale
-        Of the loss: the pull that leaves nothing, and the largest value.
-    scaled : bool
-        Whether columns have been scaled to unit variance.
-    """
-
-    task: Task
-    loss: str
-    rows: int
-    columns: int
-    stored: int
-    square: float
-    scale: Scale
-    scaled: bool
-
-    def pulls(self, least: float, count: int) -> list[float]:
-        """Return pulls of equal ratios, from a share of the one that leaves nothing up to it."""
-        top = self.scale.largest
-        return _rounded(np.geomspace(least * top, top, count))
-
-    def rates(self, *factors: float) -> list[float]:
-        """Return multiples of the rate that eta0="auto" is for rows of the mean squared norm."""
-        auto = AUTO_ETA.get(self.loss, AUTO_ETA_ELSE) / self.square
-        return _rounded([auto * factor for factor in factors])
-
-    def counts(self) -> list[int]:
-        """Return numbers of weights to keep, below the number of columns."""
-        return [count for count in _COUNTS if count < self.columns]
 
 
 @dataclass(frozen=True)
@@ -197,10 +166,6 @@ def inner(estimator: Any) -> Any:
     return getattr(estimator, "estimator", estimator)
 
 
-def _rounded(values: Any) -> list[float]:
-    return [float(f"{value:.3g}") for value in values]
-
-
 def _by_class(estimator: Any, sizes: Sizes) -> Any:
     return OneVsRestClassifier(estimator)
 
@@ -216,113 +181,11 @@ def _mean_of_runs(estimator: Any, sizes: Sizes) -> Any:
     return MeanOfRuns(estimator, RUNS)
 
 
-# ---- grids ---------------------------------------------------------------------------------------
-
-
-def _gravities(estimator: Any, sizes: Sizes) -> list[float]:
-    return [float(gravity) for gravity in default_gravities(estimator, sizes.scale)]
-
-
-def _truncated(estimator: Any, sizes: Sizes) -> Grid:
-    return {"gravity": _gravities(estimator, sizes), "eta0": ["auto", *sizes.rates(0.1, 1.0)]}
-
-
-def _rounding(estimator: Any, sizes: Sizes) -> Grid:
-    step = sizes.rates(1.0)[0] * sizes.scale.top
-    return {"ceiling": _rounded(np.geomspace(1e-4 * step, step, 15))}
-
-
-def _forward_backward(estimator: Any, sizes: Sizes) -> Grid:
-    return {"l1": _gravities(estimator, sizes), "eta0": ["auto", *sizes.rates(0.1, 1.0)]}
-
-
-def _ftrl(estimator: Any, sizes: Sizes) -> Grid:
-    alphas = _rounded([factor / np.sqrt(sizes.square) for factor in (0.1, 1.0, 10.0)])
-    return {"l1": _gravities(estimator, sizes), "alpha": alphas}
-
-
-def _dual_averaging(estimator: Any, sizes: Sizes) -> Grid:
-    auto = AUTO_STRENGTH.get(sizes.loss, AUTO_STRENGTH_ELSE) * sizes.square
-    strengths = _rounded([factor * auto for factor in (0.01, 0.1, 1.0, 10.0, 100.0)])
-    return {"l1": _gravities(estimator, sizes), "strength": strengths}
-
-
-def _perceptron(estimator: Any, sizes: Sizes) -> Grid:
-    margins = _rounded([factor * sizes.square for factor in (0.01, 0.1, 1.0, 10.0)])
-    return {"l1": _gravities(estimator, sizes), "margin": margins}
-
-
-def _mirror(estimator: Any, sizes: Sizes) -> Grid:
-    return {"l1": sizes.pulls(1e-4, 5), "p": [2.0, "0.5ln"]}
-
-
-def _stabilized(estimator: Any, sizes: Sizes) -> Grid:
-    return {"target_nnz": [None]}
-
-
-def _published(estimator: Any, sizes: Sizes) -> Grid:
-    return {"annealing": [-5.0, 0.0, 3.0], "keep": [0.5, 0.8]}
-
-
-def _coordinate(estimator: Any, sizes: Sizes) -> Grid:
-    return {"l1": sizes.pulls(1e-5, 9)}
-
-
-def _hard(estimator: Any, sizes: Sizes) -> Grid:
-    return {"n_nonzero": sorted({1, 3, *sizes.counts()} & set(range(1, sizes.columns + 1)))}
-
-
-def _plain(estimator: Any, sizes: Sizes) -> Grid:
-    return {"eta0": ["auto", *sizes.rates(0.01, 0.03, 0.1, 0.3, 1.0, 3.0)]}
-
-
-def _mean_plain(estimator: Any, sizes: Sizes) -> Grid:
-    return {"eta0": ["auto", *sizes.rates(0.1, 1.0)]}
-
-
-def _averaged(estimator: Any, sizes: Sizes) -> Grid:
-    return {"alpha": _rounded(sizes.square * np.geomspace(1e-6, 1.0, 13))}
-
-
-def _logistic(estimator: Any, sizes: Sizes) -> Grid:
-    return {"C": _rounded(1 / (sizes.rows * np.array(sizes.pulls(1e-6, 13))))}
-
-
-def _lasso(estimator: Any, sizes: Sizes) -> Grid:
-    return {"alpha": sizes.pulls(1e-4, 9)}
-
-
-# ---- what is too much ----------------------------------------------------------------------------
-
-_MOST_STEPS = 3e8  # coordinates that a fit of mirror descent goes through: some five seconds
-_MOST_VALUES = 3e6  # values that each of 1,000 iterations of hard thresholding reads
-_MIRROR_PASSES = 5
-
-
-def _mirror_cost(sizes: Sizes) -> str:
-    work = sizes.rows * sizes.columns * _MIRROR_PASSES
-    if work <= _MOST_STEPS:
-        return ""
-    return (
-        f"every step goes through all {sizes.columns:,} columns: {work:.1e} updates a fit, more "
-        f"than {_MOST_STEPS:.0e}"
-    )
-
-
-def _hard_cost(sizes: Sizes) -> str:
-    if sizes.stored <= _MOST_VALUES:
-        return ""
-    return (
-        f"every iteration goes through all {sizes.stored:,} values, up to 1,000 times a fit; more "
-        f"than {_MOST_VALUES:.0e} are too many"
-    )
-
-
 CANDIDATES: dict[str, Candidate] = {
     "stabilized": Candidate(
         "stabilized (robust)",
         "stabilized",
-        _stabilized,
+        stabilized_grid,
         "nothing: how many weights stay follows from rows and columns",
         tasks=("classifier",),
         lanes=False,
@@ -330,7 +193,7 @@ CANDIDATES: dict[str, Candidate] = {
     "stabilized-paper": Candidate(
         "stabilized as published",
         "stabilized",
-        _published,
+        published_grid,
         "annealing -5, 0, 3; keep 0.5, 0.8; 10 passes; columns of unit variance",
         tasks=("classifier",),
         lanes=False,
@@ -340,55 +203,55 @@ CANDIDATES: dict[str, Candidate] = {
     "truncated-gradient": Candidate(
         "truncated gradient",
         "truncated-gradient",
-        _truncated,
+        truncated_grid,
         "15 gravities, 0.0003 to 3 pulls; eta0 auto, and 0.1, 1 times that of the mean squared "
         "norm",
     ),
     "rounding": Candidate(
         "rounding",
         "truncated-gradient",
-        _rounding,
+        rounding_grid,
         "15 ceilings, 0.0001 to 1 of the largest step of a weight",
         fixed={"shrink": "round"},
     ),
     "ftrl": Candidate(
         "FTRL",
         "ftrl",
-        _ftrl,
+        ftrl_grid,
         "15 values of l1, 0.0001 to 1 pull times rows and passes; alpha 0.1, 1, 10 over the norm",
     ),
     "forward-backward": Candidate(
         "forward-backward",
         "forward-backward",
-        _forward_backward,
+        forward_backward_grid,
         "15 values of l1, 0.0003 to 3 pulls; eta0 auto, and 0.1, 1 times that of the mean squared "
         "norm",
     ),
     "dual-averaging": Candidate(
         "dual averaging",
         "dual-averaging",
-        _dual_averaging,
+        dual_averaging_grid,
         "15 values of l1, 0.0001 to 1 pull; strength 0.01 to 100 times auto, by tens",
     ),
     "margin-perceptron": Candidate(
         "margin perceptron",
         "margin-perceptron",
-        _perceptron,
+        perceptron_grid,
         "15 values of l1, 0.0001 to 1 of the largest value; margin 0.01 to 10 squared norms",
         tasks=("classifier",),
     ),
     "mirror-descent": Candidate(
         "mirror descent",
         "mirror-descent",
-        _mirror,
-        f"5 values of l1, 0.0001 to 1 pull; p 2 and 0.5ln; {_MIRROR_PASSES} passes",
-        fixed={"threshold": "scaled", "passes": _MIRROR_PASSES},
-        cost=_mirror_cost,
+        mirror_grid,
+        f"5 values of l1, 0.0001 to 1 pull; p 2 and 0.5ln; {MIRROR_PASSES} passes",
+        fixed={"threshold": "scaled", "passes": MIRROR_PASSES},
+        cost=mirror_cost,
     ),
     "coordinate-descent": Candidate(
         "coordinate descent",
         "coordinate-descent",
-        _coordinate,
+        coordinate_grid,
         "9 values of l1, 0.00001 to 1 pull; at most 200 scans",
         lanes=False,
         fixed={"passes": 200},
@@ -396,23 +259,23 @@ CANDIDATES: dict[str, Candidate] = {
     "hard-threshold": Candidate(
         "hard threshold",
         "hard-threshold",
-        _hard,
+        hard_grid,
         "n_nonzero 1, 3, 10, 30, ... 10,000 up to the number of columns",
         tasks=("regressor",),
         lanes=False,
-        cost=_hard_cost,
+        cost=hard_cost,
     ),
     "averaged-sgd": Candidate(
         "averaged SGD (Dekel)",
         "averaged-sgd",
-        _averaged,
+        averaged_grid,
         "13 values of alpha, 0.000001 to 1 squared norm",
         control=True,
     ),
     "sgd": Candidate(
         "plain SGD",
         "truncated-gradient",
-        _plain,
+        plain_grid,
         "eta0 auto, and 0.01, 0.03, 0.1, 0.3, 1, 3 times that of the mean squared norm",
         fixed={"gravity": 0.0},
         control=True,
@@ -420,7 +283,7 @@ CANDIDATES: dict[str, Candidate] = {
     "sgd-mean": Candidate(
         f"mean of {RUNS} plain SGD runs",
         "truncated-gradient",
-        _mean_plain,
+        mean_plain_grid,
         "eta0 auto, and 0.1, 1 times that of the mean squared norm",
         lanes=False,
         fixed={"gravity": 0.0},
@@ -430,7 +293,7 @@ CANDIDATES: dict[str, Candidate] = {
     "l1-logistic": Candidate(
         "l1 logistic regression",
         "",
-        _logistic,
+        logistic_grid,
         "scikit-learn's, by liblinear; 13 values of C, whose penalty is 0.000001 to 1 pull",
         tasks=("classifier",),
         lanes=False,
@@ -441,7 +304,7 @@ CANDIDATES: dict[str, Candidate] = {
     "lasso": Candidate(
         "lasso",
         "",
-        _lasso,
+        lasso_grid,
         "scikit-learn's; 9 values of alpha, 0.0001 to 1 pull",
         tasks=("regressor",),
         lanes=False,

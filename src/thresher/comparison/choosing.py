@@ -14,7 +14,8 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 
-from thresher.comparison.candidates import Grid, configured
+from thresher.comparison.candidates import configured
+from thresher.comparison.grids import Grid
 from thresher.comparison.measures import loss_of, support_of
 from thresher.errors import DivergenceError
 from thresher.search import OnePassSearchCV

@@ -15,8 +15,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
-from thresher.comparison.candidates import Sizes
 from thresher.comparison.choosing import Folds
+from thresher.comparison.grids import Sizes
 from thresher.data import is_source
 from thresher.data.block import Block
 from thresher.data.gathering import gather

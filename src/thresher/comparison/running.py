@@ -14,10 +14,11 @@ import numpy as np
 from sklearn.base import clone
 
 from thresher._version import __version__
-from thresher.comparison.candidates import CANDIDATES, Candidate, Sizes, configured, inner, seeded
+from thresher.comparison.candidates import CANDIDATES, Candidate, configured, inner, seeded
 from thresher.comparison.checkpoint import Checkpoint, packed, unpacked
 from thresher.comparison.choosing import Folds
 from thresher.comparison.choosing import choose as by_folds
+from thresher.comparison.grids import Sizes
 from thresher.comparison.measures import kappas_of, measure_of, measured, support_of
 from thresher.comparison.result import Comparison, RuleResult, row_of
 from thresher.comparison.rows import SCALES, Rows, rows_of
@@ -284,7 +285,7 @@ class _Run:
     def _search(self, candidate: Candidate, estimator: Any, sizes: Sizes) -> dict[str, Any]:
         """Choose parameters by cross-validation."""
         grid = candidate.grid(inner(estimator), sizes)
-        with _warned() as warned:
+        with _warned():  # of all points: those of the chosen one come again
             chosen = by_folds(
                 estimator,
                 grid,
@@ -308,7 +309,6 @@ class _Run:
             "cv_error": chosen.error,
             "cv_standard_error": chosen.standard_error,
             "notes": notes,
-            "warnings": warned,
         }
 
     def _order(self, estimator: Any, number: int) -> dict[str, Any]:
@@ -326,7 +326,7 @@ class _Run:
             measures = measured(model, self.rows.X_test, self.rows.y_test, self.rows.task)
         return {
             **measures,
-            "nonzeros": 100.0 * np.count_nonzero(support) / columns,
+            "nonzeros": float(100.0 * np.count_nonzero(support) / columns),
             "seconds": seconds,
             "support": packed(support),
             "warnings": warned,
@@ -346,10 +346,9 @@ class _Run:
         columns = self.rows.X.shape[1]
         kappas = kappas_of([unpacked(run["support"], columns) for run in orders], columns)
         found["kappa"] = measure_of(kappas) if kappas else None
-        said: list[str] = next(
-            (unit["warnings"] for unit in (*orders, search) if unit["warnings"]), []
-        )
-        return RuleResult(**found, runs=tuple(runs), notes=(*search["notes"], *said))
+        warned = [run["warnings"] for run in orders if run["warnings"]]
+        notes = (*search["notes"], *(warned[0] if warned else ()))
+        return RuleResult(**found, runs=tuple(runs), notes=notes)
 
 
 @contextmanager
