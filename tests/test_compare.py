@@ -11,30 +11,14 @@ import scipy.sparse as sp
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 import thresher
+from comparisons import plain, problem
 from thresher import DataError, ParameterError, stability_score
 from thresher.comparison import CANDIDATES, running
 from thresher.comparison.candidates import inner
-from thresher.comparison.checkpoint import Checkpoint
 from thresher.comparison.measures import error_of, kappas_of, measure_of, measured, support_of
 from thresher.comparison.rows import rows_of
 
 QUICK = ["ftrl", "dual-averaging", "sgd"]
-
-
-def problem(rows=240, columns=25, seed=0, classes=2, noise=1.0):
-    """Return rows of which a few columns decide."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(rows, columns)) * (rng.random((rows, columns)) < 0.5)
-    score = X[:, 0] - 2 * X[:, 3] + X[:, 7] + noise * rng.normal(size=rows)
-    if classes == 0:
-        return X, score
-    return X, np.digitize(score, np.quantile(score, np.linspace(0, 1, classes + 1)[1:-1]))
-
-
-def plain(row):
-    """Return all that was found of a rule but for what the clock says."""
-    found = row.__dict__ | {"seconds": None, "runs": None}
-    return found, [{k: v for k, v in run.items() if k != "seconds"} for run in row.runs]
 
 
 @pytest.fixture(scope="module")
@@ -335,83 +319,6 @@ def test_matrices_arrays_and_sources_are_the_same(tmp_path):
     assert [plain(row) for row in matrix] == [plain(row) for row in source]
 
 
-# ---- what goes wrong -----------------------------------------------------------------------------
-
-
-def test_a_rule_that_fails_says_why_and_the_rest_goes_on(monkeypatch):
-    def broken(self, X, y, sample_weight=None):
-        raise thresher.DivergenceError("the weights are no numbers")
-
-    monkeypatch.setattr(thresher.StabilizedClassifier, "fit", broken)
-    X, y = problem()
-    found = thresher.compare(X, y, rules=["stabilized", "ftrl"], orders=2, folds=2)
-    assert [row.rule for row in found] == ["ftrl", "stabilized"]
-    assert "the weights are no numbers" in found["stabilized"].reason
-    assert "the weights are no numbers" in found.table()
-    assert "the weights are no numbers" in found.to_html()
-
-
-def test_what_is_too_expensive_is_left_out_and_said(monkeypatch):
-    from thresher.comparison import grids
-
-    monkeypatch.setattr(grids, "_MOST_STEPS", 10)
-    few = {name: CANDIDATES[name] for name in ("sgd", "mirror-descent")}
-    monkeypatch.setattr(running, "CANDIDATES", few)
-    X, y = problem(rows=100)
-    found = thresher.compare(X, y, orders=1, folds=2)["mirror-descent"]
-    assert found.skipped.startswith("every step goes through all 25 columns")
-    named = thresher.compare(X, y, rules=["mirror-descent"], orders=1, folds=2)[0]
-    assert named.measured  # who names it wants it
-
-
-def test_a_rule_for_other_tasks_is_left_out_and_said():
-    X, y = problem(classes=0)
-    found = thresher.compare(X, y, rules=["sgd", "stabilized"], orders=1, folds=2)
-    assert found["stabilized"].reason == "left out: it is a rule for classes"
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"rules": ["vw"]}, "rules: must be of stabilized, "),
-        ({"rules": []}, "rules must name at least one"),
-        ({"orders": 0}, "orders must be a whole number >= 1; got 0"),
-        ({"folds": 1}, "folds must be a whole number >= 2"),
-        ({"folds": 200}, "folds=200 needs as many training rows of each class"),
-        ({"seed": -1}, "seed must be"),
-        ({"choose": "worst"}, "choose must be one of best, sparsest"),
-        ({"scale": "minmax"}, "scale must be one of 'unit-norm', 'variance', None"),
-        ({"loss": "cubic"}, "loss must be one of logistic, "),
-        ({"loss": "absolute", "task": "classification"}, "loss must be one of logistic, hinge"),
-        ({"task": "ranking"}, "task must be one of"),
-        ({"test_share": 1.5}, "test_share must be a number > 0 and < 1"),
-        ({"X_test": np.zeros((2, 25))}, "X_test and y_test go together"),
-        ({"X_test": np.zeros((2, 3)), "y_test": [0, 1]}, "X_test has 3 columns and X has 25"),
-    ],
-)
-def test_parameters_that_are_not_allowed(given, message):
-    X, y = problem(rows=60)
-    with pytest.raises(ParameterError) as caught:
-        thresher.compare(X, y, **given)
-    assert message in str(caught.value)
-
-
-def test_data_that_cannot_be_compared():
-    X, y = problem(rows=60)
-    for rows, labels, test, message in (
-        (X, np.zeros(60), None, "all training rows have the label 0.0"),
-        (X, y, np.full(60, 7), "no training row has the label 7 of a test row"),
-        (X, y[:50], None, "X has 60 rows and y has 50 labels"),
-        (np.full((60, 25), np.nan), y, None, "NaN"),
-        (np.zeros((60, 25)), y, None, "all values of the training rows are zero"),
-    ):
-        more = {} if test is None else {"X_test": X, "y_test": test}
-        with pytest.raises(DataError, match=message):
-            thresher.compare(rows, labels, rules=["sgd"], orders=1, folds=2, **more)
-    with pytest.raises(ParameterError, match="y is needed"):
-        thresher.compare(X)
-
-
 # ---- results -------------------------------------------------------------------------------------
 
 
@@ -443,73 +350,3 @@ def test_the_page_has_every_rule_the_protocol_and_no_request(everything):
     assert html.count("<circle") >= len(found)
     assert "<script" not in found._repr_html_()
     assert found._repr_html_().count("<tr") == len(found) + 1
-
-
-# ---- going on ------------------------------------------------------------------------------------
-
-
-class Killed(BaseException):
-    """As if the process had ended."""
-
-
-@pytest.mark.parametrize("after", [1, 3, 5, 7])
-def test_a_run_that_was_stopped_goes_on_to_the_same_results(tmp_path, after):
-    X, y = problem(rows=150)
-    given = {"rules": ["ftrl", "stabilized-paper"], "orders": 3, "folds": 2}
-    whole = thresher.compare(X, y, **given)
-    path = tmp_path / "compare.json"
-    told = []
-
-    def stop(progress):
-        told.append(progress)
-        if len(told) == after:
-            raise Killed
-
-    with pytest.raises(Killed):
-        thresher.compare(X, y, checkpoint=path, callback=stop, **given)
-    resumed = []
-    found = thresher.compare(X, y, checkpoint=path, callback=resumed.append, **given)
-    assert [plain(row) for row in found] == [plain(row) for row in whole]
-    asked = {(p.rule, p.doing, p.number) for p in told[:-1] if p.row is None}
-    again = {(p.rule, p.doing, p.number) for p in resumed if p.row is None}
-    assert not asked & again  # nothing that was finished is done again
-    finished = thresher.compare(X, y, checkpoint=path, **given)
-    assert list(finished) == list(found)  # the seconds too: nothing was fitted
-    assert [p.name for p in tmp_path.iterdir()] == ["compare.json"]
-
-
-def test_other_data_or_settings_are_refused_by_name(tmp_path):
-    X, y = problem(rows=100)
-    path = tmp_path / "compare.json"
-    given = {"rules": ["sgd"], "orders": 1, "folds": 2, "checkpoint": path}
-    thresher.compare(X, y, **given)
-    kept = path.read_bytes()
-    for change, name in (
-        ({"orders": 2}, "orders is 1, and here it is 2"),
-        ({"seed": 1}, "seed is 0"),
-        ({"choose": "sparsest"}, "choose is 'best'"),
-        ({"scale": "unit-norm"}, "scale is None"),
-        ({"loss": "hinge"}, "loss is None"),
-        ({"test_share": 0.5}, "test_share is 0.25"),
-    ):
-        with pytest.raises(ParameterError, match=f"of another comparison: its {name}"):
-            thresher.compare(X, y, **{**given, **change})
-    other = X.copy()
-    other[0, 0] += 1e-9
-    with pytest.raises(ParameterError, match=r"its (training|test) rows is '"):
-        thresher.compare(other, y, **given)
-    assert path.read_bytes() == kept
-    more = thresher.compare(X, y, **{**given, "rules": ["sgd", "ftrl"]})  # other rules may join
-    assert {row.rule for row in more} == {"sgd", "ftrl"}
-
-
-def test_a_file_that_is_no_checkpoint_stays_as_it_is(tmp_path):
-    X, y = problem(rows=60)
-    path = tmp_path / "precious.json"
-    for text in ('{"a": 1}', "precious", "[]"):
-        path.write_text(text)
-        with pytest.raises(DataError, match="not a checkpoint of a comparison"):
-            thresher.compare(X, y, rules=["sgd"], orders=1, folds=2, checkpoint=path)
-        assert path.read_text() == text
-    with pytest.raises(FileNotFoundError):
-        Checkpoint(tmp_path / "missing" / "a.json", {})

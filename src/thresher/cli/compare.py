@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +27,7 @@ from thresher.parameters import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 from thresher.training.labels import TwoClasses, Values
 
 _SHARE = 0.25
+_NAMES = re.compile(r"^(rules|orders|folds|choose|scale|loss|seed|test_share|checkpoint|n_jobs)\b")
 
 
 @dataclass
@@ -57,6 +60,8 @@ def compare(options: Options) -> int:
     shown = Shown(options.quiet, options.json)
     try:
         _compare(options, shown)
+    except ParameterError as error:
+        raise ParameterError(_NAMES.sub(_option, str(error))) from None
     except KeyboardInterrupt:
         shown.close()
         kept = options.checkpoint
@@ -67,6 +72,11 @@ def compare(options: Options) -> int:
     finally:
         shown.close()
     return 0
+
+
+def _option(name: re.Match[str]) -> str:
+    """Return the option that a parameter of the library is."""
+    return "--jobs" if name[1] == "n_jobs" else f"--{name[1].replace('_', '-')}"
 
 
 def _compare(options: Options, shown: Shown) -> None:
@@ -199,6 +209,8 @@ class Shown:
 
     def _line(self, text: str, ends: bool) -> None:
         start = "\r\x1b[K" if self._open else ""
+        if not ends:  # a line that is written over must not be broken
+            text = text[: shutil.get_terminal_size()[0] - 1]
         print(f"{start}{text}", end="\n" if ends else "", file=sys.stderr, flush=True)
         self._open = not ends
 

@@ -111,11 +111,13 @@ def measured(fitted: Any, X: Any, y: NDArray[Any], task: str) -> dict[str, float
     task : str
         A key of ``MEASURES``.
     """
+    answer = fitted.predict if task == "regression" else fitted.decision_function
+    scores = np.asarray(answer(X), np.float64)
+    if not np.isfinite(scores).all():
+        raise ArithmeticError("its scores of the test rows are not finite")
     if task == "regression":
-        misses = np.asarray(fitted.predict(X), np.float64) - y
-        mse, spread = float(np.mean(misses**2)), float(np.var(y))
+        mse, spread = float(np.mean((scores - y) ** 2)), float(np.var(y))
         return {"mse": mse, "r2": 1.0 - mse / spread if spread > 0 else None}
-    scores = np.asarray(fitted.decision_function(X), np.float64)
     found: dict[str, float | None] = {"error": error_of(scores, y)}
     if task == "binary":
         both = 0 < np.count_nonzero(y) < len(y)

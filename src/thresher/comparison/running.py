@@ -20,10 +20,11 @@ from thresher.comparison.choosing import Folds
 from thresher.comparison.choosing import choose as by_folds
 from thresher.comparison.grids import Sizes
 from thresher.comparison.measures import kappas_of, measure_of, measured, support_of
-from thresher.comparison.result import Comparison, RuleResult, row_of
+from thresher.comparison.result import MEASURED, Comparison, RuleResult, row_of
 from thresher.comparison.rows import SCALES, Rows, rows_of
 from thresher.errors import ParameterError
 from thresher.stability.supports import is_whole
+from thresher.training.lanes import threads_of
 
 _CHOICES = ("best", "sparsest")
 _OF_SEARCH = ("chosen", "grid", "cv_error", "cv_standard_error")
@@ -150,6 +151,7 @@ def compare(
     if scale not in SCALES:
         known = ", ".join(map(repr, SCALES))
         raise ParameterError(f"scale must be one of {known}; got {scale!r}")
+    threads_of(n_jobs)
     given = X_test is not None
     rows = rows_of(X, y, X_test, y_test, loss=loss, task=task, test_share=test_share, seed=seed)
     settings: dict[str, Any] = {
@@ -278,9 +280,10 @@ class _Run:
                 tell("orders", number + 1)
                 orders.append(self._order(estimator, number))
                 self.checkpoint.write()
+            return self._concluded(found, search, orders)
         except (ArithmeticError, ValueError, RuntimeError, MemoryError) as error:
+            found = {name: value for name, value in found.items() if name not in MEASURED}
             return RuleResult(**found, failure=str(error) or type(error).__name__)
-        return self._concluded(found, search, orders)
 
     def _search(self, candidate: Candidate, estimator: Any, sizes: Sizes) -> dict[str, Any]:
         """Choose parameters by cross-validation."""
