@@ -252,9 +252,8 @@ CANDIDATES: dict[str, Candidate] = {
         "coordinate descent",
         "coordinate-descent",
         coordinate_grid,
-        "9 values of l1, 0.00001 to 1 pull; at most 200 scans",
+        "9 values of l1, 0.0001 to 1 pull",
         lanes=False,
-        fixed={"passes": 200},
     ),
     "hard-threshold": Candidate(
         "hard threshold",

@@ -128,7 +128,7 @@ def published_grid(estimator: Any, sizes: Sizes) -> Grid:
 
 def coordinate_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return penalties of coordinate descent."""
-    return {"l1": sizes.pulls(1e-5, 9)}
+    return {"l1": sizes.pulls(1e-4, 9)}
 
 
 def hard_grid(estimator: Any, sizes: Sizes) -> Grid:
