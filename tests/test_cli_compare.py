@@ -98,6 +98,14 @@ def test_names_classes_numbers_and_standard_input(folder):
     assert piped["digests"] == plain_file["digests"]
 
 
+def test_weights_are_not_used_and_that_is_said(folder, tmp_path):
+    weighed = tmp_path / "weighed.vw"
+    lines = (folder / "rows.vw").read_text().splitlines()
+    weighed.write_text("\n".join(line.replace(" '", " 2 '", i % 2) for i, line in enumerate(lines)))
+    done = called("compare", weighed, *QUICK, "--quiet")
+    assert done.stderr == "warning: weights of rows are not used: all count the same\n"
+
+
 def test_help_is_complete():
     text = called("compare", "--help").stdout
     for option in (

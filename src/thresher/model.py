@@ -10,7 +10,7 @@ import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from thresher.answers import PROBABILITY_LOSSES, labels, probabilities, scores, 
 from thresher.certificates import Certificate
 from thresher.data import is_source, is_sparse
 from thresher.evidence import Evidence, Why, reason
+from thresher.learned import Feature, Output, Progress
 from thresher.scoring import Scorer
 
 if TYPE_CHECKING:
@@ -26,59 +27,7 @@ if TYPE_CHECKING:
     from thresher.data.source import Source
     from thresher.search.place import Place
 
-__all__ = ["Feature", "Model", "Progress", "Why", "load"]
-
-
-class Progress(NamedTuple):
-    """A record of training.
-
-    Attributes
-    ----------
-    examples : int
-        Rows learned from so far, over all passes.
-    loss : float
-        Mean progressive loss since the record before: each row's loss before it was learned. Rules
-        that see all rows at once give the objective after the pass.
-    nonzeros : int or None
-        Weights that are not zero, of all classes together; None early in a stream of many
-        features, where counting would cost more than learning.
-    rate : float
-        Learning rate of the last step; 0 where each coordinate has its own.
-    seconds : float
-        Time spent in training so far.
-    valid_loss : float or None
-        Mean loss on the evaluation set, where there is one and a pass has ended.
-    """
-
-    examples: int
-    loss: float
-    nonzeros: int | None
-    rate: float
-    seconds: float
-    valid_loss: float | None = None
-
-
-class Feature(NamedTuple):
-    """A feature and its weight; `label` is the class it speaks for, where there are several."""
-
-    name: str | int
-    weight: float
-    label: Any = None
-
-
-class Output(NamedTuple):
-    """What one output has learned: features in increasing order, their weights, an intercept."""
-
-    keys: NDArray[np.uint64]
-    weights: NDArray[np.float64]
-    intercept: float
-
-    def largest(self, count: int | None) -> Output:
-        """Return the output with so many weights at most, of equal ones the first."""
-        if count is None or len(self.keys) <= count:
-            return self
-        kept = np.sort(np.argsort(-np.abs(self.weights), kind="stable")[:count])
-        return Output(self.keys[kept], self.weights[kept], self.intercept)
+__all__ = ["Feature", "Model", "Output", "Progress", "Why", "load"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -380,6 +329,39 @@ class Model:
         from thresher.model_file import write
 
         write(self, path)
+
+    def report(
+        self,
+        path: str | PathLike[str],
+        X: Any = None,
+        y: Any = None,
+        *,
+        names: Sequence[str] | None = None,
+        title: str | None = None,
+    ) -> None:
+        """Write a page that says what the model is: one file of HTML, which needs no network.
+
+        Parameters
+        ----------
+        path : path
+            Where the page goes, whole or not at all.
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source, optional
+            Rows to look at: whether they are healthy and, with y, how the model does on them.
+        y : array of shape (rows,), optional
+            Their labels; a source has its own.
+        names : sequence of str, optional
+            Names of all features, for example ``vectorizer.get_feature_names_out()``.
+        title : str, optional
+        """
+        from thresher.report.model_page import write
+
+        write(self, path, X, y, names=names, title=title)
+
+    def _repr_html_(self) -> str:
+        """Return the model in short, for a notebook."""
+        from thresher.report.model_page import model_fragment
+
+        return model_fragment(self)
 
 
 def load(path: str | PathLike[str]) -> Model:

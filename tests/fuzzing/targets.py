@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import lzma
+import xml.etree.ElementTree as ET
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ from thresher import ModelFileError, model_file
 from thresher.data import as_batch
 from thresher.data.opening import BinaryStream
 from thresher.errors import DataError
+from thresher.report.model_page import model_page
 from thresher.training import checkpoint as checkpoints
 
 LIMIT = 1 << 20  # unpacked bytes that are looked at: a small file may hold gigabytes
@@ -79,6 +81,7 @@ def model(data: bytes, folder: Path) -> None:
         assert again.read_bytes() == once_more.read_bytes()
         assert repr(thresher.load(again)) == repr(found)
         assert len(found.top(5)) == min(5, found.nnz)
+        assert ET.fromstring(model_page(found).removeprefix("<!DOCTYPE html>")) is not None
         for certificate in found.certificates:
             assert str(certificate)
         if 0 < found.n_features < 10_000:

@@ -39,6 +39,7 @@ from thresher.cli.arguments import (
     reading_of,
 )
 from thresher.cli.compare_command import compare
+from thresher.cli.inspect_command import inspect
 from thresher.cli.options import takes_parameters
 from thresher.cli.tune_command import tune
 
@@ -287,37 +288,7 @@ def predict(
     raise typer.Exit(run(model, data, output, kind, reading, quiet))
 
 
-@app.command()
-def inspect(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model that train wrote.")],
-    top: Annotated[int, typer.Option(min=0, help="How many of the largest weights to show.")] = 20,
-    why: Annotated[
-        list[str],
-        typer.Option(
-            "--why",
-            metavar="FEATURE",
-            help="What is known of this feature, by name or number. May be repeated.",
-            show_default=False,
-        ),
-    ] = [],  # noqa: B006
-    label: Annotated[
-        str | None,
-        typer.Option(
-            "--class",
-            metavar="CLASS",
-            help="Only the weights of this class, where there are several.",
-            show_default=False,
-        ),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Show what a model is, its largest weights, or why a feature has its weight.
-
-    [bold]thresher inspect clicks.thresher --top 50[/]
-    """
-    from thresher.cli.inspect import inspect as run
-
-    raise typer.Exit(run(model, top, why, label, json))
+app.command()(inspect)
 
 
 @app.command()

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -93,7 +94,11 @@ def _compare(options: Options, shown: Shown) -> None:
         if reading.get("on_bad_line", "error") != "error":  # those put aside are the training rows'
             reading["on_bad_line"] = "skip"
         test = _source(options, options.test, reading)
-    X, y, X_test, y_test = gathered(train, test, _check(options, task))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        X, y, X_test, y_test = gathered(train, test, _check(options, task))
+    for warning in caught:
+        print(f"warning: {warning.message}", file=sys.stderr)
     if train.bad_lines.warning:
         print(f"warning: {train.bad_lines.warning}", file=sys.stderr)
     found = compare_rules(

@@ -4,15 +4,51 @@ from __future__ import annotations
 
 import json
 import math
+import os
+from collections.abc import Sequence
 from typing import Any
 
-from thresher.errors import DataError
+from thresher.cli.outputs import check_outputs
+from thresher.errors import DataError, ParameterError
+from thresher.learned import least_valid_loss
 from thresher.model import Model, load
 
 
-def inspect(file: str, top: int, why: list[str], label: str | None, as_json: bool) -> int:
-    """Print a summary, the largest weights, or why a feature has its weight."""
+def inspect(
+    file: str,
+    top: int,
+    why: list[str],
+    label: str | None,
+    as_json: bool,
+    html: str | None = None,
+    data: Sequence[str] = (),
+) -> int:
+    """Print a summary, the largest weights, or why a feature has its weight; write the page."""
     model = load(file)
+    if html is not None:
+        _write_page(model, file, html, data)
+    elif data:
+        raise ParameterError("--data goes with --html, the page that says how the model does on it")
+    _print(model, top, why, label, as_json)
+    if html is not None and not as_json:
+        print(f"\npage -> {html}")
+    return 0
+
+
+def _write_page(model: Model, file: str, html: str, data: Sequence[str]) -> None:
+    from thresher.cli.predict import reading_of
+    from thresher.data.source import scan
+    from thresher.report.model_page import write
+
+    check_outputs({"--html": html}, {"MODEL": file})
+    source = None
+    if data:
+        source = scan(list(data), **{**reading_of(model, {}), "labelled": True})
+        source.spare(html)
+    write(model, html, source, title=os.path.basename(file), file=file)
+
+
+def _print(model: Model, top: int, why: list[str], label: str | None, as_json: bool) -> None:
     chosen = _label(model, label)
     if why:
         reasons = [_numbered(model.why(_feature(model, word), chosen), model) for word in why]
@@ -20,19 +56,18 @@ def inspect(file: str, top: int, why: list[str], label: str | None, as_json: boo
             print(json.dumps([_plain(reason._asdict()) for reason in reasons], default=str))
         else:
             print("\n\n".join(_why(reason) for reason in reasons))
-        return 0
+        return
     features = [_numbered(feature, model) for feature in model.top(top, chosen)]
     if as_json:
         facts = summary(model) | {"top": [_plain(feature._asdict()) for feature in features]}
         print(json.dumps(facts, default=str))
-        return 0
+        return
     width = max(map(len, summary(model)))
     for name, value in summary(model).items():
         print(f"{name:<{width}}  {_shown(value)}")
     if features:
         print()
         print(_table(features))
-    return 0
 
 
 def summary(model: Model) -> dict[str, Any]:
@@ -50,20 +85,14 @@ def summary(model: Model) -> dict[str, Any]:
     if last is not None:
         facts["examples"] = last.examples
         facts["last loss"] = last.loss
-        if best_loss(model) is not None:
-            facts["validation loss"] = best_loss(model)
+        if (valid := least_valid_loss(model.history)) is not None:
+            facts["validation loss"] = valid
     facts["parameters"] = ", ".join(
         f"{name}={value}"
         for name, value in sorted(parameters.items())
         if value not in (None, "", False) and name not in ("loss", "first", "kinds")
     )
     return facts
-
-
-def best_loss(model: Model) -> float | None:
-    """Return the least loss on validation rows, which is that of the pass that was kept."""
-    losses = [record.valid_loss for record in model.history if record.valid_loss is not None]
-    return min(losses, default=None)
 
 
 def _table(features: list[Any]) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 from thresher import settings
 from thresher.atomic import clear_leftovers
-from thresher.cli.inspect import best_loss
 from thresher.cli.options import parameters, task_of
 from thresher.cli.outputs import aside_of, check_outputs
 from thresher.cli.show import Shown, as_json, shown
@@ -20,6 +19,7 @@ from thresher.data.collisions import Collisions
 from thresher.data.reading import Reading
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
+from thresher.learned import least_valid_loss
 from thresher.model import Model
 from thresher.parameters import Task
 from thresher.rules import RULES
@@ -363,7 +363,7 @@ def report(
         "model": options.model,
         "examples": examples,
         "mean_loss": loss,
-        "valid_loss": best_loss(model),
+        "valid_loss": least_valid_loss(model.history),
         "nonzeros": model.nnz,
         "seconds": round(seconds, 3),
         "bad_lines": source.bad_lines.count,

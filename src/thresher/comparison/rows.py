@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -193,7 +194,7 @@ def gathered(
 ) -> tuple[Any, Any, Any, Any]:
     """Read sources into X, y, X_test, y_test; columns are the features of the training rows.
 
-    Weights of rows are not taken: all count the same.
+    Weights of rows are not taken: all count the same, and a warning says so.
 
     Parameters
     ----------
@@ -203,6 +204,8 @@ def gathered(
         Makes what is called with each block, for each source anew.
     """
     rows = gather(train, None if check is None else check())
+    if rows.weights is not None and np.ptp(rows.weights) > 0:
+        warnings.warn("weights of rows are not used: all count the same", stacklevel=2)
     X, seen = rows.compact() if train.named else (rows.matrix(), np.arange(rows.width))
     if test is None:
         return X, tidy(rows.labels), None, None

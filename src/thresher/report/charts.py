@@ -9,10 +9,11 @@ from typing import NamedTuple
 from thresher.report.page import text
 from thresher.search.frontier import counts_of, range_of, ticks_of
 
-_WIDE, _HIGH = 640, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 14, 12, 54  # margins, for labels
+_WIDE, _HIGH = 640, 360
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 30, 32, 54  # margins, for labels
 _DASHES = ("", "7 4", "2 4", "9 3 2 3", "4 2", "1 3", "12 4")  # lines that print without colours
 _MARKERS = 60  # of a line at most
+_HUGE = 1e150  # what is larger has no place on a scale
 
 
 class Point(NamedTuple):
@@ -73,13 +74,13 @@ def lines(
     >>> svg.count("<polyline"), svg.count("<title>")
     (1, 2)
     """
-    kept = {name: _finite(points) for name, points in series.items()}
-    kept = {name: points for name, points in kept.items() if points}
+    drawn = {n: [(a, b) for a, b in pairs if _is_drawn(a, b)] for n, pairs in series.items()}
+    kept = {name: points for name, points in drawn.items() if points}
     if not kept:
         return _empty(title)
     every = [point for points in kept.values() for point in points]
     frame = _Frame([p[0] for p in every], [p[1] for p in every], log_x, tight=True)
-    parts = [*frame.open(title, x, y)]
+    parts = [*frame.open(title, x, y, all(point[1] == round(point[1]) for point in every))]
     for number, (name, points) in enumerate(kept.items()):
         kind = number % len(_DASHES)
         path = " ".join(f"{frame.x(a)},{frame.y(b)}" for a, b in points)
@@ -131,14 +132,15 @@ def scatter(
     1
     """
     points = [point if isinstance(point, Point) else Point(*point) for point in points]
-    sound = [p for p in points if math.isfinite(p.x) and math.isfinite(p.y)]
+    sound = [p for p in points if _is_drawn(p.x, p.y, p.spread)]
     if not sound:
         return _empty(title)
     reach = [p.y + sign * p.spread for p in sound for sign in (-1, 1)]
     frame = _Frame([p.x for p in sound], reach, log_x)
     parts = [*frame.open(title, x, y)]
     if len(edge) > 1:
-        path = " ".join(f"{frame.x(points[i].x)},{frame.y(points[i].y)}" for i in edge)
+        joined = [points[i] for i in edge if points[i] in sound]
+        path = " ".join(f"{frame.x(p.x)},{frame.y(p.y)}" for p in joined)
         parts.append(f'<polyline class="edge" points="{path}"/>')
     for p in sound:
         if p.spread:
@@ -159,12 +161,12 @@ def scatter(
     )
 
 
-def histogram(counts: Mapping[float, int], *, x: str, y: str, title: str) -> str:
+def histogram(counts: Mapping[int, int], *, x: str, y: str, title: str) -> str:
     """Return a bar for each whole number, as high as its count.
 
     Parameters
     ----------
-    counts : mapping from number to int
+    counts : mapping from int to int
     x, y : str
         What the axes are.
     title : str
@@ -180,7 +182,7 @@ def histogram(counts: Mapping[float, int], *, x: str, y: str, title: str) -> str
     frame = _Frame(
         [min(counts) - 0.6, max(counts) + 0.6], [0, max(counts.values())], False, tight=True
     )
-    parts = [*frame.open(title, x, y, whole=True)]
+    parts = [*frame.open(title, x, y, True)]
     wide = 0.8 * (float(frame.x(1)) - float(frame.x(0)))
     for at, count in sorted(counts.items()):
         high = max(float(frame.y(0)) - float(frame.y(count)), 1.0 if count else 0.0)
@@ -232,16 +234,18 @@ class _Frame:
         return ticks_of(self.left, self.right)
 
     def open(self, title: str, x: str, y: str, whole: bool = False) -> list[str]:
-        """Return the beginning of the picture: grid, numbers, names of the axes."""
+        """Return the beginning of the picture: grid, numbers (of counts whole ones), names."""
         parts = [f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{text(title)}">']
         for tick in ticks_of(self.low, self.top):
             at = self.y(tick)
-            if not whole or tick == round(tick):
+            if self.low <= tick <= self.top and (not whole or tick == round(tick)):
                 parts.append(
                     f'<line class="grid" x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{at}" y2="{at}"/>'
                     f'<text x="{_LEFT - 8}" y="{at}" dy="4" text-anchor="end">{_short(tick)}</text>'
                 )
-        ticks = [tick for tick in self._ticks() if not whole or tick == round(tick)]
+        ticks = self._ticks()
+        rounded = [tick for tick in ticks if tick == round(tick)]
+        ticks = rounded if whole and len(rounded) > 1 else ticks
         for number, tick in enumerate(ticks):
             at = self.x(tick)
             # where there is little room, every second number is enough
@@ -251,17 +255,15 @@ class _Frame:
                 f'<text{thin} x="{at}" y="{_HIGH - _BOTTOM + 19}" text-anchor="middle">'
                 f"{_short(tick)}</text>"
             )
-        middle = (_TOP + _HIGH - _BOTTOM) // 2
         parts.append(
             f'<text x="{(_LEFT + _WIDE - _RIGHT) // 2}" y="{_HIGH - 8}" text-anchor="middle">'
-            f'{text(x)}</text><text transform="translate(15 {middle}) rotate(-90)" '
-            f'text-anchor="middle">{text(y)}</text>'
+            f'{text(x)}</text><text x="2" y="18">{text(y)}</text>'
         )
         return parts
 
 
-def _finite(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    return [(a, b) for a, b in points if math.isfinite(a) and math.isfinite(b)]
+def _is_drawn(*numbers: float) -> bool:
+    return all(abs(number) < _HUGE for number in numbers)  # and no NaN
 
 
 def _dashes(kind: int) -> str:

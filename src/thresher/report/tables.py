@@ -70,6 +70,8 @@ def table(
     >>> html.count("<tr>"), "a&lt;b" in html
     (3, True)
     """
+    if any(len(row) != len(head) for row in rows):
+        raise ValueError(f"each row must have {len(head)} cells, as the head has")
     kinds = [_is_number([row[at] for row in rows]) for at in range(len(head))]
     sides = [' class="n"' if kind else "" for kind in kinds]
     heads = "".join(
@@ -109,7 +111,8 @@ def _cell(cell: Cell, side: str) -> str:
     if isinstance(value, str):
         return f'<td{side} data-t="{text(value)}">{text(shown.text)}</td>'
     key = "" if value is None or math.isnan(value) else _key(value)
-    return f'<td{side} data-v="{key}">{_bar(shown.bar)}{text(shown.text)}</td>'
+    seen = text(shown.text) if shown.bar is None else _barred(shown.bar, text(shown.text))
+    return f'<td{side} data-v="{key}">{seen}</td>'
 
 
 def _key(value: float) -> str:
@@ -127,10 +130,8 @@ def _number(value: Any) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
-def _bar(share: float | None) -> str:
-    if share is None:
-        return ""
+def _barred(share: float, shown: str) -> str:
     side = "minus" if share < 0 else "plus"
     width = 50 * min(abs(share), 1.0)
     drawn = f'<i class="{side}" style="width: {width:.1f}%"></i>'
-    return f'<span class="bar" aria-hidden="true">{drawn}</span>'
+    return f'<span class="bar" aria-hidden="true">{drawn}</span><span class="v">{shown}</span>'

@@ -1,0 +1,114 @@
+"""Whether the numbers of a model can be trusted: their range, divergence, certificates."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thresher.data import is_source
+from thresher.health.watch import DivergenceWatch
+from thresher.health.weights import exponents
+from thresher.report.charts import histogram
+from thresher.report.page import facts, note, text
+from thresher.report.tables import Cell, table
+
+if TYPE_CHECKING:
+    from thresher.certificates import Certificate
+    from thresher.model import Model
+
+
+def numbers(model: Model, X: Any, y: Any) -> str:
+    """Return how far apart the weights lie, whether training diverged, and how healthy rows are.
+
+    Parameters
+    ----------
+    model : Model
+    X, y : rows and labels, or None
+    """
+    spread = exponents(model)
+    told: dict[str, object] = {"weights": str(spread)}
+    if model.nnz:
+        sizes = np.abs(model.weights)
+        told["largest, smallest"] = f"{sizes.max():.4g}, {sizes.min():.4g}"
+    told["divergence"] = _divergence(model)
+    said = ""
+    if X is not None and not is_source(X):
+        more, said = _of_rows(model, X, None if model.multilabel else y)
+        told |= more
+    parts = [facts(told), said]
+    if spread.counts:
+        drawn = histogram(
+            spread.counts,
+            x="exponent of 2",
+            y="weights",
+            title="Sizes of weights, in powers of two",
+        )
+        parts.append(f'<div class="charts">{drawn}</div>')
+    return "\n".join(parts)
+
+
+def _divergence(model: Model) -> str:
+    if not model.history:
+        return "not known, as there are no records of training"
+    if model.parameters.get("rule") == "margin-perceptron":
+        return "not watched for: the rule's steps are bounded"
+    watch = DivergenceWatch()
+    found = [message for record in model.history if (message := watch.see(record))]
+    return found[0] if found else "no sign of it in the records of training"
+
+
+def _of_rows(model: Model, X: Any, y: Any) -> tuple[dict[str, object], str]:
+    from thresher.health.report import check
+
+    rule = str(model.parameters.get("rule", ""))
+    estimator = SimpleNamespace(
+        **{**model.parameters, "loss": model.loss, "_rule": rule, "model_": model}
+    )
+    found = check(X, y, estimator)
+    told: dict[str, object] = {
+        "rows given": str(found.range).split("\n")[0],
+        "their steps": str(found.step),
+    }
+    if not found.warnings:
+        return told, note("The rows given are healthy.")
+    warned = "".join(f"<li>{text(warning)}</li>" for warning in found.warnings)
+    return told, f"<p><b>Look at:</b></p><ul>{warned}</ul>"
+
+
+def certified(model: Model) -> str:
+    """Return what theorems say of the model, in words.
+
+    Parameters
+    ----------
+    model : Model
+    """
+    if not model.certificates:
+        return note(
+            "No theorem speaks of this model. Truncated gradient with a constant rate, and the "
+            "margin perceptron, get certificates when they are fitted in Python."
+        )
+    given = [certificate for certificate in model.certificates if certificate.available]
+    parts = [_certificate(certificate) for certificate in given[:20]]
+    if len(given) > 20:
+        parts.append(note(f"{len(given) - 20:,} more are in model.certificates."))
+    lacking: list[list[Cell]] = [
+        [certificate.name, certificate.reason]
+        for certificate in model.certificates
+        if not certificate.available
+    ]
+    if lacking:
+        parts.append(table(["certificate", "not available, because"], lacking))
+    return "\n".join(parts)
+
+
+def _certificate(certificate: Certificate) -> str:
+    signs = {True: "holds", False: "does not hold", None: "not checked"}
+    assumed = [
+        f"<li>{text(assumption.text)} ({signs[assumption.holds]})</li>"
+        for assumption in certificate.assumptions
+    ]
+    listed = f"<p>It assumes:</p><ul>{''.join(assumed)}</ul>" if assumed else ""
+    name = certificate.name[:1].upper() + certificate.name[1:]
+    return f"<h3>{text(name)}</h3><p>{text(certificate.statement)}</p>{listed}"

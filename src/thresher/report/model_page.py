@@ -1,0 +1,99 @@
+"""The report of a model: one page that says what it is, and whether it can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from thresher.atomic import write_whole
+from thresher.errors import ParameterError
+from thresher.report.features import Names, classes, features, meaning
+from thresher.report.health import certified, numbers
+from thresher.report.learning import curves, search
+from thresher.report.page import Section, fragment, note, page
+from thresher.report.rows import answers, results
+from thresher.report.summary import about, headline, parameters, task_of
+from thresher.report.usage import snippets
+
+if TYPE_CHECKING:
+    from thresher.model import Model
+
+_FEW = 10  # weights in a notebook
+
+
+def model_page(
+    model: Model,
+    X: Any = None,
+    y: Any = None,
+    *,
+    names: Sequence[str] | None = None,
+    title: str | None = None,
+    file: str | None = None,
+) -> str:
+    """Return the report of a model, as `Model.report` writes it.
+
+    Parameters
+    ----------
+    model : Model
+    X, y : rows and their labels, or a source and None; optional
+    names : sequence of str, optional
+        Of all features.
+    title : str, optional
+    file : str, optional
+        Where the model is, for the lines that load it.
+
+    Examples
+    --------
+    >>> from thresher import FTRLClassifier
+    >>> from thresher.report.model_page import model_page
+    >>> model = FTRLClassifier().fit([[0.0, 1.0], [1.0, 0.0]] * 20, ["no", "yes"] * 20).model_
+    >>> html = model_page(model, names=["price", "colour"])
+    >>> "price" in html, "https://" in html
+    (True, False)
+    """
+    if y is not None and X is None:
+        raise ParameterError("y must come with X: labels are those of rows")
+    called = Names(model, names)
+    rule = str(model.parameters.get("rule", "model"))
+    sections = [Section("", headline(model)), Section("Model", about(model) + parameters(model))]
+    if X is not None and (y is not None or hasattr(X, "blocks")):
+        found = results(model, answers(model, X, y))
+        sections.append(Section("On the rows given", found, "rows"))
+    sections += [
+        *([Section("Classes", classes(model, called))] if len(model.intercept) > 1 else []),
+        Section("Features", meaning(model) + features(model, called), "features"),
+        Section("Learning", curves(model)),
+        Section("Frontier", search(model)),
+        Section("Numerical health", numbers(model, X, y), "health"),
+        Section("Certificates", certified(model)),
+        Section("Use it", snippets(model, file), "use"),
+    ]
+    lead = f"{rule}, {model.loss} loss, {task_of(model)}."
+    return page(title or f"{rule}: {model.nnz:,} nonzero weights", sections, lead)
+
+
+def write(model: Model, path: str | PathLike[str], *rows: Any, **options: Any) -> None:
+    """Write the report of a model to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : Model
+    path : path
+    *rows, **options
+        As of `model_page`.
+    """
+    write_whole(path, model_page(model, *rows, **options).encode())
+
+
+def model_fragment(model: Model) -> str:
+    """Return a model in short, for a notebook.
+
+    Parameters
+    ----------
+    model : Model
+    """
+    rule = str(model.parameters.get("rule", "model"))
+    lead = note(f"{rule}, {model.loss} loss, {task_of(model)}")
+    largest = features(model, Names(model, None), _FEW, search=False)
+    return fragment("\n".join([lead, headline(model), largest]))

@@ -1,0 +1,113 @@
+"""How to load and use a model: lines that work as they stand."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+from thresher.answers import PROBABILITY_LOSSES
+from thresher.report.page import text
+from thresher.report.summary import ANY, listed
+
+if TYPE_CHECKING:
+    from thresher.model import Model
+
+_FILE = "model.thresher"  # where the model's own is not known
+
+
+def python(model: Model, file: str | None = None) -> str:
+    """Return Python that loads the model and uses it.
+
+    Parameters
+    ----------
+    model : Model
+    file : str, optional
+        Where the model is.
+    """
+    lines = ["import thresher", "", f"model = thresher.load({file or _FILE!r})"]
+    if model.n_features == ANY or "first" in model.parameters:
+        lines.append(f"X = thresher.scan({', '.join([repr(_rows(model)), *_options(model)])})")
+    else:
+        lines.insert(0, "from scipy.sparse import csr_matrix")
+        lines.append(f"X = csr_matrix((1, {model.n_features}))  # your rows, with these columns")
+    lines.append("print(model.predict(X)[:5])")
+    if model.classes is not None and model.loss in PROBABILITY_LOSSES and not model.multilabel:
+        lines.append("print(model.predict_proba(X)[:5])")
+    lines.append("print(model.top(10))")
+    return "\n".join(lines)
+
+
+def shell(model: Model, file: str | None = None) -> str:
+    """Return commands that use the model on files.
+
+    Parameters
+    ----------
+    model : Model
+    file : str, optional
+        Where the model is.
+    """
+    name, rows = shlex.quote(file or _FILE), _rows(model)
+    kind = ""
+    if model.classes is not None and model.loss in PROBABILITY_LOSSES:
+        kind = " --as probability"
+    return "\n".join(
+        [
+            f"thresher predict {name} {rows} -o predictions.txt",
+            *([f"thresher predict {name} {rows}{kind}"] if kind else []),
+            f"thresher inspect {name} --top 10",
+        ]
+    )
+
+
+def snippets(model: Model, file: str | None = None) -> str:
+    """Return both, as HTML.
+
+    Parameters
+    ----------
+    model : Model
+    file : str, optional
+        Where the model is.
+    """
+    rows = _rows(model)
+    first = "" if file else f"<p>After <code>model.save({text(repr(_FILE))})</code>:</p>\n"
+    name = "" if file is None else f"<p>The model is in <code>{text(os.fspath(file))}</code>.</p>\n"
+    return (
+        f"{first}{name}<h3>Python</h3>\n<pre><code>{text(python(model, file))}</code></pre>\n"
+        f"<h3>Shell</h3>\n<pre><code>{text(shell(model, file))}</code></pre>\n"
+        f'<p class="note">Put your own rows in place of <code>{text(rows)}</code>: '
+        f"{text(_form(model))}.</p>"
+    )
+
+
+def _rows(model: Model) -> str:
+    """Return a name for a file of rows, as the model's were read."""
+    kind = model.parameters.get("format")
+    if model.parameters.get("kinds") or kind in ("csv", "parquet", "arrow"):
+        return f"rows.{kind if kind in ('parquet', 'arrow') else 'csv'}"
+    return (
+        "rows.vw" if model.n_features == ANY or model.parameters.get("first") == 0 else "rows.svm"
+    )
+
+
+def _form(model: Model) -> str:
+    rows = _rows(model)
+    if rows == "rows.vw":
+        return "VW text, as the model was trained on"
+    if rows == "rows.svm":
+        return "svmlight text, whose features are numbered from 1" + (
+            " (column 0 of a matrix is feature 1)" if "first" not in model.parameters else ""
+        )
+    return "a table with the columns that the model was trained on"
+
+
+def _options(model: Model) -> list[str]:
+    """Return what `scan` must be told, to read rows as they were read."""
+    known, options = model.parameters, []
+    for name in ("bits", "zero_based", "multilabel", "label", "weight", "ngrams"):
+        if known.get(name) not in (None, False, "") and (name, known[name]) != ("ngrams", 1):
+            options.append(f"{name}={known[name]!r}")
+    for name in ("interactions", "text", "ignore"):
+        if listed(known.get(name)):
+            options.append(f"{name}={listed(known[name])!r}")
+    return [*options, "labelled=False"]

@@ -1,0 +1,241 @@
+"""Pages in a real browser: they render, ask for nothing, sort, filter, and fit a phone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from files import called
+from thresher import (
+    FTRLClassifier,
+    SparsityPath,
+    StabilizedClassifier,
+    TruncatedGradientClassifier,
+    TruncatedGradientRegressor,
+)
+from thresher.report.page import Section, page
+from thresher.report.tables import Shown, table
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no browser: install chromium (Debian: apt install chromium)"
+)
+
+HOSTILE = "</script><script>window.hurt=1</script><img src=x onerror=window.hurt=1>"
+PHONE, LAPTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Reports of all kinds of models, and other pages, by name."""
+    folder = tmp_path_factory.mktemp("pages")
+    X, y = make_classification(400, 60, n_informative=12, random_state=0)
+    names = [HOSTILE, "a very long name " * 20, *(f"word{j}" for j in range(58))]
+    made: dict[str, Any] = {
+        "stabilized": (StabilizedClassifier(random_state=0).fit(X, y), (X, y), names),
+        "regression": (
+            TruncatedGradientRegressor(eta0=0.001, random_state=0).fit(X, y * 1.0, eval_set=(X, y)),
+            (X, y * 1.0),
+            names,
+        ),
+        "classes": (
+            FTRLClassifier(random_state=0).fit(X, np.arange(400) % 20),
+            (X, np.arange(400) % 20),
+            names,
+        ),
+        "labels": (FTRLClassifier(random_state=0).fit(X, (X[:, :4] > 0).astype(int)), (), names),
+        "hashed": (
+            FTRLClassifier(store="hashed", random_state=0).fit(X, np.where(y, HOSTILE, "no")),
+            (),
+            None,
+        ),
+        "path": (
+            SparsityPath(TruncatedGradientClassifier(eta0=0.1, random_state=0), cv=3)
+            .fit(X, y)
+            .best_estimator_,
+            (),
+            None,
+        ),
+    }
+    with pytest.warns(UserWarning, match="all weights are zero"):
+        empty = TruncatedGradientClassifier(gravity=1e3, random_state=0).fit(X, y)
+    made["empty"] = (empty, (X, y), names)
+    found = {}
+    for name, (estimator, rows, called_so) in made.items():
+        found[name] = folder / f"{name}.html"
+        estimator.model_.report(found[name], *rows, names=called_so, title=f"{name} {HOSTILE}")
+    (folder / "rows.svm").write_text("\n".join(f"{i % 2} {1 + i % 7}:1 9:0.5" for i in range(200)))
+    found["tune"] = folder / "tune.html"
+    called("tune", folder / "rows.svm", "-m", folder / "m", "--grid", "l1=0.1..10:4", "--html",
+           found["tune"])  # fmt: skip
+    return found
+
+
+class Opened:
+    """A page in the browser, and all that it asked for or complained about."""
+
+    def __init__(self, browser: Any, file: Path, size: dict[str, int], scheme: str) -> None:
+        self.context = browser.new_context(viewport=size, color_scheme=scheme)
+        self.context.set_default_timeout(10_000)
+        self.page = self.context.new_page()
+        self.troubles: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        self.page.on("console", lambda message: self.troubles.append(message.text))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(file.as_uri())
+
+    def __enter__(self) -> Any:
+        return self.page
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+
+def column(shown: Any, number: int) -> list[str]:
+    """The texts of a column of the features' table, of the rows that are seen."""
+    rows = shown.locator("#features tbody tr:visible")
+    return list(rows.locator(f"td:nth-child({number})").all_inner_texts())
+
+
+KINDS = ["stabilized", "regression", "classes", "labels", "hashed", "path", "empty", "tune"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_renders_on_laptop_and_phone_without_a_request(browser, pages, kind):
+    papers = []
+    for size, scheme in ((LAPTOP, "light"), (PHONE, "dark")):
+        opened = Opened(browser, pages[kind], size, scheme)
+        with opened as shown:
+            assert shown.evaluate("document.documentElement.scrollWidth") <= size["width"]
+            assert shown.evaluate("window.hurt") is None
+            assert shown.locator("img").count() == 0
+            for figure in shown.locator("figure > svg").all():
+                box = figure.bounding_box()
+                assert box["width"] > 250
+                assert box["height"] > 120
+            assert shown.locator("figure > svg").count() >= (0 if kind == "empty" else 1)
+            assert shown.locator("h1").is_visible()
+            papers.append(shown.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert opened.troubles == []
+        assert opened.requests == [pages[kind].as_uri()]
+    assert papers[0] != papers[1]
+
+
+def test_table_sorts_by_click_and_by_keyboard(browser, pages):
+    with Opened(browser, pages["stabilized"], LAPTOP, "light") as shown:
+        weights = [float(text) for text in column(shown, 3)]
+        assert len(weights) > 5
+        assert weights == sorted(weights, key=abs, reverse=True)
+        head = shown.locator("#features th", has_text="weight")
+        assert head.get_attribute("aria-sort") == "none"
+        head.locator("button").click()
+        assert head.get_attribute("aria-sort") == "descending"
+        assert [float(text) for text in column(shown, 3)] == sorted(weights, reverse=True)
+        head.locator("button").focus()
+        shown.keyboard.press("Enter")
+        assert head.get_attribute("aria-sort") == "ascending"
+        assert [float(text) for text in column(shown, 3)] == sorted(weights)
+        names = shown.locator("#features th", has_text="feature")
+        names.locator("button").click()
+        assert names.get_attribute("aria-sort") == "ascending"
+        assert head.get_attribute("aria-sort") == "none"
+        numbers = [int(text[4:]) for text in column(shown, 2) if text.startswith("word")]
+        assert numbers == sorted(numbers)  # word2 before word10
+        shown.locator("#features th", has_text="rank").locator("button").click()
+        shown.locator("#features th", has_text="rank").locator("button").click()
+        assert [float(text) for text in column(shown, 3)] == weights
+
+
+def test_search_hides_other_lines_and_counts(browser, pages):
+    with Opened(browser, pages["regression"], PHONE, "light") as shown:
+        every = column(shown, 2)
+        search, count = shown.locator("#features input"), shown.locator("#features output")
+        assert count.inner_text() == f"{len(every)} lines"
+        search.fill("word1")
+        matching = [name for name in every if "word1" in name]
+        assert column(shown, 2) == matching
+        assert 0 < len(matching) < len(every)
+        assert count.inner_text() == f"{len(matching)} of {len(every)} lines"
+        search.fill("no such feature")
+        assert column(shown, 2) == []
+        search.fill("")
+        assert column(shown, 2) == every
+
+
+def test_hostile_names_stay_text(browser, pages):
+    with Opened(browser, pages["regression"], LAPTOP, "light") as shown:
+        assert HOSTILE in column(shown, 2)
+        assert shown.title() == f"regression {HOSTILE}"
+    with Opened(browser, pages["hashed"], LAPTOP, "light") as shown:
+        assert HOSTILE in column(shown, 4)
+        assert shown.locator("#model dd", has_text=HOSTILE).count() == 1
+
+
+def test_large_tables_sort_and_missing_numbers_come_last(browser, tmp_path):
+    rows: list[Any] = [[f"r{i}", (i * 7919) % 5000, Shown("x", "yx"[i % 2])] for i in range(4999)]
+    rows.append(["none", None, "z" * 400])
+    file = tmp_path / "large.html"
+    file.write_text(page("Large", [Section("t", table(["a", "b", "c"], rows, search=True))]))
+    with Opened(browser, file, LAPTOP, "light") as shown:
+        values = "Array.from(document.querySelectorAll('tbody tr'), (r) => r.cells[1].textContent)"
+        for reverse in (True, False):
+            shown.locator("th", has_text="b").locator("button").click()
+            found = shown.evaluate(values)
+            assert found[-1] == ""
+            assert found[:-1] == [
+                f"{n:,}" for n in sorted((r[1] for r in rows[:-1]), reverse=reverse)
+            ]
+        shown.locator("th", has_text="c").locator("button").click()
+        first = min((row for row in rows[1:-1:2]), key=lambda row: row[1])[0]
+        assert shown.evaluate("document.querySelector('tbody tr').cells[0].textContent") == first
+        assert shown.locator("tbody tr:visible").count() == 300
+        shown.locator("button.more").click()
+        assert shown.evaluate("document.querySelectorAll('tbody tr[hidden]').length") == 0
+        assert not shown.locator("button.more").is_visible()
+        shown.locator("input").fill("R4998 x")
+        assert shown.locator("tbody tr:visible").count() == 1
+        assert shown.locator("output").inner_text() == "1 of 5,000 lines"
+
+
+def test_fragment_leaves_a_notebook_as_it_is(browser, pages, tmp_path):
+    X, y = make_classification(100, 8, random_state=0)
+    fragment = FTRLClassifier(random_state=0).fit(X, y).model_._repr_html_()
+    outside = "<table><tr><th>a</th><td>b</td></tr></table><h2>c</h2><pre>d</pre>"
+    style = (
+        "Array.from(document.querySelectorAll('body > table *, body > h2, body > pre'), (e) =>"
+        "{ const s = getComputedStyle(e); return [s.color, s.padding, s.font, s.borderTop]; })"
+    )
+    found = []
+    for number, inside in enumerate(("", fragment)):
+        file = tmp_path / f"{number}.html"
+        theme = 'data-jp-theme-light="false"'
+        file.write_text(f"<!DOCTYPE html><body {theme}>{outside}{inside}</body>")
+        opened = Opened(browser, file, LAPTOP, "light")
+        with opened as shown:
+            found.append(shown.evaluate(style))
+            if inside:  # it is dark where the notebook is
+                paper = "getComputedStyle(document.querySelector('.thresher')).backgroundColor"
+                assert shown.evaluate(paper) == "rgb(18, 22, 27)"
+                assert shown.locator("tbody tr").count() >= 8
+        assert opened.troubles == []
+    assert found[0] == found[1]

@@ -1,0 +1,373 @@
+"""Reports of models: what they say, that nothing in them is code of others, and that they appear
+whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import thresher
+from files import called, svmlight
+from files import thresher as command
+from thresher import (
+    DataError,
+    FTRLClassifier,
+    MarginPerceptronClassifier,
+    ParameterError,
+    SparsityPath,
+    StabilizedClassifier,
+    TruncatedGradientClassifier,
+    TruncatedGradientRegressor,
+)
+from thresher.report.charts import Point, histogram, lines, scatter
+from thresher.report.model_page import model_page
+from thresher.report.tables import Shown, table
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 20))
+SIGNAL = X[:, 0] - X[:, 7] + 0.3 * RNG.normal(size=300)
+TWO = np.where(SIGNAL > 0, "spam", "ham")
+HOSTILE = '</script><script>alert("1")</script>&amp;'
+TRUNCATED = TruncatedGradientClassifier(eta0=0.1, gravity=1e-2, random_state=0)
+
+
+def parsed(html: str) -> ET.Element:
+    """The page, which is XML as well."""
+    return ET.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
+
+
+def section(html: str, name: str) -> str:
+    """All words of a section."""
+    found = parsed(html).find(f".//section[@id='{name}']")
+    assert found is not None, name
+    return " ".join(" ".join(found.itertext()).split())
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return TRUNCATED.fit(X, TWO, eval_set=(X[:50], TWO[:50])).model_
+
+
+# ---- what it says --------------------------------------------------------------------------------
+
+
+def test_says_what_was_trained_on_what(model, tmp_path):
+    page = tmp_path / "report.html"
+    assert model.report(page, title="Spam or ham") is None
+    html = page.read_text()
+    root = parsed(html)
+    assert root.findtext(".//h1") == "Spam or ham"
+    about = section(html, "model")
+    for words in ("truncated-gradient", "Langford, Li, Zhang", "logistic", "ham, spam", "gravity"):
+        assert words in about
+    assert f"{model.history[-1].examples:,}" in about
+    assert len(root.findall(".//section[@id='learning']//figure")) == 2
+    assert "validation loss" in section(html, "learning")
+    assert "did not come from a search: SparsityPath" in section(html, "frontier")
+    assert "single precision" in section(html, "health")
+    assert "no sign of it" in section(html, "health")
+    assert "No theorem speaks of this model" in section(html, "certificates")
+    assert root.find(".//section[@id='rows']") is None
+    assert not re.search(r"https?:|url\(|src=|@import", html)
+
+
+def test_features_are_the_largest_first_with_their_names(model):
+    html = model_page(model, names=[f"word {j}" for j in range(20)])
+    rows = parsed(html).findall(".//section[@id='features']//tbody/tr")
+    cells = [["".join(cell.itertext()) for cell in row] for row in rows]
+    top = model.top(len(cells))
+    assert len(cells) == model.nnz
+    assert [line[1] for line in cells] == [f"word {feature.name}" for feature in top]
+    assert [line[2] for line in cells] == [f"{feature.weight:+.4g}" for feature in top]
+    assert [line[3] for line in cells] == ["spam" if f.weight > 0 else "ham" for f in top]
+
+
+def test_very_many_weights_are_cut_and_counted():
+    wide = FTRLClassifier(l1=0.0, random_state=0).fit(
+        RNG.normal(size=(60, 2500)), np.arange(60) % 2
+    )
+    html = model_page(wide.model_)
+    rows = parsed(html).findall(".//section[@id='features']//tbody/tr")
+    assert len(rows) == 2000
+    assert "The 2,000 largest of 2,500 nonzero weights; 500 more are not shown" in html
+
+
+def test_stabilized_rule_tells_selection_probabilities():
+    model = StabilizedClassifier(random_state=0).fit(X, TWO).model_
+    html = model_page(model, X, TWO)
+    best = model.why(model.top(1)[0].name)
+    row = parsed(html).find(".//section[@id='features']//tbody/tr")
+    assert row is not None
+    shown = ["".join(cell.itertext()) for cell in row]
+    assert shown[4] == f"{best.selection_probability:.2f}"
+    assert shown[5:] == [f"{best.updates:,}", f"{best.documents:,}"]
+
+
+def test_rows_given_are_scored_and_their_health_is_told(model):
+    html = model_page(model, X[:100], TWO[:100])
+    said = section(html, "rows")
+    error = float(np.mean(model.predict(X[:100]) != TWO[:100]))
+    assert f"{100 * error:.2f} % error rate" in said
+    from sklearn.metrics import confusion_matrix, roc_auc_score
+
+    auc = roc_auc_score(TWO[:100] == "spam", model.decision_function(X[:100]))
+    assert f"{auc:.4f} AUC" in said
+    assert "of the rows given to the report, and of no others" in said
+    rows = parsed(html).findall(".//section[@id='rows']//tbody/tr")
+    found = [[int("".join(cell.itertext())) for cell in row[1:3]] for row in rows]
+    assert found == confusion_matrix(TWO[:100], model.predict(X[:100])).tolist()
+    assert "values from" in section(html, "health")
+    one = model_page(model, X[TWO == "ham"], TWO[TWO == "ham"])
+    assert "not defined: one class" in section(one, "rows")
+    large = X.copy()
+    large[:, 3] *= 1e9
+    assert "Look at:" in section(model_page(model, large), "health")
+
+
+def test_regression_classes_labels_and_nothing():
+    regressor = TruncatedGradientRegressor(eta0=0.01, random_state=0).fit(X, SIGNAL)
+    said = section(model_page(regressor.model_, X, SIGNAL), "rows")
+    miss = regressor.predict(X) - SIGNAL
+    assert f"{np.sqrt(np.mean(miss**2)):.4g} root mean squared error" in said
+    assert f"{regressor.score(X, SIGNAL):.4f} R2" in said
+    y = np.array([f"class {k:02}" for k in np.arange(300) % 20])
+    many = FTRLClassifier(random_state=0).fit(X, y)
+    html = model_page(many.model_, X, y, names=[f"word{j}" for j in range(20)])
+    assert "20 classes" in section(html, "model")
+    assert len(parsed(html).findall(".//section[@id='classes']//tbody/tr")) == 20
+    assert f"{100 * np.mean(many.predict(X) != y):.2f} % error rate" in section(html, "rows")
+    sets = (X[:, :3] > 0).astype(int)
+    labels = FTRLClassifier(random_state=0).fit(X, sets)
+    right = np.mean((labels.predict(X) == sets).all(axis=1))
+    assert f"{100 * right:.2f} % rows with all labels right" in section(
+        model_page(labels.model_, X, sets), "rows"
+    )
+    with pytest.warns(UserWarning, match="all weights are zero"):
+        empty = TruncatedGradientClassifier(gravity=1e3, random_state=0).fit(X, TWO).model_
+    html = model_page(replace(empty, history=()), X, TWO)
+    assert "No weight is nonzero" in section(html, "features")
+    assert "no record of training" in section(html, "learning")
+    assert empty._repr_html_()
+
+
+def test_certificates_are_put_into_words():
+    model = MarginPerceptronClassifier(random_state=0).fit(X, TWO).model_
+    said = section(model_page(model), "certificates")
+    for certificate in model.certificates:
+        assert (certificate.statement if certificate.available else certificate.reason) in said
+    assert "It assumes:" in said
+
+
+# ---- nothing in it is code of others -------------------------------------------------------------
+
+
+def test_hostile_words_are_text_everywhere(tmp_path):
+    names = [HOSTILE, "\x00\x1b\ud800", *map(str, range(18))]
+    y = np.where(SIGNAL > 0, HOSTILE, "ham")
+    path = SparsityPath(TRUNCATED, [1e-4, 1e-2], cv=2).fit(X, y)
+    place = path.best_estimator_.model_.frontier
+    dots = tuple(replace(dot, name=HOSTILE) for dot in place.dots)
+    model = replace(
+        path.best_estimator_.model_,
+        frontier=replace(place, dots=dots, measure=HOSTILE),
+        names=dict(enumerate(names)),
+        parameters={"rule": HOSTILE, "dtype": HOSTILE, HOSTILE: HOSTILE, "format": HOSTILE},
+    )
+    html = model_page(model, X, y, names=names, title=HOSTILE, file=f"{HOSTILE}.thresher")
+    assert html.count("<script") == html.count("</script") == 1
+    assert 'alert("1")' not in html
+    root = parsed(html)
+    assert HOSTILE in section(html, "features")
+    assert HOSTILE in section(html, "frontier")
+    assert root.findtext(".//h1") == root.findtext(".//title") == HOSTILE
+    fragment = model._repr_html_()
+    assert "<script" not in fragment
+    assert ET.fromstring(fragment).get("class") == "thresher"
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def test_it_appears_whole_or_not_at_all(model, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text("before")
+    with pytest.raises(ParameterError, match=r"names must be 20, one for each feature; got 2"):
+        model.report(page, names=["a", "b"])
+    with pytest.raises(ParameterError, match="y must come with X"):
+        model.report(page, y=TWO)
+    with pytest.raises(ParameterError, match="y must have 300 labels, as X has rows; got 299"):
+        model.report(page, X, TWO[1:])
+    with pytest.raises(DataError, match="'eggs' is not one of the model's classes"):
+        model.report(page, X, np.where(SIGNAL > 0, "eggs", "ham"))
+    with pytest.raises(ValueError, match="X must have 20 columns"):
+        model.report(page, X[:, 1:], TWO)
+    assert page.read_text() == "before"
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    with pytest.raises(OSError, match="No such file"):
+        model.report(tmp_path / "no" / "report.html")
+    with pytest.raises(OSError, match="directory"):
+        model.report(tmp_path)
+    model.report(page)
+    assert page.read_text().endswith("</html>\n")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_models_and_pages_need_neither_scikit_learn_nor_scipy(model, tmp_path):
+    model.save(tmp_path / "m")
+    code = (
+        "import sys, thresher; model = thresher.load('m'); model.report('r.html');"
+        "print([m for m in sys.modules if m.split('.')[0] in ('sklearn', 'scipy', 'pandas')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+# ---- lines that work as they stand ---------------------------------------------------------------
+
+
+def trained(kind: str, folder: Path) -> None:
+    """Leave a model of some kind in the folder, with a page and a file of rows."""
+    rows = folder / {"vw": "rows.vw", "bits": "rows.vw", "csv": "rows.csv"}.get(kind, "rows.svm")
+    options: list[str] = []
+    if kind in ("vw", "bits"):
+        rows.write_text("1 |ad sport |user anna\n-1 |ad loan |user bert\n" * 50)
+        options = ["--bits", "18", "-q", "au"] if kind == "bits" else []
+    elif kind == "csv":
+        pd.DataFrame({"age": range(50), "city": ["a", "b"] * 25, "y": [0, 1] * 25}).to_csv(
+            rows, index=False
+        )
+    else:
+        svmlight(rows)
+    if kind == "matrix":
+        TRUNCATED.fit(sp.csr_matrix(X), TWO).model_.save(folder / "my model.thresher")
+    else:
+        called("train", rows, "-m", folder / "my model.thresher", *options)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "vw", "bits", "csv", "svm"])
+def test_snippets_work(kind, tmp_path, monkeypatch, capsys):
+    trained(kind, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    called("inspect", "my model.thresher", "--html", "report.html")
+    root = parsed((tmp_path / "report.html").read_text())
+    python, shell = ("".join(code.itertext()) for code in root.findall(".//pre"))
+    assert "'my model.thresher'" in python
+    exec(python, {})
+    assert "Feature(" in capsys.readouterr().out
+    for line in shell.splitlines():
+        name, *arguments = shlex.split(line)
+        assert name == "thresher"
+        called(*arguments)
+    assert len((tmp_path / "predictions.txt").read_text().splitlines()) >= 50
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("command")
+    svmlight(folder / "rows.svm")
+    called("tune", folder / "rows.svm", "-m", folder / "m", "--grid", "l1=0.1..10:3")
+    return folder
+
+
+def test_inspect_writes_the_page(folder):
+    page = folder / "report.html"
+    done = called("inspect", folder / "m", "--html", page, "--data", folder / "rows.svm")
+    assert done.stdout.endswith(f"page -> {page}\n")
+    html = page.read_text()
+    assert parsed(html).findtext(".//h1") == "m"
+    assert "One of 3 models of a search" in section(html, "frontier")
+    model, source = thresher.load(folder / "m"), thresher.scan(folder / "rows.svm")
+    labels = np.concatenate([block.labels for block in source.blocks()])
+    error = float(np.mean(model.predict(source) != labels))
+    assert f"400 rows {100 * error:.2f} % error rate" in section(html, "rows")
+    first = parsed(html).find(".//section[@id='features']//tbody/tr")
+    assert first is not None
+    assert "".join(first[1].itertext()) == str(model.top(1)[0].name + 1)  # as the file numbers it
+    facts = json.loads(called("inspect", folder / "m", "--html", page, "--json").stdout)
+    assert facts["nonzero weights"] == model.nnz
+
+
+def test_inspect_refuses_what_it_cannot_do(folder, tmp_path):
+    page = tmp_path / "report.html"
+    done = called("inspect", folder / "m", "--data", folder / "rows.svm", code=2)
+    assert "--data goes with --html" in done.stderr
+    before = (folder / "m").read_bytes()
+    done = called("inspect", folder / "m", "--html", folder / "m", code=2)
+    assert "is the file of --html too" in done.stderr
+    assert (folder / "m").read_bytes() == before
+    data = folder / "rows.svm"
+    done = called("inspect", folder / "m", "--html", data, "--data", data, code=2)
+    assert "cannot be written to as well" in done.stderr
+    done = called("inspect", folder / "m", "--html", tmp_path / "no" / "x.html", code=1)
+    assert "there is no folder" in done.stderr
+    (tmp_path / "three.svm").write_text("3 1:1\n")
+    done = called("inspect", folder / "m", "--html", page, "--data", tmp_path / "three.svm", code=1)
+    assert "three.svm:1" in done.stderr
+    assert not os.path.exists(page)
+
+
+def test_help_tells_of_the_page():
+    shown = command("inspect", "--help", env={**os.environ, "COLUMNS": "200"}).stdout
+    assert "--html" in shown
+    assert "--data" in shown
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+
+def test_charts_draw_what_can_be_drawn():
+    drawn = ET.fromstring(
+        lines(
+            {"a": [(0, 1.0), (10, float("nan")), (100, 0.5), (1e6, 1e200)], "b": [], "c": [(5, 2)]},
+            x="rows", y="loss", log_x=True, title="t",
+        )
+    )  # fmt: skip
+    assert len(drawn.findall("./svg/circle")) == 3
+    assert len(drawn.findall(".//span[@class='key']/span")) == 2
+    assert "nothing to draw" in lines({}, x="x", y="y", title="t")
+    assert "nothing to draw" in scatter([Point(float("nan"), 1)], x="x", y="y", title="t")
+    assert "nothing to draw" in histogram({}, x="x", y="y", title="t")
+    points = [Point(0.001, 0.1, "a", "best"), Point(0, 0.2, "b", "on"), Point(5, 0.3, "c <", "s3")]
+    small = ET.fromstring(
+        scatter(points, x="%", y="e", log_x=True, title="t", edge=[0, 1], key={"best": "it"})
+    )
+    places = [float(c.get("cx", "")) for c in small.findall("./svg/circle")]
+    assert places[1] < places[0] < places[2]  # zero stands left of all else
+    for circle in small.findall("./svg/circle"):
+        assert 0 <= float(circle.get("cx", "")) <= 640
+        assert 0 <= float(circle.get("cy", "")) <= 360
+
+
+def test_cells_of_tables():
+    html = table(
+        ["name", "number", ""],
+        [["a", 1234, "x"], ["b", Shown("many", np.float64(2.0)), ""], ["c", None, "<"]],
+        caption="a & b",
+        marked=[1],
+    )
+    root = ET.fromstring(html)
+    assert [cell.get("data-v") for cell in root.findall(".//td[2]")] == ["1234.0", "2.0", ""]
+    assert [cell.text for cell in root.findall(".//td[2]")] == ["1,234", "many", None]
+    assert [head.get("class") for head in root.findall(".//th")] == [None, "n", None]
+    assert root.findtext(".//caption") == "a & b"
+    assert [row.get("class") for row in root.findall(".//tbody/tr")] == [None, "best", None]
+    with pytest.raises(ValueError, match="each row must have 2 cells"):
+        table(["a", "b"], [["1"]])
