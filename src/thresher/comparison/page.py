@@ -73,7 +73,7 @@ def fragment_of(comparison: Comparison) -> str:
 
 
 def chart_of(comparison: Comparison) -> str:
-    """Return error against nonzeros, a point for each rule; the frontier is joined.
+    """Return error against nonzeros, a point for each rule; those of the frontier have rings.
 
     Parameters
     ----------
@@ -92,14 +92,20 @@ def chart_of(comparison: Comparison) -> str:
         points.append(Point(share.mean, error.mean, about, kind, error.sd or 0.0))
     edge = Frontier(dots).efficient
     named = labelled(dots, edge)
+    labels = [named.get(at, "") for at in range(len(dots))]
     return scatter(
-        [point._replace(label=named.get(at, "")) for at, point in enumerate(points)],
+        [
+            point._replace(
+                label=f"\N{NO-BREAK SPACE}{label}\N{NO-BREAK SPACE}" if label else "",
+                kind=f"{point.kind} ring" if at in edge else point.kind,
+            )
+            for at, (point, label) in enumerate(zip(points, labels, strict=True))
+        ],
         x="nonzeros, % of columns",
         y=words,
         log_x=True,
-        title="Down and to the left is better; the line joins those that no other beats in both",
-        edge=edge,
-        key={"s0": "sparse learners", "s1": "controls; bars are standard deviations"},
+        title="Down and to the left is better; bars are standard deviations",
+        key={"s0": "sparse learners", "s1": "controls", " ring": "no other is better in both"},
     )
 
 
@@ -132,7 +138,7 @@ def labelled(dots: Sequence[Dot], first: Sequence[int]) -> dict[int, str]:
             for other, (x1, y1) in enumerate(spots)
             if other != at
         )
-        if not taken and not (over and at not in first):
+        if not (taken or over):
             boxes.append((left, right, y))
             found[at] = dots[at].name
     return found
