@@ -290,7 +290,7 @@ def test_regression():
 
 
 def test_several_classes():
-    X, y = problem(rows=150, classes=3, noise=0.5)
+    X, y = problem(rows=90, columns=12, classes=3, noise=0.5)
     labels = np.array(["low", "mid", "top"])[y]
     found = thresher.compare(X, labels, orders=2, folds=2)
     assert found.task == "multiclass"
