@@ -24,6 +24,15 @@ def test_a_rule_that_fails_says_why_and_the_rest_goes_on(monkeypatch):
     assert "the weights are no numbers" in found.to_html()
 
 
+def test_an_error_of_the_callback_is_not_a_failure_of_the_rule():
+    def broken(progress):
+        raise ValueError("no room on the screen")
+
+    X, y = problem(rows=60)
+    with pytest.raises(ValueError, match="no room on the screen"):
+        thresher.compare(X, y, rules=["sgd"], orders=1, folds=2, callback=broken)
+
+
 def test_what_is_too_expensive_is_left_out_and_said(monkeypatch):
     from thresher.comparison import grids
 

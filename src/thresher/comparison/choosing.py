@@ -142,7 +142,7 @@ def _one_by_one(
         try:
             model = configured(clone(estimator), point).fit(X[train], y[train])
             error = loss_of(model, X[test], y[test], task)
-        except (ArithmeticError, ValueError, DivergenceError) as failure:
+        except (ArithmeticError, ValueError) as failure:
             return np.nan, np.nan, str(failure)
         return error, float(np.count_nonzero(support_of(model, X.shape[1]))), ""
 

@@ -15,7 +15,7 @@ from thresher.errors import DataError, ParameterError
 from thresher.search.tables import shown, text_table
 
 FORMAT = 1
-MEASURED = ("error", "auc", "mse", "r2", "nonzeros", "kappa", "seconds")
+_MEASURED = ("error", "auc", "mse", "r2", "nonzeros", "kappa", "seconds")
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def row_of(values: Mapping[str, Any]) -> RuleResult:
     values : mapping
     """
     found = dict(values)
-    for name in MEASURED:
+    for name in _MEASURED:
         if found.get(name) is not None:
             found[name] = Measure(*found[name])
     for name in ("runs", "notes"):

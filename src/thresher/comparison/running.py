@@ -20,7 +20,7 @@ from thresher.comparison.choosing import Folds
 from thresher.comparison.choosing import choose as by_folds
 from thresher.comparison.grids import Sizes
 from thresher.comparison.measures import kappas_of, measure_of, measured, support_of
-from thresher.comparison.result import MEASURED, Comparison, RuleResult, row_of
+from thresher.comparison.result import Comparison, RuleResult, row_of
 from thresher.comparison.rows import SCALES, Rows, rows_of
 from thresher.errors import ParameterError
 from thresher.stability.supports import is_whole
@@ -269,21 +269,33 @@ class _Run:
         }
         try:
             estimator = candidate.make(sizes, self.settings["seed"])
-            if "search" not in known:
-                tell("search")
-                known["search"] = self._search(candidate, estimator, sizes)
+            for work in self._units(candidate, estimator, sizes, known, tell):
+                with _failing():
+                    work()
                 self.checkpoint.write()
-            search, orders = known["search"], known.setdefault("orders", [])
-            found |= {part: search[part] for part in _OF_SEARCH}
-            configured(estimator, search["chosen"])
-            for number in range(len(orders), self.settings["orders"]):
-                tell("orders", number + 1)
-                orders.append(self._order(estimator, number))
-                self.checkpoint.write()
-            return self._concluded(found, search, orders)
-        except (ArithmeticError, ValueError, RuntimeError, MemoryError) as error:
-            found = {name: value for name, value in found.items() if name not in MEASURED}
-            return RuleResult(**found, failure=str(error) or type(error).__name__)
+            found |= {part: known["search"][part] for part in _OF_SEARCH}
+            with _failing():
+                return self._concluded(dict(found), known["search"], known["orders"])
+        except _Failure as failure:
+            return RuleResult(**found, failure=str(failure))
+
+    def _units(
+        self,
+        candidate: Candidate,
+        estimator: Any,
+        sizes: Sizes,
+        known: dict[str, Any],
+        tell: Callable[..., None],
+    ) -> Iterator[Callable[[], None]]:
+        """Give what is left to do, one thing at a time; each adds to what is known."""
+        if "search" not in known:
+            tell("search")
+            yield lambda: known.update(search=self._search(candidate, estimator, sizes))
+        configured(estimator, known["search"]["chosen"])
+        orders = known.setdefault("orders", [])
+        for number in range(len(orders), self.settings["orders"]):
+            tell("orders", number + 1)
+            yield lambda: orders.append(self._order(estimator, len(orders)))
 
     def _search(self, candidate: Candidate, estimator: Any, sizes: Sizes) -> dict[str, Any]:
         """Choose parameters by cross-validation."""
@@ -352,6 +364,19 @@ class _Run:
         warned = [run["warnings"] for run in orders if run["warnings"]]
         notes = (*search["notes"], *(warned[0] if warned else ()))
         return RuleResult(**found, runs=tuple(runs), notes=notes)
+
+
+class _Failure(Exception):
+    """Why a rule failed; what goes wrong elsewhere, as in a callback, is not taken for it."""
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Take what a rule raises for its failure."""
+    try:
+        yield
+    except (ArithmeticError, ValueError, RuntimeError, MemoryError) as error:
+        raise _Failure(str(error) or type(error).__name__) from error
 
 
 @contextmanager
