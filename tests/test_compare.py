@@ -156,7 +156,7 @@ def test_orders_differ_and_more_orders_keep_the_first():
 
 def test_threads_change_nothing():
     X, y = problem(rows=150)
-    rules = ["ftrl", "coordinate-descent", "sgd-mean"]
+    rules = ["ftrl", "coordinate-descent", "sgd-mean", "l1-logistic"]
     one, two = (
         thresher.compare(X, y, rules=rules, orders=2, folds=2, n_jobs=jobs) for jobs in (1, 2)
     )

@@ -63,6 +63,8 @@ class Candidate:
     tasks : tuple of str
     lanes : bool
         Whether all points and folds can learn from the same reading of the rows.
+    threads : bool
+        Whether points and folds may be fitted side by side.
     fixed : mapping
         Parameters other than the defaults.
     cost : callable or None
@@ -81,6 +83,7 @@ class Candidate:
     tried: str
     tasks: tuple[Task, ...] = ("classifier", "regressor")
     lanes: bool = True
+    threads: bool = True
     fixed: Mapping[str, Any] | None = None
     cost: Callable[[Sizes], str] | None = None
     control: bool = False
@@ -296,6 +299,7 @@ CANDIDATES: dict[str, Candidate] = {
         "scikit-learn's, by liblinear; 13 values of C, whose penalty is 0.000001 to 1 pull",
         tasks=("classifier",),
         lanes=False,
+        threads=False,  # liblinear has one source of random numbers for all threads
         control=True,
         foreign=partial(LogisticRegression, solver="liblinear", l1_ratio=1.0, max_iter=5000),
         wrap=_by_class,

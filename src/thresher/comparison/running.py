@@ -310,7 +310,7 @@ class _Run:
                 task=self.rows.task,
                 lanes=candidate.lanes,
                 how=self.settings["choose"],
-                n_jobs=self.n_jobs,
+                n_jobs=self.n_jobs if candidate.threads else 1,
             )
         notes = [f"{name} is at the end of its grid" for name in chosen.edges]
         if chosen.failed:
