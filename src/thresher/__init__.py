@@ -16,6 +16,7 @@ from thresher.errors import DataError, DivergenceError, ModelFileError, Paramete
 
 if TYPE_CHECKING:
     from thresher import certificates, datasets, health, plots, preprocessing, stability
+    from thresher.comparison import Comparison, compare
     from thresher.data.source import Source, scan
     from thresher.estimators import (
         AveragedSGDClassifier,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AveragedSGDClassifier",
     "AveragedSGDRegressor",
+    "Comparison",
     "CoordinateDescentClassifier",
     "CoordinateDescentRegressor",
     "DataError",
@@ -91,6 +93,7 @@ __all__ = [
     "Why",
     "__version__",
     "certificates",
+    "compare",
     "datasets",
     "health",
     "load",
@@ -105,12 +108,14 @@ _MODULES = ("certificates", "datasets", "health", "plots", "preprocessing", "sta
 _HOMES = {
     **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model"),
     **dict.fromkeys((name for name in __all__ if name.endswith("Display")), "plots"),
+    "Comparison": "comparison",
     "OnePassSearchCV": "search",
     "Source": "data.source",
     "SparsityPath": "search",
     "StabilitySelection": "stability",
     "StreamingStabilitySelection": "stability",
     "UnitVarianceScaler": "preprocessing",
+    "compare": "comparison",
     "scan": "data.source",
     "stability_score": "stability",
 }  # all others: estimators

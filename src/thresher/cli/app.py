@@ -38,6 +38,7 @@ from thresher.cli.arguments import (
     ZeroBased,
     reading_of,
 )
+from thresher.cli.compare_command import compare
 from thresher.cli.inspect_command import inspect
 from thresher.cli.options import takes_parameters
 from thresher.cli.tune_command import tune
@@ -245,6 +246,7 @@ def train(
 
 
 app.command()(tune)
+app.command()(compare)
 
 
 @app.command()

@@ -1,0 +1,16 @@
+"""Every rule on one data set, under one protocol: `thresher.compare`."""
+
+from thresher.comparison.candidates import CANDIDATES, Candidate
+from thresher.comparison.measures import Measure
+from thresher.comparison.result import Comparison, RuleResult
+from thresher.comparison.running import CompareProgress, compare
+
+__all__ = [
+    "CANDIDATES",
+    "Candidate",
+    "CompareProgress",
+    "Comparison",
+    "Measure",
+    "RuleResult",
+    "compare",
+]

@@ -1,0 +1,119 @@
+"""A comparison on its way, in a file of JSON: what is finished is not done again."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+from zlib import compress, decompress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.atomic import check_place, clear_leftovers, write_whole
+from thresher.errors import DataError, ParameterError
+
+FORMAT = 1
+
+
+class Checkpoint:
+    """What has been found so far, by rule; written after each thing that is finished.
+
+    Parameters
+    ----------
+    path : path or None
+        None: nothing is written.
+    identity : mapping
+        What a run that goes on must share with the one before: data, split, settings, version.
+
+    Attributes
+    ----------
+    rules : dict
+        By rule: "search", what cross-validation chose; "orders", the measures of the models so far,
+        with their supports; then "row" alone, the result.
+    """
+
+    def __init__(self, path: str | PathLike[str] | None, identity: Mapping[str, Any]) -> None:
+        self.path = path
+        self.identity: dict[str, Any] = json.loads(json.dumps(dict(identity)))
+        self.rules: dict[str, dict[str, Any]] = {}
+        if path is None:
+            return
+        check_place(path)
+        if os.path.exists(path):
+            clear_leftovers(path)
+            self.rules = self._read()
+
+    def of(self, rule: str) -> dict[str, Any]:
+        """Return what is known of a rule, to be added to.
+
+        Parameters
+        ----------
+        rule : str
+        """
+        return self.rules.setdefault(rule, {})
+
+    def write(self) -> None:
+        """Write what has been found so far, whole or not at all."""
+        if self.path is not None:
+            kept = {"format": FORMAT, "identity": self.identity, "rules": self.rules}
+            write_whole(self.path, json.dumps(kept, allow_nan=False).encode())
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        assert self.path is not None
+        name = os.fspath(self.path)
+        try:
+            with open(name, "rb") as file:
+                found = json.load(file)
+            kept, identity = found["rules"], found["identity"]
+            known = found["format"] == FORMAT and isinstance(kept, dict)
+        except (ValueError, KeyError, TypeError):
+            known = False
+        if not known:
+            raise DataError(f"{name}: not a checkpoint of a comparison")
+        for what in dict.fromkeys((*self.identity, *identity)):
+            before, now = identity.get(what), self.identity.get(what)
+            if before != now:
+                raise ParameterError(
+                    f"checkpoint {name} is of another comparison: its {what} is "
+                    f"{_short(before)}, and here it is {_short(now)}; remove the file, or give "
+                    f"another one"
+                )
+        rules: dict[str, dict[str, Any]] = kept
+        return rules
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return f"{text[:13]}...'" if isinstance(value, str) and len(value) == 64 else text
+
+
+def packed(support: NDArray[np.bool_]) -> str:
+    """Return a support as text.
+
+    Parameters
+    ----------
+    support : boolean array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unpacked(packed(np.array([True, False, True])), 3).tolist()
+    [True, False, True]
+    """
+    return b64encode(compress(np.packbits(support).tobytes())).decode()
+
+
+def unpacked(text: str, columns: int) -> NDArray[np.bool_]:
+    """Return the support that a text stands for.
+
+    Parameters
+    ----------
+    text : str
+    columns : int
+    """
+    bits = np.frombuffer(decompress(b64decode(text)), np.uint8)
+    return np.unpackbits(bits, count=columns).astype(bool)

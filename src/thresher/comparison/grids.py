@@ -1,0 +1,189 @@
+"""Which values of the parameters are tried: ranges that follow the training rows.
+
+Of these, `Sizes` knows: the *pull* that leaves no weight at all (the largest mean gradient of any
+column at zero weights), the mean of the *squared norms* of the rows, the largest value, and how
+many rows and columns there are. Each grid is a function of an estimator, with the parameters that
+no grid chooses, and of the sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thresher.parameters import AUTO_ETA, AUTO_ETA_ELSE, AUTO_STRENGTH, AUTO_STRENGTH_ELSE, Task
+from thresher.search.gravities import Scale, default_gravities
+
+_COUNTS = (10, 30, 100, 300, 1000, 3000, 10_000)
+
+Grid = dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What grids need to know of the training rows.
+
+    Attributes
+    ----------
+    task : str
+    loss : str
+        Of the rule that is to be tried.
+    rows, columns : int
+    stored : int
+        Values that are not zero.
+    square : float
+        Mean of the squared norms of the rows.
+    scale : Scale
+        Of the loss: the pull that leaves nothing, and the largest value.
+    scaled : bool
+        Whether columns have been scaled to unit variance.
+    """
+
+    task: Task
+    loss: str
+    rows: int
+    columns: int
+    stored: int
+    square: float
+    scale: Scale
+    scaled: bool
+
+    def pulls(self, least: float, count: int) -> list[float]:
+        """Return pulls of equal ratios, from a share of the one that leaves nothing up to it."""
+        top = self.scale.largest
+        return _rounded(np.geomspace(least * top, top, count))
+
+    def rates(self, *factors: float) -> list[float]:
+        """Return multiples of the rate that eta0="auto" is for rows of the mean squared norm."""
+        auto = AUTO_ETA.get(self.loss, AUTO_ETA_ELSE) / self.square
+        return _rounded([auto * factor for factor in factors])
+
+    def counts(self) -> list[int]:
+        """Return numbers of weights to keep, below the number of columns."""
+        return [count for count in _COUNTS if count < self.columns]
+
+
+def _rounded(values: Any) -> list[float]:
+    return [float(f"{value:.3g}") for value in values]
+
+
+# ---- grids ---------------------------------------------------------------------------------------
+
+
+def _gravities(estimator: Any, sizes: Sizes) -> list[float]:
+    return [float(gravity) for gravity in default_gravities(estimator, sizes.scale)]
+
+
+def truncated_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return gravities and rates of the truncated gradient."""
+    return {"gravity": _gravities(estimator, sizes), "eta0": ["auto", *sizes.rates(0.1, 1.0)]}
+
+
+def rounding_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return ceilings of rounding: shares of the largest step that a weight makes."""
+    step = sizes.rates(1.0)[0] * sizes.scale.top
+    return {"ceiling": _rounded(np.geomspace(1e-4 * step, step, 15))}
+
+
+def forward_backward_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return penalties and rates of forward-backward splitting."""
+    return {"l1": _gravities(estimator, sizes), "eta0": ["auto", *sizes.rates(0.1, 1.0)]}
+
+
+def ftrl_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return penalties and rates of FTRL."""
+    alphas = _rounded([factor / np.sqrt(sizes.square) for factor in (0.1, 1.0, 10.0)])
+    return {"l1": _gravities(estimator, sizes), "alpha": alphas}
+
+
+def dual_averaging_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return penalties and strengths of dual averaging."""
+    auto = AUTO_STRENGTH.get(sizes.loss, AUTO_STRENGTH_ELSE) * sizes.square
+    strengths = _rounded([factor * auto for factor in (0.01, 0.1, 1.0, 10.0, 100.0)])
+    return {"l1": _gravities(estimator, sizes), "strength": strengths}
+
+
+def perceptron_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return penalties and margins of the perceptron."""
+    margins = _rounded([factor * sizes.square for factor in (0.01, 0.1, 1.0, 10.0)])
+    return {"l1": _gravities(estimator, sizes), "margin": margins}
+
+
+def mirror_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return penalties and norms of mirror descent."""
+    return {"l1": sizes.pulls(1e-4, 5), "p": [2.0, "0.5ln"]}
+
+
+def stabilized_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return nothing to choose: the robust rule settles by itself how many weights stay."""
+    return {"target_nnz": [None]}
+
+
+def published_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return values of how the published stabilized rule rejects and keeps."""
+    return {"annealing": [-5.0, 0.0, 3.0], "keep": [0.5, 0.8]}
+
+
+def coordinate_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return penalties of coordinate descent."""
+    return {"l1": sizes.pulls(1e-4, 9)}
+
+
+def hard_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return numbers of weights that hard thresholding keeps."""
+    return {"n_nonzero": sorted({1, 3, *sizes.counts()} & set(range(1, sizes.columns + 1)))}
+
+
+def plain_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return rates of plain SGD."""
+    return {"eta0": ["auto", *sizes.rates(0.01, 0.03, 0.1, 0.3, 1.0, 3.0)]}
+
+
+def mean_plain_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return rates of several runs of plain SGD."""
+    return {"eta0": ["auto", *sizes.rates(0.1, 1.0)]}
+
+
+def averaged_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return penalties of averaged SGD, which are its rates, too."""
+    return {"alpha": _rounded(sizes.square * np.geomspace(1e-6, 1.0, 13))}
+
+
+def logistic_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return inverse penalties of scikit-learn's logistic regression."""
+    return {"C": _rounded(1 / (sizes.rows * np.array(sizes.pulls(1e-6, 13))))}
+
+
+def lasso_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return penalties of scikit-learn's lasso."""
+    return {"alpha": sizes.pulls(1e-4, 9)}
+
+
+# ---- what is too much ----------------------------------------------------------------------------
+
+_MOST_STEPS = 3e8  # coordinates that a fit of mirror descent goes through: some five seconds
+_MOST_VALUES = 3e6  # values that each of 1,000 iterations of hard thresholding reads
+MIRROR_PASSES = 5
+
+
+def mirror_cost(sizes: Sizes) -> str:
+    """Say why mirror descent is too expensive, or nothing."""
+    work = sizes.rows * sizes.columns * MIRROR_PASSES
+    if work <= _MOST_STEPS:
+        return ""
+    return (
+        f"every step goes through all {sizes.columns:,} columns: {work:.1e} updates a fit, more "
+        f"than {_MOST_STEPS:.0e}"
+    )
+
+
+def hard_cost(sizes: Sizes) -> str:
+    """Say why hard thresholding is too expensive, or nothing."""
+    if sizes.stored <= _MOST_VALUES:
+        return ""
+    return (
+        f"every iteration goes through all {sizes.stored:,} values, up to 1,000 times a fit; more "
+        f"than {_MOST_VALUES:.0e} are too many"
+    )

@@ -1,0 +1,155 @@
+"""What is measured of a fitted model on rows it has not seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+from thresher.comparison.candidates import inner
+from thresher.stability import kappa
+
+# What is measured of each task, in the order of the columns, and what it is called.
+MEASURES = {
+    "binary": {"error": "error %", "auc": "AUC"},
+    "multiclass": {"error": "error %"},
+    "regression": {"mse": "mean sq. error", "r2": "R2"},
+}
+
+
+class Measure(NamedTuple):
+    """A mean, and the standard deviation about it.
+
+    Attributes
+    ----------
+    mean : float
+    sd : float or None
+        Of a sample (n - 1); None where there is one value alone.
+    """
+
+    mean: float
+    sd: float | None
+
+
+def measure_of(values: Sequence[float]) -> Measure:
+    """Return mean and standard deviation of some values.
+
+    Parameters
+    ----------
+    values : sequence of float
+
+    Examples
+    --------
+    >>> measure_of([1.0, 3.0])
+    Measure(mean=2.0, sd=1.4142135623730951)
+    """
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return Measure(mean, None)
+    square = math.fsum((value - mean) ** 2 for value in values)
+    return Measure(mean, math.sqrt(square / (len(values) - 1)))
+
+
+def error_of(scores: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
+    """Return the share of rows that are wrong, in percent.
+
+    A row is right where the score of its class is above those of all others: a score of exactly
+    zero, where there are two classes, is an error (A-20).
+
+    Parameters
+    ----------
+    scores : array of shape (rows,) or (rows, classes)
+        Of two classes, one score a row, above zero for class 1.
+    classes : array of shape (rows,)
+        Numbers of the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> error_of(np.array([-1.0, 0.0, 0.0, 2.0]), np.array([0, 0, 1, 1]))
+    50.0
+    """
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores])
+    rows = np.arange(len(classes))
+    own = scores[rows, classes]
+    others = scores.copy()
+    others[rows, classes] = -np.inf
+    return float(100.0 * np.mean(~(own > others.max(axis=1))))
+
+
+def loss_of(fitted: Any, X: Any, y: NDArray[Any], task: str) -> float:
+    """Return what cross-validation makes small: the error in percent, or the mean square error.
+
+    Parameters
+    ----------
+    fitted : estimator
+    X : CSR matrix or array
+    y : array
+        Numbers of the classes, or targets.
+    task : str
+    """
+    if task == "regression":
+        return float(np.mean((np.asarray(fitted.predict(X), np.float64) - y) ** 2))
+    return error_of(np.asarray(fitted.decision_function(X), np.float64), y)
+
+
+def measured(fitted: Any, X: Any, y: NDArray[Any], task: str) -> dict[str, float | None]:
+    """Return all measures of a model; the rows are read once.
+
+    Parameters
+    ----------
+    fitted : estimator
+    X : CSR matrix or array
+    y : array
+        Numbers of the classes, or targets.
+    task : str
+        A key of ``MEASURES``.
+    """
+    answer = fitted.predict if task == "regression" else fitted.decision_function
+    scores = np.asarray(answer(X), np.float64)
+    if not np.isfinite(scores).all():
+        raise ArithmeticError("its scores of the test rows are not finite")
+    if task == "regression":
+        mse, spread = float(np.mean((scores - y) ** 2)), float(np.var(y))
+        return {"mse": mse, "r2": 1.0 - mse / spread if spread > 0 else None}
+    found: dict[str, float | None] = {"error": error_of(scores, y)}
+    if task == "binary":
+        both = 0 < np.count_nonzero(y) < len(y)
+        found["auc"] = float(roc_auc_score(y, scores)) if both else None
+    return found
+
+
+def support_of(fitted: Any, columns: int) -> NDArray[np.bool_]:
+    """Return which columns have a weight other than zero, of several classes in any of them.
+
+    Parameters
+    ----------
+    fitted : estimator
+    columns : int
+    """
+    used = np.zeros(columns, bool)
+    for part in getattr(fitted, "estimators_", [fitted]):
+        own = part if hasattr(part, "coef_") else inner(part)
+        if hasattr(own, "model_"):
+            used[own.model_.indices.astype(np.intp)] = True
+        else:
+            used |= (np.atleast_2d(own.coef_) != 0).any(axis=0)
+    return used
+
+
+def kappas_of(supports: Sequence[NDArray[np.bool_]], columns: int) -> list[float]:
+    """Return Cohen's kappa of all pairs of supports.
+
+    Parameters
+    ----------
+    supports : sequence of boolean array
+    columns : int
+    """
+    numbers = [np.flatnonzero(support) for support in supports]
+    return [kappa(one, other, columns) for one, other in combinations(numbers, 2)]

@@ -1,0 +1,271 @@
+"""What a comparison found: a line for each rule; as text, JSON or a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from os import PathLike, fspath
+from typing import Any
+
+from thresher.atomic import write_whole
+from thresher.comparison.measures import MEASURES, Measure
+from thresher.errors import DataError, ParameterError
+from thresher.search.tables import shown, text_table
+
+FORMAT = 1
+_MEASURED = ("error", "auc", "mse", "r2", "nonzeros", "kappa", "seconds")
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """What was found of one rule.
+
+    Attributes
+    ----------
+    rule : str
+        Its name in ``rules=``.
+    title : str
+        What it is, in words.
+    loss : str
+        What it was trained with.
+    control : bool
+        Whether it is there to be compared with.
+    chosen : dict
+        Parameters that cross-validation chose.
+    grid : dict of lists
+        Values that were tried.
+    cv_error, cv_standard_error : float or None
+        Of the chosen parameters, mean over folds: error in percent, or mean square error.
+    error, auc, mse, r2 : Measure or None
+        On the test rows, over orders: error in percent and area under the ROC curve, or mean square
+        error and R2.
+    nonzeros : Measure or None
+        Percent of all columns that have a weight.
+    kappa : Measure or None
+        Cohen's kappa of the supports of two orders, over pairs.
+    seconds : Measure or None
+        Of a fit.
+    runs : tuple of dict
+        The measures of each order.
+    skipped : str
+        Why it was left out.
+    failure : str
+        Why it failed.
+    notes : tuple of str
+        What else there is to know.
+    """
+
+    rule: str
+    title: str
+    loss: str = ""
+    control: bool = False
+    chosen: dict[str, Any] = field(default_factory=dict)
+    grid: dict[str, list[Any]] = field(default_factory=dict)
+    cv_error: float | None = None
+    cv_standard_error: float | None = None
+    error: Measure | None = None
+    auc: Measure | None = None
+    mse: Measure | None = None
+    r2: Measure | None = None
+    nonzeros: Measure | None = None
+    kappa: Measure | None = None
+    seconds: Measure | None = None
+    runs: tuple[dict[str, Any], ...] = ()
+    skipped: str = ""
+    failure: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> bool:
+        """Whether there are numbers."""
+        return not (self.skipped or self.failure)
+
+    @property
+    def reason(self) -> str:
+        """Why there are no numbers, in a sentence; empty where there are."""
+        if self.skipped:
+            return f"left out: {self.skipped}"
+        return f"failed: {self.failure}" if self.failure else ""
+
+    @property
+    def parameters(self) -> str:
+        """The chosen parameters in a line; those that the rule sets by itself are left out."""
+        chosen = {name: value for name, value in self.chosen.items() if value is not None}
+        return ", ".join(f"{name} {shown(value)}" for name, value in chosen.items())
+
+
+def row_of(values: Mapping[str, Any]) -> RuleResult:
+    """Return the line that a mapping of JSON holds.
+
+    Parameters
+    ----------
+    values : mapping
+    """
+    found = dict(values)
+    for name in _MEASURED:
+        if found.get(name) is not None:
+            found[name] = Measure(*found[name])
+    for name in ("runs", "notes"):
+        found[name] = tuple(found.get(name, ()))
+    return RuleResult(**found)
+
+
+class Comparison(Sequence[RuleResult]):
+    """Every rule on one data set, best first.
+
+    A sequence of `RuleResult`; one is found by its rule, too: ``comparison["ftrl"]``.
+
+    Parameters
+    ----------
+    about : mapping
+        What was done: the task, rows, columns, split, folds, seeds, version.
+    rows : sequence of RuleResult
+        In any order.
+
+    Attributes
+    ----------
+    about : dict
+    rows : tuple of RuleResult
+        By test error; those without numbers at the end.
+
+    Examples
+    --------
+    >>> import numpy as np, thresher
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 30))
+    >>> found = thresher.compare(X, X[:, 0] > X[:, 1], rules=["ftrl", "sgd"], orders=2, folds=3)
+    >>> [row.rule for row in found] == sorted(("ftrl", "sgd"), key=lambda r: found[r].error.mean)
+    True
+    """
+
+    def __init__(self, about: Mapping[str, Any], rows: Sequence[RuleResult]) -> None:
+        self.about = dict(about)
+        self.rows = tuple(sorted(rows, key=self._rank))
+
+    @property
+    def task(self) -> str:
+        """What the labels are: "binary", "multiclass" or "regression"."""
+        return str(self.about["task"])
+
+    def _rank(self, row: RuleResult) -> tuple[float, float]:
+        first = getattr(row, next(iter(MEASURES[self.task])))
+        if first is None or row.nonzeros is None:
+            return math.inf, math.inf
+        return first.mean, row.nonzeros.mean
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[RuleResult]:
+        return iter(self.rows)
+
+    def __getitem__(self, which: Any) -> Any:
+        if not isinstance(which, str):
+            return self.rows[which]
+        for row in self.rows:
+            if row.rule == which:
+                return row
+        raise KeyError(which)
+
+    # ---- as text and JSON ----------------------------------------------------------------------
+
+    def columns(self) -> dict[str, str]:
+        """Return the measures of the task, and what they are called."""
+        return {
+            **MEASURES[self.task],
+            "nonzeros": "nonzeros %",
+            "kappa": "kappa",
+            "seconds": "seconds",
+        }
+
+    def table(self) -> str:
+        """Return a table as text: means, and standard deviations in parentheses."""
+        columns = self.columns()
+        wide = max(len(row.title) for row in self.rows)
+        lines = []
+        for row in self.rows:
+            cells = [measure_text(getattr(row, name), name) for name in columns]
+            lines.append([row.title.ljust(wide), *cells, row.reason or row.parameters])
+        return text_table(["rule".ljust(wide), *columns.values(), "chosen"], lines)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {len(self.rows)} rules>\n{self.table()}"
+
+    def to_json(self) -> str:
+        """Return all that was found as JSON, with every digit."""
+        return json.dumps(
+            {"format": FORMAT, "about": self.about, "rows": [asdict(row) for row in self.rows]},
+            indent=1,
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Comparison:
+        """Return the comparison that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+        """
+        try:
+            found = json.loads(text)
+            if found["format"] != FORMAT:
+                raise DataError(f"not a comparison of format {FORMAT}: it has {found['format']!r}")
+            return cls(found["about"], [row_of(row) for row in found["rows"]])
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise DataError(f"not a comparison: {error}") from None
+
+    def to_html(self) -> str:
+        """Return a page of its own: picture, table, what was done and what was chosen."""
+        from thresher.comparison.page import page_of
+
+        return page_of(self)
+
+    def _repr_html_(self) -> str:
+        from thresher.comparison.page import fragment_of
+
+        return fragment_of(self)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a page or JSON, by the name of the file: .html or .json.
+
+        Parameters
+        ----------
+        path : path
+        """
+        name = fspath(path)
+        for ending, made in ((".html", self.to_html), (".json", self.to_json)):
+            if name.lower().endswith(ending):
+                write_whole(path, made().encode() + b"\n")
+                return
+        raise ParameterError(f"path must end in .html or .json; got {name!r}")
+
+
+def measure_text(measure: Measure | None, name: str) -> str:
+    """Return a measure with its standard deviation, shortly.
+
+    Parameters
+    ----------
+    measure : Measure or None
+    name : str
+        Which measure it is.
+
+    Examples
+    --------
+    >>> measure_text(Measure(6.5333, 0.4219), "error"), measure_text(Measure(0.97, None), "auc")
+    ('6.53 (0.42)', '0.970')
+    """
+    if measure is None:
+        return "-"
+    digits = {
+        **{"error": ".2f", "nonzeros": ".2f", "kappa": ".2f"},
+        **dict.fromkeys(("auc", "r2", "seconds"), ".3f"),
+    }
+    pattern = digits.get(name, ".3g")
+    spread = "" if measure.sd is None else f" ({measure.sd:{pattern}})"
+    return f"{measure.mean:{pattern}}{spread}"

@@ -1,0 +1,94 @@
+"""compare: what is refused, and rules that fail or are left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import thresher
+from comparisons import problem
+from thresher import DataError, ParameterError
+from thresher.comparison import CANDIDATES, running
+
+
+def test_a_rule_that_fails_says_why_and_the_rest_goes_on(monkeypatch):
+    def broken(self, X, y, sample_weight=None):
+        raise thresher.DivergenceError("the weights are no numbers")
+
+    monkeypatch.setattr(thresher.StabilizedClassifier, "fit", broken)
+    X, y = problem()
+    found = thresher.compare(X, y, rules=["stabilized", "ftrl"], orders=2, folds=2)
+    assert [row.rule for row in found] == ["ftrl", "stabilized"]
+    assert "the weights are no numbers" in found["stabilized"].reason
+    assert "the weights are no numbers" in found.table()
+    assert "the weights are no numbers" in found.to_html()
+
+
+def test_an_error_of_the_callback_is_not_a_failure_of_the_rule():
+    def broken(progress):
+        raise ValueError("no room on the screen")
+
+    X, y = problem(rows=60)
+    with pytest.raises(ValueError, match="no room on the screen"):
+        thresher.compare(X, y, rules=["sgd"], orders=1, folds=2, callback=broken)
+
+
+def test_what_is_too_expensive_is_left_out_and_said(monkeypatch):
+    from thresher.comparison import grids
+
+    monkeypatch.setattr(grids, "_MOST_STEPS", 10)
+    few = {name: CANDIDATES[name] for name in ("sgd", "mirror-descent")}
+    monkeypatch.setattr(running, "CANDIDATES", few)
+    X, y = problem(rows=100)
+    found = thresher.compare(X, y, orders=1, folds=2)["mirror-descent"]
+    assert found.skipped.startswith("every step goes through all 25 columns")
+    named = thresher.compare(X, y, rules=["mirror-descent"], orders=1, folds=2)[0]
+    assert named.measured  # who names it wants it
+
+
+def test_a_rule_for_other_tasks_is_left_out_and_said():
+    X, y = problem(classes=0)
+    found = thresher.compare(X, y, rules=["sgd", "stabilized"], orders=1, folds=2)
+    assert found["stabilized"].reason == "left out: it is a rule for classes"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rules": ["vw"]}, "rules: must be of stabilized, "),
+        ({"rules": []}, "rules must name at least one"),
+        ({"orders": 0}, "orders must be a whole number >= 1; got 0"),
+        ({"folds": 1}, "folds must be a whole number >= 2"),
+        ({"folds": 200}, "folds=200 needs as many training rows of each class"),
+        ({"seed": -1}, "seed must be"),
+        ({"choose": "worst"}, "choose must be one of best, sparsest"),
+        ({"scale": "minmax"}, "scale must be one of 'unit-norm', 'variance', None"),
+        ({"loss": "cubic"}, "loss must be one of logistic, "),
+        ({"loss": "absolute", "task": "classification"}, "loss must be one of logistic, hinge"),
+        ({"task": "ranking"}, "task must be one of"),
+        ({"test_share": 1.5}, "test_share must be a number > 0 and < 1"),
+        ({"X_test": np.zeros((2, 25))}, "X_test and y_test go together"),
+        ({"X_test": np.zeros((2, 3)), "y_test": [0, 1]}, "X_test has 3 columns and X has 25"),
+    ],
+)
+def test_parameters_that_are_not_allowed(given, message):
+    X, y = problem(rows=60)
+    with pytest.raises(ParameterError) as caught:
+        thresher.compare(X, y, **given)
+    assert message in str(caught.value)
+
+
+def test_data_that_cannot_be_compared():
+    X, y = problem(rows=60)
+    for rows, labels, test, message in (
+        (X, np.zeros(60), None, "all training rows have the label 0.0"),
+        (X, y, np.full(60, 7), "no training row has the label 7 of a test row"),
+        (X, y[:50], None, "X has 60 rows and y has 50 labels"),
+        (np.full((60, 25), np.nan), y, None, "NaN"),
+        (np.zeros((60, 25)), y, None, "all values of the training rows are zero"),
+    ):
+        more = {} if test is None else {"X_test": X, "y_test": test}
+        with pytest.raises(DataError, match=message):
+            thresher.compare(rows, labels, rules=["sgd"], orders=1, folds=2, **more)
+    with pytest.raises(ParameterError, match="y is needed"):
+        thresher.compare(X)

@@ -1,0 +1,77 @@
+"""compare: a run that was stopped goes on; another one is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import thresher
+from comparisons import plain, problem
+from thresher import DataError, ParameterError
+from thresher.comparison.checkpoint import Checkpoint
+
+
+class Killed(BaseException):
+    """As if the process had ended."""
+
+
+@pytest.mark.parametrize("after", [1, 3, 5, 7])
+def test_a_run_that_was_stopped_goes_on_to_the_same_results(tmp_path, after):
+    X, y = problem(rows=150)
+    given = {"rules": ["ftrl", "stabilized-paper"], "orders": 3, "folds": 2}
+    whole = thresher.compare(X, y, **given)
+    path = tmp_path / "compare.json"
+    told = []
+
+    def stop(progress):
+        told.append(progress)
+        if len(told) == after:
+            raise Killed
+
+    with pytest.raises(Killed):
+        thresher.compare(X, y, checkpoint=path, callback=stop, **given)
+    resumed = []
+    found = thresher.compare(X, y, checkpoint=path, callback=resumed.append, **given)
+    assert [plain(row) for row in found] == [plain(row) for row in whole]
+    asked = {(p.rule, p.doing, p.number) for p in told[:-1] if p.row is None}
+    again = {(p.rule, p.doing, p.number) for p in resumed if p.row is None}
+    assert not asked & again  # nothing that was finished is done again
+    finished = thresher.compare(X, y, checkpoint=path, **given)
+    assert list(finished) == list(found)  # the seconds too: nothing was fitted
+    assert [p.name for p in tmp_path.iterdir()] == ["compare.json"]
+
+
+def test_other_data_or_settings_are_refused_by_name(tmp_path):
+    X, y = problem(rows=100)
+    path = tmp_path / "compare.json"
+    given = {"rules": ["sgd"], "orders": 1, "folds": 2, "checkpoint": path}
+    thresher.compare(X, y, **given)
+    kept = path.read_bytes()
+    for change, name in (
+        ({"orders": 2}, "orders is 1, and here it is 2"),
+        ({"seed": 1}, "seed is 0"),
+        ({"choose": "sparsest"}, "choose is 'best'"),
+        ({"scale": "unit-norm"}, "scale is None"),
+        ({"loss": "hinge"}, "loss is None"),
+        ({"test_share": 0.5}, "test_share is 0.25"),
+    ):
+        with pytest.raises(ParameterError, match=f"of another comparison: its {name}"):
+            thresher.compare(X, y, **{**given, **change})
+    other = X.copy()
+    other[0, 0] += 1e-9
+    with pytest.raises(ParameterError, match=r"its (training|test) rows is '"):
+        thresher.compare(other, y, **given)
+    assert path.read_bytes() == kept
+    more = thresher.compare(X, y, **{**given, "rules": ["sgd", "ftrl"]})  # other rules may join
+    assert {row.rule for row in more} == {"sgd", "ftrl"}
+
+
+def test_a_file_that_is_no_checkpoint_stays_as_it_is(tmp_path):
+    X, y = problem(rows=60)
+    path = tmp_path / "precious.json"
+    for text in ('{"a": 1}', "precious", "[]"):
+        path.write_text(text)
+        with pytest.raises(DataError, match="not a checkpoint of a comparison"):
+            thresher.compare(X, y, rules=["sgd"], orders=1, folds=2, checkpoint=path)
+        assert path.read_text() == text
+    with pytest.raises(FileNotFoundError):
+        Checkpoint(tmp_path / "missing" / "a.json", {})
