@@ -350,3 +350,13 @@ def test_the_page_has_every_rule_the_protocol_and_no_request(everything):
     assert html.count("<circle") >= len(found)
     assert "<script" not in found._repr_html_()
     assert found._repr_html_().count("<tr") == len(found) + 1
+
+
+def test_the_rows_given_stay_as_they_are():
+    X, y = problem()
+    X = sp.csr_matrix(X)
+    X.data[::5] = 0.0  # stored zeros
+    parts = [part.copy() for part in (X.data, X.indices, X.indptr)]
+    thresher.compare(X, y, X[:20], y[:20], rules=["ftrl"], orders=2)
+    for part, before in zip((X.data, X.indices, X.indptr), parts, strict=True):
+        np.testing.assert_array_equal(part, before)

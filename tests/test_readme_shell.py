@@ -33,6 +33,6 @@ def test_the_shell_session_of_the_readme(tmp_path):
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {
         *("clicks.vw", "clicks.thresher", "scores.txt", "night.thresher", "clicks.cache"),
-        *("best.thresher", "result.html"),
+        *("best.thresher", "result.html", "report.html", "compared.html"),
     }
     assert "14 combinations, 84 models" in printed["tune"]

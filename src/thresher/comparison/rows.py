@@ -280,7 +280,7 @@ def _numbers(y: NDArray[Any]) -> NDArray[np.float64]:
 
 def _digest(X: Any, y: NDArray[Any]) -> str:
     """Return the SHA-256 of rows, the same for a matrix and an array of the same values."""
-    X = sp.csr_matrix(X)
+    X = sp.csr_matrix(X, copy=True)  # the caller's own stays as it is
     X.eliminate_zeros()
     X.sort_indices()
     found = hashlib.sha256(repr(X.shape).encode())
