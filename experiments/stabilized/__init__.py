@@ -1,0 +1,1 @@
+"""Ma, Zheng 2017: Stabilized Sparse Online Learning for Sparse Data."""
