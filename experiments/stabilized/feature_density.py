@@ -51,10 +51,10 @@ def run(record: Record) -> None:
                 estimator.set_params(random_state=record.seed).fit(rows.X, rows.y)
             found[loss, rule] = selected_by_density(rows.X, estimator.model_, at["edges"])
     record.say(
-        "One order of the training rows. TG's shrinkage is the one with which it keeps about as many "
-        "features as in the paper (19%). Density is the share of training rows in which a feature "
-        "is not zero. The robust rule does not judge features that fewer than five rows have, "
-        "which is a density of 0.6% here: it selects none of them."
+        "One order of the training rows. TG's shrinkage is the one with which it keeps about as "
+        "many features as in the paper, 19%. Density is the share of training rows in which a "
+        "feature is not zero. The robust rule does not judge features that fewer than five rows "
+        "have, which is a density of 0.6% here: it selects none of them."
     )
     first = next(iter(found.values()))
     record.table(
