@@ -7,7 +7,7 @@ names, else in ``thresher-datasets`` under the system's temporary folder.
 
 ======================================  ===================================================
 ``ad`` ``crx`` ``housing`` ``krvskp``   UCI tables, named and split in the sizes of Langford,
-``magic04`` ``mushroom`` ``spambase``   Li, Zhang (2009); ``ad.data`` and so on
+``magic04`` ``mushroom`` ``spambase``   Li, Zhang (2008); ``ad.data`` and so on
 ``wbc`` ``wdbc`` ``wpbc`` ``zoo``
 ``big_ads``                             theirs is private; any ``big_ads_train.*`` and
                                         ``big_ads_test.*`` that `thresher.scan` reads, by

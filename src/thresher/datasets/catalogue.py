@@ -44,7 +44,7 @@ class Recipe:
 
 _CRX = (0, 3, 4, 5, 6, 8, 9, 11, 12)  # the categorical columns of crx
 
-# Options of `tables.parse`, with the sizes of Langford, Li, Zhang (2009).
+# Options of `tables.parse`, with the sizes of Langford, Li, Zhang (2008).
 _TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "ad": ("ad.data", {"sizes": (2455, 824), "positive": "ad."}),
     "crx": (

@@ -1,0 +1,1 @@
+"""Dekel: Linear Learning with Sparse Data (2017)."""
