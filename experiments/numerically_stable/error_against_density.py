@@ -158,6 +158,7 @@ def _measured(data: Any, parameters: dict[str, Any]) -> dict[str, Found]:
             parameters["orders"], own,
         ),
     }  # fmt: skip
+    learn: Learn
     for rule, step in ((GLOBAL, "global"), (OWN, "coordinate")):
         learn = partial(descent, step)
         rules[rule] = learn, learn, [{"l1": a} for a in lambdas], 1, scaled

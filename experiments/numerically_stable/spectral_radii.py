@@ -132,7 +132,7 @@ def _claims(record: Record, found: dict[Any, Trace], safe: dict[str, bool]) -> N
             f"With gamma = {gamma} the spectral radius stays far above 1 in all iterations",
             paper=f"{paper}, all six tasks",
             ours=f"at least {min(lows):.3g}; with rows of norm 1 at least {min(units):.3g}",
-            verdict=verdict_of(np.mean([low > least for low in lows])),
+            verdict=verdict_of(float(np.mean([low > least for low in lows]))),
         )
     raw = {(task, of): trace for (task, kind, of), trace in found.items() if kind == RAW}
     falls = [radii[1] < radii[0] for radii, _ in raw.values()]
@@ -140,14 +140,14 @@ def _claims(record: Record, found: dict[Any, Trace], safe: dict[str, bool]) -> N
         "The first thresholding lowers the spectral radius",
         paper="7.5e3 to 6e3 (comp_vs_rec, gamma = 3)",
         ours=f"{sum(falls)} of {len(falls)} tasks and gammas; " + _example(raw, 0, 1),
-        verdict=verdict_of(np.mean(falls)),
+        verdict=verdict_of(float(np.mean(falls))),
     )
     rises = [radii[-1] > radii[1] for radii, _ in raw.values()]
     record.claim(
         "After the first iteration the spectral radius rises",
         paper="6e3 to 7e3 (comp_vs_rec, gamma = 3), all others to some extent",
         ours=f"{sum(rises)} of {len(rises)} tasks and gammas; " + _example(raw, 1, -1),
-        verdict=verdict_of(np.mean(rises)),
+        verdict=verdict_of(float(np.mean(rises))),
     )
     for kind in (RAW, UNIT):
         slopes = {
@@ -162,7 +162,7 @@ def _claims(record: Record, found: dict[Any, Trace], safe: dict[str, bool]) -> N
             ours=f"{sum(grows)} of {len(grows)} tasks and gammas: rises with R^2 > 0.99; "
             f"{min(s for s, _ in slopes.values()):.2g} to "
             f"{max(s for s, _ in slopes.values()):.2g} decades an iteration",
-            verdict=verdict_of(np.mean(grows)),
+            verdict=verdict_of(float(np.mean(grows))),
         )
     record.claim(
         "Thresholding does not make gradient descent converge; a step below 1 / (largest singular "
@@ -170,7 +170,7 @@ def _claims(record: Record, found: dict[Any, Trace], safe: dict[str, bool]) -> N
         paper="the first half",
         ours=f"with that step the potential falls in every iteration in {sum(safe.values())} of "
         f"{len(safe)} tasks",
-        verdict=verdict_of(np.mean(list(safe.values()))),
+        verdict=verdict_of(float(np.mean(list(safe.values())))),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -10,7 +11,7 @@ import numpy as np
 
 from experiments.record import About, Record, main, verdict_of
 from experiments.stabilized.protocol import Rows, plain, rows_of
-from thresher import StabilizedClassifier
+from thresher import Progress, StabilizedClassifier
 from thresher.plots import style
 
 ABOUT = About(
@@ -73,13 +74,17 @@ def _stabilized(rows: Rows, loss: str, record: Record) -> Trace:
     for last in steps:
         rule = StabilizedClassifier(
             variant="paper", loss=loss, eta0=at["eta"], burst=at["K"], bursts=at["n_K"],
-            callback=lambda progress, last=last: progress.examples >= last,
+            callback=partial(_has_come, last),
             random_state=record.seed,
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a gravity of 0, as hinge loss has it
             shares.append(100 * rule.fit(rows.X, rows.y).model_.nnz / rows.width)
     return steps, np.array(shares)
+
+
+def _has_come(step: int, progress: Progress) -> bool:
+    return progress.examples >= step
 
 
 def _picture(found: dict[tuple[str, str], Trace]) -> Any:
@@ -106,7 +111,7 @@ def _claims(record: Record, found: dict[tuple[str, str], Trace]) -> None:
             f"{found[loss, 'TG'][1].min():.3g} to {found[loss, 'TG'][1].max():.3g}%"
             for loss in _LOSSES
         ),
-        verdict=verdict_of(np.mean([0.5 < swing <= 10 for swing in swings.values()])),
+        verdict=verdict_of(float(np.mean([0.5 < swing <= 10 for swing in swings.values()]))),
     )
     for text, measure in (
         ("has fewer nonzero weights than TG", np.mean),

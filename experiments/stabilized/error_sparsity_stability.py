@@ -14,7 +14,7 @@ from thresher import datasets
 from thresher.plots import style
 
 ABOUT = About(
-    "tables",
+    "error_sparsity_stability",
     paper="Ma, Zheng 2017",
     shows="Tables 2, 3 and 4",
     title="error, nonzero weights and stability between orders, with hinge and logistic loss",
