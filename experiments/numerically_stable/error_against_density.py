@@ -44,7 +44,7 @@ ABOUT = About(
         "levels": [0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4],
         "orders": 10,
         "scans": 10,
-        "scans of SMIDAS": 3,
+        "scans of SMIDAS": 2,
         "lambda": [1e-4, 1e-3, 1e-2],
         "eta": [0.1, 0.5],
         "tau": [0.001, 0.01, 0.1],
@@ -112,13 +112,13 @@ _PROTOCOL = (
     "have norm 1: without, the rows of a few messages that hold encoded files, with values up to "
     "43,150, decide what all rules learn. Errors are of the model at the moment when its density "
     "first reaches a level, or of the last one where it never does. Every rule stops at "
-    "{limit:.0%} density or after {scans} scans (SMIDAS {scans of SMIDAS}, since each of its "
-    "steps looks at all weights). Parameters are those of the least validation error of the last "
-    "model, of one order; SMIDAS makes one scan for that, with lambda up to 0.001. The proposed "
-    "rule, the margin perceptron, and TG (K = 1) then learn in {orders} orders. There are no "
-    "intercepts. SCD has columns scaled to [-1, 1], which its one step for all needs (1/4, the "
-    "curvature of the logistic loss, as published); the other has a step for each feature by its "
-    "mean square. The paper's grids are wider: five lambdas, five etas."
+    "{limit:.0%} density or after {scans} scans, SMIDAS after {scans of SMIDAS}, since each of "
+    "its steps looks at all weights. Parameters are those of the least validation error of the "
+    "last model, of one order; SMIDAS makes one scan for that, with the smallest lambda alone. "
+    "The proposed rule, the margin perceptron, and TG (K = 1) then learn in {orders} orders. "
+    "There are no intercepts. SCD has columns scaled to [-1, 1], which its one step for all needs "
+    "(one over 1/4, the curvature of the logistic loss, as published); the other has a step for "
+    "each feature by its mean square. The paper's grids are wider: five lambdas, five etas."
 )
 
 
@@ -163,7 +163,7 @@ def _measured(data: Any, parameters: dict[str, Any]) -> dict[str, Found]:
         learn = partial(descent, step)
         rules[rule] = learn, learn, [{"l1": a} for a in lambdas], 1, scaled
     for rule, p in ((WIDE, "2ln"), (NARROW, "0.5ln")):
-        points = [{"eta0": e, "l1": a} for e, a in pairs if a <= 1e-3]
+        points = [{"eta0": e, "l1": a} for e, a in pairs if a == min(lambdas)]
         rules[rule] = partial(mirror, p, scans=few), partial(mirror, p, scans=most), points, 1, own
     found = {}
     for rule, (try_out, learn, points, orders, rows) in rules.items():

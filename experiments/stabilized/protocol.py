@@ -234,12 +234,12 @@ def measured(rule: Rule, loss: str, rows: Rows, orders: int, folds: int) -> Foun
             model = _fitted(rule.make(loss).set_params(**chosen), rows.X, rows.y, seed)
             errors.append(100 * _error(model, rows.X_test, rows.y_test))
             supports.append(np.flatnonzero(model.coef_))
-    nonzeros = [100 * len(support) / rows.width for support in supports]
+    nonzeros = [len(support) for support in supports]
     return Found(
         error=float(np.mean(errors)),
         error_sd=float(np.std(errors)),
-        nonzeros=float(np.mean(nonzeros)),
-        nonzeros_sd=float(np.std(nonzeros)),
+        nonzeros=100 * float(np.mean(nonzeros)) / rows.width,
+        nonzeros_sd=100 * float(np.std(nonzeros)) / rows.width,
         kappa=stability_score(supports, rows.width),
         chosen=chosen,
         orders=len(errors),
