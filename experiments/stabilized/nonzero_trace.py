@@ -36,9 +36,10 @@ def run(record: Record) -> None:
         found[loss, "TG"] = _truncated(rows, loss, record)
         found[loss, "STSGD"] = _stabilized(rows, loss, record)
     record.say(
-        f"The last {record.parameters['last']:,} of {record.parameters['steps']:,} steps. TG is "
-        "looked at after every step; STSGD, the published rule, after every stage of 25 steps of "
-        "each of its 16 paths, whose mean is its model. Percentages are of the 20,000 features."
+        f"The last {record.parameters['last']:,} of {record.parameters['steps']:,} steps. TG, the "
+        "truncated gradient, is looked at after every step; STSGD, the paper's rule, after every "
+        "stage of 25 steps of each of its 16 paths, whose mean is its model. Percentages are of "
+        "the 20,000 features."
     )
     record.table(
         f"Nonzero weights in the last {record.parameters['last']:,} steps, %",
@@ -120,7 +121,7 @@ def _claims(record: Record, found: dict[tuple[str, str], Trace]) -> None:
         values = {key: float(measure(trace)) for key, (_, trace) in found.items()}
         true = [values[loss, "STSGD"] < values[loss, "TG"] for loss in _LOSSES]
         record.claim(
-            f"The published STSGD {text}",
+            f"STSGD as published {text}",
             paper="high sparsity and high stability",
             ours=f"{'mean' if measure is np.mean else 'standard deviation'}, STSGD / TG: "
             + "; ".join(
