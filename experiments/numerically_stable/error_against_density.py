@@ -96,8 +96,8 @@ def run(record: Record) -> None:
     for task, rules in found.items():
         head = ["rule", *(f"{100 * level:g}% density" for level in levels)]
         record.table(
-            f"Test error, %: {task}",
-            [*head, "last model", "its density, %", "ended below", "parameters"],
+            f"Test error, % ({task})",
+            [*head, "last model", "its density, %", "orders that ended below", "parameters"],
             [
                 [rule, *of.errors, of.error, of.density, of.stopped, _said(of.parameters)]
                 for rule, of in rules.items()
@@ -108,18 +108,22 @@ def run(record: Record) -> None:
 
 
 _PROTOCOL = (
-    "Rows are drawn at random with the paper's counts of training, validation and test rows, and "
-    "have norm 1: without, the rows of a few messages that hold encoded files, with values up to "
-    "43,150, decide what all rules learn. Errors are of the model at the moment when its density "
-    "first reaches a level, or of the last one where it never does. Every rule stops at "
-    "{limit:.0%} density or after {scans} scans, SMIDAS after {scans of SMIDAS}, since each of "
-    "its steps looks at all weights. Parameters are those of the least validation error of the "
-    "last model, of one order; SMIDAS makes one scan for that, with the smallest lambda alone. "
-    "The proposed rule, the margin perceptron, and TG (K = 1) then learn in {orders} orders. "
-    "There are no intercepts. SCD has columns scaled to [-1, 1], which its one step for all needs "
-    "(one over 1/4, the curvature of the logistic loss, as published); the other has a step for "
-    "each feature by its mean square. The paper's grids are wider: five lambdas, five etas."
+    "The proposed rule is the margin perceptron with soft thresholds; TG is the truncated "
+    "gradient with K = 1, SCD stochastic coordinate descent, SMIDAS mirror descent. Rows are "
+    "drawn at random with the paper's counts of training, validation and test rows, and have norm "
+    "1: without that, a few messages that hold encoded files, with values up to 43,150 in "
+    "comp_vs_rec, decide what all rules learn. Errors are of the model at the moment when its "
+    "density first reaches a level, or of the last one where it never does; lines end at the last "
+    "model. Every rule stops at {limit:.0%} density or after {scans} scans, SMIDAS after {scans "
+    "of SMIDAS}, since each of its steps looks at all weights. Parameters are those of the least "
+    "validation error of the last model, of one order; SMIDAS makes one scan for that, with the "
+    "smallest lambda alone. The paper's grids are wider: five lambdas, five etas. The proposed "
+    "rule and TG then learn in {orders} orders. There are no intercepts. SCD's columns are scaled "
+    "to [-1, 1], as its one step for all needs: 4, from the curvature of the logistic loss. 'A "
+    "step for each' is 4 over the mean square of the feature's column. The paper does not say "
+    "which it has."
 )
+_PART = 0.2  # of the levels of the tasks; what is true at fewer does not hold
 
 
 def _measured(data: Any, parameters: dict[str, Any]) -> dict[str, Found]:
@@ -223,7 +227,7 @@ def _claims(record: Record, found: Results, levels: list[float]) -> None:
             if len(others) > 1
             else "the paper does not say which step SCD has",
             ours=f"at {sum(best)} of {len(best)} levels of the tasks",
-            verdict=verdict_of(float(np.mean(best))),
+            verdict=verdict_of(float(np.mean(best)), _PART),
         )
     for task, limit, paper in (
         ("comp_vs_rec", 0.3, "about 5% before 30% density"),
@@ -267,7 +271,7 @@ def _claims(record: Record, found: Results, levels: list[float]) -> None:
             paper="in tasks 1 to 6",
             ours=f"TG's error is higher at {np.sum(slower)} of {np.size(slower)} levels of the "
             "tasks; " + _last(found, (TG, step)),
-            verdict=verdict_of(float(np.mean(slower))),
+            verdict=verdict_of(float(np.mean(slower)), _PART),
         )
     record.claim(
         "On webspam the proposed rule has 5.9% error with 0.8% of the features, TG 8.2% with 0.7%",
