@@ -92,7 +92,8 @@ def run(record: Record) -> None:
             warnings.simplefilter("ignore")  # of models whose weights are all zero
             found[task] = _measured(data, record.parameters)
     levels = record.parameters["levels"]
-    record.say(_PROTOCOL.format(limit=levels[-1], **record.parameters))
+    missing = tasks.not_tested(record.parameters["tasks"])
+    record.say(_PROTOCOL.format(limit=levels[-1], **record.parameters) + missing)
     for task, rules in found.items():
         head = ["rule", *(f"{100 * level:g}% density" for level in levels)]
         record.table(

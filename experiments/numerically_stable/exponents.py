@@ -57,7 +57,8 @@ def run(record: Record) -> None:
                 record.uses(task, *parts, data.X_test, data.y_test)
             for p in record.parameters["p"]:
                 found[task, weighting, p] = _measured(data, task, p, record.parameters)
-    record.say(_PROTOCOL.format(**record.parameters))
+    missing = tasks.not_tested(record.parameters["tasks"])
+    record.say(_PROTOCOL.format(**record.parameters) + missing)
     for weighting in (RAW, UNIT):
         for p in record.parameters["p"]:
             record.table(f"Exponents, {_NAMES[p]}, {weighting}", *_table(found, weighting, p))

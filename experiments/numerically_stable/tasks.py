@@ -24,6 +24,18 @@ def present(wanted: list[str]) -> list[str]:
     return [name for name in wanted if name in there]
 
 
+def not_tested(wanted: list[str]) -> str:
+    """Return a sentence about those whose files are not there.
+
+    Parameters
+    ----------
+    wanted : list of str
+    """
+    there = present(wanted)
+    absent = [name for name in wanted if name not in there]
+    return f" Not tested, for want of their files: {', '.join(absent)}." if absent else ""
+
+
 def load(name: str, unit_norm: bool = True) -> Any:
     """Return a task, split at random into as many rows as the paper has.
 

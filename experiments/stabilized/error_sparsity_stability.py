@@ -52,7 +52,9 @@ def run(record: Record) -> None:
                 for rule in rules(record.parameters["annealing"], record.parameters["keep"])
                 if loss in rule.losses
             }
-    record.say(_PROTOCOL)
+    absent = [name for name in SETS if name not in wanted]
+    missing = f" Not tested: {', '.join(absent)}." if absent else ""
+    record.say(_PROTOCOL + missing)
     for title, tables, value, spread in (
         ("Test error, % ({})", ERRORS, "error", "error_sd"),
         ("Nonzero weights, % of the features ({})", NONZEROS, "nonzeros", "nonzeros_sd"),
