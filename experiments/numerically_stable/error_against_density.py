@@ -283,8 +283,9 @@ def _claims(record: Record, found: Results, levels: list[float]) -> None:
 
 
 def _last(found: Results, rules: tuple[str, str]) -> str:
-    first, second = (np.mean([of[rule].error for of in found.values()]) for rule in rules)
-    return f"mean error of the last models {first:.3g} and {second:.3g}%"
+    errors = {rule: np.mean([of[rule].error for of in found.values()]) for rule in rules}
+    said = "; ".join(f"{rule}: {error:.3g}%" for rule, error in errors.items())
+    return f"mean error of the last models: {said}"
 
 
 if __name__ == "__main__":
