@@ -6,6 +6,7 @@
 #   make format     format all sources            make sanitize   tests under ASan and UBSan
 #   make bench      benchmarks of the core        make soak       long property tests
 #   make docs       run the examples in the docs  make fuzz       readers on made-up files, a minute each
+#   make experiments  the papers' tables and figures again, and docs/results.md (under 2 hours)
 #   make clean      remove all that was built
 #
 # `make fuzz` needs clang with its libFuzzer (Debian: apt install clang libclang-rt-dev), and takes
@@ -33,7 +34,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test lint types format stub docs bench soak sanitize fuzz clean
+.PHONY: help demo build test lint types format stub docs bench experiments soak sanitize fuzz clean
 
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
@@ -110,6 +111,10 @@ soak: $(VENV)/.dev $(VENV)/.installed
 
 bench: $(VENV)/.dev $(VENV)/.installed
 	$(PY) benchmarks/core.py
+
+# EXPERIMENTS names some; EXPERIMENT_ARGS is passed on, as in `make experiments EXPERIMENT_ARGS=--missing`.
+experiments: $(VENV)/.dev $(VENV)/.installed
+	$(PY) -m experiments $(EXPERIMENTS) $(EXPERIMENT_ARGS)
 
 # --- sanitizers: a second environment, which borrows the first one's packages but has its own core --
 

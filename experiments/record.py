@@ -150,8 +150,15 @@ class Record:
         self._claims.append({"claim": text, "paper": paper, "ours": ours, "verdict": verdict})
 
     def save(self) -> Path:
-        """Write pictures, then the JSON that names them; return its path."""
+        """Write pictures, then the JSON that names them; return its path.
+
+        Pictures of an earlier run that this one did not make are removed.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
+        made = {file for file, _ in self._pictures}
+        for old in self.folder.glob(f"{self.about.name}-[0-9]*.png"):
+            if old.name not in made:
+                old.unlink()
         for file, figure in self._pictures:
             figure.savefig(self.folder / file, dpi=110, metadata={"Software": None})
         about = self.about
@@ -208,6 +215,7 @@ def main(about: About, run: Callable[[Record], None]) -> None:
         "--out", type=Path, default=RESULTS, metavar="FOLDER", help="default: docs/results"
     )
     options = parser.parse_args()
+    os.environ.setdefault("MPLBACKEND", "Agg")  # pictures go to files
     record = Record(about, options.out, options.quick)
     run(record)
     print(record.save())

@@ -43,7 +43,7 @@ def page(folder: Path = RESULTS) -> str:
                 claim["ours"],
                 f"**{claim['verdict']}**",
             )
-            lines.append(f"| {' | '.join(cells)} |")
+            lines.append(f"| {' | '.join(map(_cell, cells))} |")
     for one in found:
         lines += ["", f"## {heading(one)}", "", *_section(one)]
     return "\n".join(lines) + "\n"
@@ -76,7 +76,7 @@ def anchor(text: str) -> str:
 
 
 def _section(one: dict[str, Any]) -> list[str]:
-    lines: list[str] = []
+    lines = ["A quick run, with little data.", ""] if one["quick"] else []
     for part in one["parts"]:
         if part["kind"] == "text":
             lines += [part["text"], ""]
@@ -103,7 +103,7 @@ def _cell(value: Any) -> str:
         return f"[{', '.join(map(_cell, value))}]"
     if isinstance(value, float):
         return f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else str(value).replace("|", "\\|")
 
 
 def build(folder: Path = RESULTS, to: Path = ROOT / "docs" / "results.md") -> None:

@@ -73,7 +73,7 @@ def _claims(record: Record, by_n: Any, by_k: Any) -> None:
         "a step's time does not depend on the number of features",
         paper="O(n + Tk), against O(Tn) of the obvious implementation",
         ours=f"time ~ n^{plain:.2f} (centred n^{centred:.2f}; dense n^{dense:.2f}); "
-        f"{grown:.1f} times as long over {decades:.0f} decades of n, by cache misses",
+        f"{grown:.1f} times as long over {decades:.0f} decades of n",
         verdict=_below(max(plain, centred), 0.15, 0.35),
     )
     wide = by_n[-1, 3] / by_n[-1, 1]

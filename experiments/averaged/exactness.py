@@ -47,14 +47,13 @@ def run(record: Record) -> None:
                 worst[center] = max(worst[center], apart)
                 rows.append([loss, alpha, "yes" if center else "no", apart])
     record.say(
-        "Random sparse rows of norm 1 with three dense columns, so that the mean is not near 0. The "
-        "dense "
-        "implementation adds up all iterates, and centres by subtracting the mean from every row "
-        "as an array; it shares no code with the core. Differences are relative to the largest "
-        "weight. Arithmetic in double precision. Strengths are such that a step of 1/(lambda t) "
-        "does not amplify rounding: far below, first steps of any two implementations part by "
-        "chance, whatever is averaged. The loop begins as the paper's text, not as its "
-        "listing, which divides by 0 at t = 1."
+        "Random sparse rows of norm 1 with three dense columns, so that the mean is not near 0. "
+        "The dense implementation adds up all iterates, and centres by subtracting the mean "
+        "from every row as an array; it shares no code with the core. Differences are relative "
+        "to the largest weight. Arithmetic in double precision. Strengths are such that a step "
+        "of 1/(lambda t) does not amplify rounding: far below, first steps of any two "
+        "implementations part by chance, whatever is averaged. The loop begins as the paper's "
+        "text, not as its listing, which divides by 0 at t = 1."
     )
     head = ["loss", "lambda", "centred", "largest difference"]
     record.table("Largest difference of a weight or the intercept", head, rows)

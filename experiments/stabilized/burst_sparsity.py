@@ -19,13 +19,13 @@ ABOUT = About(
     parameters={
         "sets": ["dexter_scaled", "dorothea", "arcene", "spambase"],
         "K": [1, 2, 5, 10, 20, 50, 100],
-        "g0": [0.0003, 0.001, 0.003],
-        "eta": 0.1,
+        "g": [0.003, 0.01, 0.03],
+        "eta": "1 / mean squared norm of a row",
         "loss": "hinge",
         "passes": 20,
         "orders": 10,
     },
-    quick={"sets": ["dexter_scaled", "spambase"], "K": [1, 10, 100], "g0": [0.001], "orders": 2},
+    quick={"sets": ["dexter_scaled", "spambase"], "K": [1, 10, 100], "g": [0.01], "orders": 2},
 )
 
 
@@ -33,21 +33,21 @@ def run(record: Record) -> None:
     """Count nonzeros and errors for every K and base gravity, over random orders."""
     chosen = record.parameters
     record.say(
-        "Truncated gradient shrinks by g0 K after every K steps: in T steps g0 T in all, whatever "
-        "K is. Columns are scaled to variance 1, as in the paper. Rows are a multiple of 5 and "
-        "passes of 20, so that every run ends with a truncation: weights that woke since the last "
-        "one are not counted for a large K. Means over random orders."
+        "Truncated gradient shrinks by g0 K after every K steps: in T steps g0 T in all, "
+        "whatever K is; g0 = eta g. Columns are scaled to variance 1, as in the paper. Rows are "
+        "a multiple of 5 and passes of 20, so that every run ends with a truncation: weights "
+        "that woke since the last one are not counted for a large K. Means over random orders."
     )
     share: dict[tuple[str, float], list[float]] = {}
     error: dict[tuple[str, float], list[float]] = {}
     for name in (name for name in chosen["sets"] if name in datasets.names()):
         rows = _rows(record, name)
-        for g0 in chosen["g0"]:
-            found = np.array([_measure(record, rows, g0, period) for period in chosen["K"]])
-            share[name, g0], error[name, g0] = found[:, 0].tolist(), found[:, 1].tolist()
-    head = ["data", "g0", *(f"K = {period}" for period in chosen["K"])]
+        for g in chosen["g"]:
+            found = np.array([_measure(record, rows, g, period) for period in chosen["K"]])
+            share[name, g], error[name, g] = found[:, 0].tolist(), found[:, 1].tolist()
+    head = ["data", "g", *(f"K = {period}" for period in chosen["K"])]
     for title, values in (("Nonzero weights, %", share), ("Test error, %", error)):
-        record.table(title, head, [[name, g0, *row] for (name, g0), row in values.items()])
+        record.table(title, head, [[name, g, *row] for (name, g), row in values.items()])
     record.figure("Nonzeros and error against K", _figure(chosen["K"], share, error))
     _claim(record, share)
 
@@ -61,13 +61,14 @@ def _rows(record: Record, name: str) -> tuple[Any, ...]:
     return scaler.transform(train), y_train, scaler.transform(data.X_test), data.y_test
 
 
-def _measure(record: Record, rows: tuple[Any, ...], g0: float, period: int) -> tuple[float, float]:
+def _measure(record: Record, rows: tuple[Any, ...], g: float, period: int) -> tuple[float, float]:
     """Return the share of nonzeros and the test error, in percent, mean over orders."""
     chosen, (train, y_train, test, y_test) = record.parameters, rows
+    eta = 1 / float(np.mean(train.multiply(train).sum(axis=1)))
     found = []
     for order in range(chosen["orders"]):
         learner = TruncatedGradientClassifier(
-            loss=chosen["loss"], gravity=g0 / chosen["eta"], period=period, eta0=chosen["eta"],
+            loss=chosen["loss"], gravity=g, period=period, eta0=eta,
             decay=1.0, passes=chosen["passes"], random_state=record.seed + order,
         ).fit(train, y_train)  # fmt: skip
         nonzeros = 100 * learner.model_.nnz / train.shape[1]
@@ -84,11 +85,11 @@ def _figure(periods: list[int], share: Any, error: Any) -> Any:
         layout="constrained",
     )  # fmt: skip
     for column, name in enumerate(names):
-        gravities = [g0 for other, g0 in share if other == name]
+        gravities = [g for other, g in share if other == name]
         for row, values in enumerate((share, error)):
             ax = style.axes(axes[row, column])
-            for number, g0 in enumerate(gravities):
-                ax.plot(periods, values[name, g0], label=f"$g_0$ = {g0:g}", **style.series(number))
+            for number, g in enumerate(gravities):
+                ax.plot(periods, values[name, g], label=f"g = {g:g}", **style.series(number))
             ax.set_xscale("log")
             ax.set_ylim(bottom=0)
         axes[0, column].set_title(name, fontsize=10)
@@ -105,10 +106,10 @@ def _claim(record: Record, share: dict[tuple[str, float], list[float]]) -> None:
     smaller = [key for key, value in trend.items() if value > 0.5]
     larger = [key for key, value in trend.items() if value < -0.5]
     told = "; ".join(
-        f"{name} (g0 = {g0:g}) {row[0]:.3g} % at K = {periods[0]}, {row[-1]:.3g} % at "
+        f"{name} (g = {g:g}) {row[0]:.3g} % at K = {periods[0]}, {row[-1]:.3g} % at "
         f"K = {periods[-1]}"
-        for (name, g0), row in share.items()
-        if g0 == max(record.parameters["g0"])
+        for (name, g), row in share.items()
+        if g == max(record.parameters["g"])
     )
     record.claim(
         "a smaller burst K gives more sparsity, at the same base gravity g0",

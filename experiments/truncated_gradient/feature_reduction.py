@@ -33,10 +33,10 @@ ABOUT = About(
         "theta": "inf",
         "loss": "clipped_square",
         "folds": 10,
-        "eta": [0.03, 0.1, 0.3, 1.0],
-        "g": [0.0, *np.geomspace(3e-4, 0.1, 12).round(6)],
+        "eta": [0.1, 0.3, 1.0],
+        "g": [0.0, *np.geomspace(5e-4, 0.05, 9).round(6)],
         "decay": [0.8, 1.0],
-        "passes": [20, 40],
+        "passes": [10, 20],
         "tolerance": 0.01,
         "rows": None,
     },
@@ -119,7 +119,7 @@ def reduce(record: Record, table: Table, random: int, period: int) -> Reduced:
         left=int(fitted[1].nnz) + 1,
         scores=(float(score[best]), float(score[sparsest])),
         ratio=ratio,
-        chosen={"eta": points[sparsest]["eta0"], **points[sparsest]},
+        chosen=points[sparsest],
     )
 
 
@@ -142,13 +142,14 @@ def run(record: Record) -> None:
     record.figure("AUC ratio", _figure(found, classes, chosen["K"], "ratio"))
     for period in chosen["K"]:
         _claims(record, [one for one in found if one.period == period], period)
+    _not_tested(record, there)
 
 
 def _say(record: Record, absent: list[str]) -> None:
     record.say(
         "Own columns are scaled to variance 1, without centring; random ones are 0 or 1, as in "
         "the paper. The constant counts as a feature. Loss, clipping and normalisation of rows "
-        "are the paper's. Rows are a multiple of 5, so that every run ends with a truncation. "
+        "are the paper's. Rows are a multiple of 10, so that every run ends with a truncation. "
         "`1 %` is one point of accuracy in cross-validation, or 1 % of the mean square loss "
         "(housing, zoo)." + (f" Not here: {', '.join(absent)}." if absent else "")
     )
@@ -159,7 +160,7 @@ def _table(record: Record, found: list[Reduced], noisy: bool) -> None:
     rows = [
         [
             one.table.name, one.period, one.features, one.left, 100 * one.share, *one.scores,
-            one.ratio, *(one.chosen[name] for name in ("eta", "gravity", "decay", "passes")),
+            one.ratio, *(one.chosen[name] for name in ("eta0", "gravity", "decay", "passes")),
         ]
         for one in found
     ]  # fmt: skip
@@ -182,27 +183,24 @@ def _figure(found: list[Reduced], names: list[str], periods: list[int], what: st
                 if (one.is_noisy, one.period) == (noisy, period)
             }
             at = np.arange(len(names)) + (number - (len(periods) - 1) / 2) * width
-            ax.bar(
-                at,
-                [value[name] for name in names],
-                0.9 * width,
-                color=style.COLOURS[number],
-                hatch=("", "///", "...")[number % 3],
-                edgecolor="white",
-                linewidth=0.4,
-                label=f"K = {period}",
-            )
+            values, label = [value[name] for name in names], f"K = {period}"
+            colour = style.COLOURS[number]
+            if what == "ratio":
+                sign = style.SIGNS[number]
+                ax.plot(at, values, linestyle="none", marker=sign, color=colour, label=label)
+            else:
+                hatch = ("", "///", "...")[number % 3]
+                look = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.4}
+                ax.bar(at, values, 0.9 * width, label=label, **look)
         ax.set_xticks(np.arange(len(names)), names, rotation=45, ha="right")
         ax.set_title("with 1,000 random features" if noisy else "original features", fontsize=10)
         ax.grid(False, axis="x")
-    if what == "ratio":
-        axes[0].set_ylim(0.85, 1.05)
-        for ax in axes:
-            ax.axhline(0.98, color=style.SOFT, linewidth=1)
-    else:
-        axes[1].axhline(0.1, color=style.SOFT, linewidth=1)
+    for ax in axes if what == "ratio" else axes[1:]:
+        ax.axhline(0.98 if what == "ratio" else 0.1, color=style.SOFT, linewidth=1)
     axes[0].set_ylabel("share of features left" if what == "share" else "AUC with / without")
-    axes[0].legend(frameon=False, fontsize=9, ncols=3, loc="lower left" if what == "ratio" else 0)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), frameon=False, ncols=3, loc="outside upper right"
+    )
     return figure
 
 
@@ -220,7 +218,7 @@ def _claims(record: Record, found: list[Reduced], period: int) -> None:
         paper="> 90 % in all sets but ad (71 %), K = 1",
         ours=f"{within * len(noisy):.0f} of {len(noisy)} sets; most left: {most.table.name} "
         f"({100 * most.share:.0f} %)",
-        verdict=verdict_of(within),
+        verdict=verdict_of(within, 0.5),
     )
     fewer = share(original, lambda one: one.left < one.features)
     record.claim(
@@ -228,7 +226,7 @@ def _claims(record: Record, found: list[Reduced], period: int) -> None:
         paper="in a picture, K = 1",
         ours=f"in {fewer * len(original):.0f} of {len(original)} sets; left on average "
         f"{100 * np.mean([one.share for one in original]):.0f} %",
-        verdict=verdict_of(fewer),
+        verdict=verdict_of(fewer, 0.5),
     )
     ratios = [one.ratio for one in found if one.ratio]
     often = float(np.mean(np.array(ratios) > 0.98))
@@ -238,6 +236,22 @@ def _claims(record: Record, found: list[Reduced], period: int) -> None:
         ours=f"{sum(ratio > 0.98 for ratio in ratios)} of {len(ratios)}; least "
         f"{100 * min(ratios):.1f} %",
         verdict="holds" if often > 0.5 else "holds in part" if often > 0.25 else "does not hold",
+    )
+
+
+def _not_tested(record: Record, there: list[str]) -> None:
+    if "ad" not in there:
+        record.claim(
+            "ad loses 71 % of its features and the random ones, more at a tolerance of 1.3 %",
+            paper="71 %",
+            ours="no file `ad.data`",
+            verdict="not tested",
+        )
+    record.claim(
+        "Big_Ads: 125 times fewer features cost 0.9 % in error",
+        paper="3e9 to 24e6 features",
+        ours="the data are private",
+        verdict="not tested",
     )
 
 

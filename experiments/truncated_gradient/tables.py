@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from experiments.record import Record
 from thresher import UnitVarianceScaler, datasets
 
-WHOLE_BURSTS = 5  # rows are a multiple of it, so that 20 passes end with a truncation, K <= 100
+WHOLE_BURSTS = 10  # rows are a multiple of it: 10 passes end with a truncation, K = 1, 10, 100
 
 
 @dataclass(frozen=True)
