@@ -26,7 +26,7 @@ ABOUT = About(
         "features": 5000,
         "kept": 2000,
     },
-    quick={"tasks": ["sci_vs_talk"], "iterations": 2, "features": 1500, "kept": 600},
+    quick={"tasks": ["sci_vs_talk"], "iterations": 1, "features": 1500, "kept": 600},
 )
 
 RAW, UNIT = "tf-idf", "rows of norm 1"

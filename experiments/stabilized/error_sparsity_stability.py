@@ -25,7 +25,14 @@ ABOUT = About(
         "keep": [0.5, 0.8],
         "losses": ["hinge", "logistic"],
     },
-    quick={"orders": 3, "annealing": [-5.0], "keep": [0.5], "sets": ["dexter"]},
+    quick={
+        "orders": 2,
+        "folds": 2,
+        "annealing": [-5.0],
+        "keep": [0.5],
+        "losses": ["hinge"],
+        "sets": ["dexter"],
+    },
 )
 
 Results = dict[Cell, dict[str, Found]]
