@@ -1,0 +1,179 @@
+"""Models at the moment when they reach a density, for rules that learn row by row or by column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from thresher import MarginPerceptronClassifier, _core
+
+_CALLS = ((100, 1), (500, 5), (2000, 25))  # rows before which a call takes so many; then an eighth
+_DRAWS = 200  # of coordinates, between two looks at the density
+
+
+@dataclass
+class Curve:
+    """Weights when each level of density was first reached, and the last ones.
+
+    Attributes
+    ----------
+    width : int
+        Number of features.
+    levels : dict of float to array
+        Only of levels that were reached.
+    last : array
+    """
+
+    width: int
+    levels: dict[float, np.ndarray] = field(default_factory=dict)
+    last: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def density(self) -> float:
+        """Of the last weights."""
+        return float(np.count_nonzero(self.last)) / self.width
+
+    def see(self, weights: np.ndarray, wanted: Sequence[float]) -> bool:
+        """Take weights; tell whether the highest level is reached.
+
+        Parameters
+        ----------
+        weights : array
+        wanted : sequence of float
+            Levels, increasing.
+        """
+        self.last = weights
+        for level in wanted:
+            if level not in self.levels and self.density >= level:
+                self.levels[level] = weights
+        return self.density >= wanted[-1]
+
+    def errors(self, X: Any, y: Any, wanted: Sequence[float]) -> list[float]:
+        """Return errors in percent at the levels; the last weights' where one was not reached.
+
+        Parameters
+        ----------
+        X : CSR matrix
+        y : array
+        wanted : sequence of float
+        """
+        last = self.last_error(X, y)
+        return [_error(self.levels[at], X, y) if at in self.levels else last for at in wanted]
+
+    def last_error(self, X: Any, y: Any) -> float:
+        """Return the error of the last weights, in percent.
+
+        Parameters
+        ----------
+        X : CSR matrix
+        y : array
+        """
+        return _error(self.last, X, y)
+
+
+def _error(w: np.ndarray, X: Any, y: Any) -> float:
+    return 100 * float(np.mean(y * (X @ w) <= 0))
+
+
+def perceptron(
+    estimator: MarginPerceptronClassifier, X: Any, y: Any, wanted: Sequence[float], scans: int
+) -> Curve:
+    """Let the margin perceptron learn; it keeps its models at levels by itself.
+
+    Parameters
+    ----------
+    estimator : MarginPerceptronClassifier
+    X, y : CSR matrix and array
+    wanted : sequence of float
+    scans : int
+    """
+    estimator.set_params(levels=tuple(wanted), max_density=wanted[-1], passes=scans).fit(X, y)
+    curve = Curve(X.shape[1], last=estimator.coef_.ravel())
+    for level, model in estimator.level_models_.items():
+        curve.levels[level] = np.zeros(X.shape[1])
+        curve.levels[level][model.indices] = model.weights
+    return curve
+
+
+def by_rows(
+    estimator: Any, X: Any, y: Any, wanted: Sequence[float], scans: int, seed: int
+) -> Curve:
+    """Let an estimator learn from few rows at a time, and look at its weights between.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With partial_fit.
+    X, y : CSR matrix and array
+    wanted : sequence of float
+    scans : int
+    seed : int
+        Of the orders of the rows, a new one for each scan.
+    """
+    curve = Curve(X.shape[1])
+    for part in _parts(len(y), scans, np.random.default_rng(seed)):
+        estimator.partial_fit(X[part], y[part], classes=[-1.0, 1.0])
+        if curve.see(estimator.coef_.ravel().copy(), wanted):
+            break
+    return curve
+
+
+def _parts(rows: int, scans: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    for scan in range(scans):
+        order = rng.permutation(rows)
+        at = 0
+        while at < rows:
+            size = next((few for end, few in _CALLS if scan * rows + at < end), max(1, rows // 8))
+            yield order[at : at + size]
+            at += size
+
+
+def by_columns(
+    l1: float, step: str, X: Any, y: Any, wanted: Sequence[float], scans: int, seed: int
+) -> Curve:
+    """Let coordinate descent make few steps at a time; its estimator shows whole scans alone.
+
+    Parameters
+    ----------
+    l1 : float
+    step : {"global", "coordinate"}
+    X, y : CSR matrix and array
+    wanted : sequence of float
+    scans : int
+        A scan draws as many coordinates as there are features.
+    seed : int
+    """
+    columns = X.tocsc()
+    batch = _core.sparse_batch(columns.indptr, columns.indices, columns.data, X.shape[0])
+    solver = _core.CoordinateDescent(batch, y, None, "logistic", 0.1, l1, step)
+    rng, curve = np.random.default_rng(seed), Curve(X.shape[1])
+    for _ in range(scans * X.shape[1] // _DRAWS):
+        solver.steps(rng.integers(0, X.shape[1], _DRAWS))
+        if curve.see(np.asarray(solver.weights()).copy(), wanted):
+            break
+    return curve
+
+
+Learn = Callable[[dict[str, Any], int], Curve]  # parameters and seed
+
+
+def chosen(
+    learn: Learn, grid: Sequence[dict[str, Any]], orders: int, X: Any, y: Any
+) -> dict[str, Any]:
+    """Return the parameters whose last models have the least mean validation error.
+
+    Parameters
+    ----------
+    learn : callable
+    grid : sequence of dict
+    orders : int
+    X, y : CSR matrix and array
+        Validation rows.
+    """
+    means = [
+        np.mean([learn(point, seed).last_error(X, y) for seed in range(orders)]) for point in grid
+    ]
+    return dict(grid[int(np.argmin(means))])
