@@ -12,19 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from experiments import results
-from experiments.record import RESULTS, ROOT
-
-_HERE = Path(__file__).resolve().parent
-
-
-def modules() -> dict[str, str]:
-    """Return the modules of all experiments, by name."""
-    files = sorted(_HERE.glob("*/*.py"))
-    return {
-        path.stem: f"experiments.{path.parent.name}.{path.stem}"
-        for path in files
-        if "\nABOUT = " in path.read_text()
-    }
+from experiments.record import RESULTS, ROOT, modules
 
 
 def _run(name: str, module: str, options: Sequence[str]) -> str:

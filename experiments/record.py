@@ -80,8 +80,7 @@ class Record:
 
     def __init__(self, about: About, folder: Path, quick: bool = False) -> None:
         self.about, self.folder, self.quick = about, folder, quick
-        files = list(ROOT.glob(f"experiments/*/{about.name}.py"))
-        self.module = f"experiments.{files[0].parent.name}.{about.name}" if files else about.name
+        self.module = modules().get(about.name, about.name)
         self.parameters = {**about.parameters, **(about.quick if quick else {})}
         self.seed = about.seed
         self._data: dict[str, Any] = {}
@@ -181,6 +180,15 @@ class Record:
         unfinished.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False))
         os.replace(unfinished, path)
         return path
+
+
+def modules() -> dict[str, str]:
+    """Return the modules of all experiments, by name."""
+    return {
+        path.stem: f"experiments.{path.parent.name}.{path.stem}"
+        for path in sorted(ROOT.glob("experiments/*/*.py"))
+        if "\nABOUT = " in path.read_text()
+    }
 
 
 def verdict_of(share: float, part: float = 0.0) -> Verdict:

@@ -6,10 +6,11 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from experiments.record import RESULTS, ROOT
+from experiments.record import RESULTS, ROOT, Verdict
 
+_VERDICTS = get_args(Verdict)
 _LEAD = """# The papers again
 
 Each table and figure of the papers, made again by a script in `experiments/`; `make experiments`
@@ -28,25 +29,37 @@ def page(folder: Path = RESULTS) -> str:
         Of the JSON files.
     """
     found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    found.sort(key=lambda one: (one["paper"], one["shows"], one["name"]))
+    found.sort(key=lambda one: (_year(one), one["paper"], _number(one), one["name"]))
     verdicts = Counter(claim["verdict"] for one in found for claim in one["claims"])
-    said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-    lines = [_LEAD, "## Claims", "", f"{sum(verdicts.values())} claims: {said}.", ""]
-    lines += ["| paper | claim | the paper's numbers | ours | verdict |", "|---|---|---|---|---|"]
-    for one in found:
-        for claim in one["claims"]:
-            where = f"[{one['paper']}, {one['shows']}](#{anchor(heading(one))})"
-            cells = (
-                where,
-                claim["claim"],
-                claim["paper"],
-                claim["ours"],
-                f"**{claim['verdict']}**",
-            )
-            lines.append(f"| {' | '.join(map(_cell, cells))} |")
+    said = ", ".join(f"{verdict}: {verdicts[verdict]}" for verdict in _VERDICTS)
+    lines = [_LEAD, "## Claims", "", f"{sum(verdicts.values())} claims. {said}."]
+    for paper in dict.fromkeys(one["paper"] for one in found):
+        lines += ["", f"**{paper}**", ""]
+        lines += [
+            "| where | claim | the paper's numbers | ours | verdict |",
+            "|---|---|---|---|---|",
+        ]
+        for one in found:
+            where = f"[{one['shows']}](#{anchor(heading(one))})"
+            lines += [_claim(where, claim) for claim in one["claims"] if one["paper"] == paper]
     for one in found:
         lines += ["", f"## {heading(one)}", "", *_section(one)]
     return "\n".join(lines) + "\n"
+
+
+def _claim(where: str, claim: dict[str, str]) -> str:
+    told = (claim["claim"], claim["paper"], claim["ours"], f"**{claim['verdict']}**")
+    return f"| {' | '.join(map(_cell, (where, *told)))} |"
+
+
+def _year(one: dict[str, Any]) -> int:
+    return int(one["paper"].split()[-1])
+
+
+def _number(one: dict[str, Any]) -> tuple[str, int]:
+    """Return what a table or a figure is sorted by: its kind, and its first number."""
+    kind, *rest = one["shows"].replace(",", " ").split()
+    return kind.rstrip("s"), int(next((word for word in rest if word.isdecimal()), 0))
 
 
 def heading(one: dict[str, Any]) -> str:

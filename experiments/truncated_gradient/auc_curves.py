@@ -85,8 +85,8 @@ def run(record: Record) -> None:
         "where no model has so few, AUC is 0.5. Subgradient steps make no zeros, so that the "
         "largest weights are kept at the end. Lasso is the batch lasso on targets -1 and +1 "
         "(scikit-learn's coordinate descent), on the same rows with the constant left out. "
-        "Truncated gradient with a longer K is beside it: at K = 10 a few rows wake more weights "
-        "than a truncation puts to sleep. Means over random splits into training and test "
+        "Truncated gradient with a longer K is beside it: between truncations noise moves a weight "
+        "at zero by about the root of K, and a truncation takes K g. Means over random splits into training and test "
         "rows of the paper's sizes." + (f" Not here: {', '.join(absent)}." if absent else "")
     )
     for name in there:

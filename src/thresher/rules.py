@@ -352,7 +352,7 @@ RULES: dict[str, Rule] = {
     ),
     "margin-perceptron": Rule(
         core="margin_perceptron",
-        paper="Chen et al.: Efficient and Numerically Stable Sparse Learning (ECML 2010)",
+        paper="Xie et al.: Efficient and Numerically Stable Sparse Learning (ECML PKDD 2010)",
         losses=("margin",),
         own={
             "margin": Parameter(

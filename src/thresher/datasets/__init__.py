@@ -13,7 +13,7 @@ names, else in ``thresher-datasets`` under the system's temporary folder.
                                         ``big_ads_test.*`` that `thresher.scan` reads, by
                                         `sources` only
 ``comp_vs_rec`` ``comp_vs_sci``         pairs of newsgroups of ``20news-bydate.tar``;
-``comp_vs_talk`` ``rec_vs_talk``        ``split="random"``: as Chen et al. (2010) counted them
+``comp_vs_talk`` ``rec_vs_talk``        ``split="random"``: as Xie et al. (2010) counted them
 ``sci_vs_rec`` ``sci_vs_talk``
 ``news20``                              all 20 newsgroups
 ``rcv1``                                ``rcv1_train.binary`` and ``rcv1_test.binary``

@@ -89,7 +89,7 @@ _SPARSE: dict[str, tuple[int, int, tuple[str, ...]]] = {
     "webspam": (16_609_143, 1, ("webspam_wc_normalized_trigram.svm",)),
 }
 
-# Training, validation and test rows in Chen et al. (2010), and of how many rows of the last file.
+# Training, validation and test rows in Xie et al. (2010), and of how many rows of the last file.
 _DRAWN = {
     "rcv1": ((3357, 6854), 677_399),  # all of the first file are training rows
     "webspam": ((50_000, 4999, 50_000), 350_000),

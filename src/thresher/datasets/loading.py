@@ -96,7 +96,7 @@ def load(
     unit_norm : bool, default=True
         Scale every row to Euclidean norm 1 (empty rows stay empty).
     split : {"published", "random"}
-        The files' own parts, where they have such; or the sizes of Chen et al. (2010), drawn at
+        The files' own parts, where they have such; or the sizes of Xie et al. (2010), drawn at
         random with a fixed seed, with a validation part: pairs of newsgroups, rcv1 and webspam.
 
     Returns
