@@ -86,8 +86,8 @@ def run(record: Record) -> None:
         "largest weights are kept at the end. Lasso is the batch lasso on targets -1 and +1 "
         "(scikit-learn's coordinate descent), on the same rows with the constant left out. "
         "Truncated gradient with a longer K is beside it: between truncations noise moves a weight "
-        "at zero by about the root of K, and a truncation takes K g. Means over random splits into training and test "
-        "rows of the paper's sizes." + (f" Not here: {', '.join(absent)}." if absent else "")
+        "at zero by about the root of K, and a truncation takes K g. Means over random splits into "
+        "training and test rows of the paper's sizes." + (f" Not here: {', '.join(absent)}." if absent else "")
     )
     for name in there:
         table = load(record, name, rows=chosen["rows"])
