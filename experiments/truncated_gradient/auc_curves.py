@@ -87,7 +87,8 @@ def run(record: Record) -> None:
         "(scikit-learn's coordinate descent), on the same rows with the constant left out. "
         "Truncated gradient with a longer K is beside it: between truncations noise moves a weight "
         "at zero by about the root of K, and a truncation takes K g. Means over random splits into "
-        "training and test rows of the paper's sizes." + (f" Not here: {', '.join(absent)}." if absent else "")
+        "training and test rows of the paper's sizes."
+        + (f" Not here: {', '.join(absent)}." if absent else "")
     )
     for name in there:
         table = load(record, name, rows=chosen["rows"])
