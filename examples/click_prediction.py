@@ -5,12 +5,12 @@
 
 From the shell, where rows are not shuffled unless asked for:
 
-    thresher train clicks.vw -m clicks.thresher --target-nnz 30
+    thresher train example_clicks.vw -m clicks.thresher --target-nnz 30
     thresher inspect clicks.thresher --top 10
-    thresher predict clicks.thresher tomorrow.vw --as probability -o scores.txt
+    thresher predict clicks.thresher example_tomorrow.vw --as probability -o scores.txt
 """
 
-import sys
+import argparse
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -37,13 +37,20 @@ def labels(file):
     return np.concatenate([block.labels for block in scan(file).blocks()])
 
 
-train, test = sys.argv[1:3] if sys.argv[2:] else ("clicks.vw", "tomorrow.vw")
-if not sys.argv[1:]:
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
+parser.add_argument("files", nargs="*", metavar="FILE", help="rows to learn from, rows to test on")
+files = parser.parse_args().files
+if len(files) not in (0, 2):
+    parser.error("give two files, one to learn from and one to test on, or none")
+train, test = files or ("example_clicks.vw", "example_tomorrow.vw")
+if not files:
     write(train, 40_000, seed=1)
     write(test, 10_000, seed=2)
 
 # A hashed store needs no list of all names: memory follows the features that occur.
-clf = FTRLClassifier(target_nnz=30, passes=1, store="hashed").fit(scan(train))
+clf = FTRLClassifier(target_nnz=30, passes=1, store="hashed", random_state=0).fit(scan(train))
 
 print("   rows   loss of each row before it was learned")
 for record in clf.history_:

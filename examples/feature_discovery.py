@@ -1,13 +1,13 @@
 """Which features matter, and how many of those found may be false? With a bound on these.
 
     python examples/feature_discovery.py
-    python examples/feature_discovery.py ROWS.svm     # svmlight: nobody knows the truth then
+    python examples/feature_discovery.py ROWS.svm     # svmlight, .gz, .bz2: the truth is not known
 
 A single fit finds features; that it would find them again on other rows it cannot say. Stability
 selection fits random halves of the rows, again and again, and keeps what is found nearly always.
 """
 
-import sys
+import argparse
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,8 +37,13 @@ def told(found, truth):
     return f"{len(found)} features, {right}, {len(found - truth)} false"
 
 
-if sys.argv[1:]:
-    (X, y), truth = load_svmlight_file(sys.argv[1]), None
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
+parser.add_argument("file", nargs="?", metavar="FILE", help="rows as svmlight text")
+file = parser.parse_args().file
+if file:
+    (X, y), truth = load_svmlight_file(file), None
 else:
     X, y, truth = made_up()
 print(f"{X.shape[0]:,} rows, {X.shape[1]:,} features\n")

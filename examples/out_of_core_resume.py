@@ -8,6 +8,7 @@ checkpoint holds what was learned and where reading stopped. By hand it would be
 the same command again with --resume.
 """
 
+import argparse
 import signal
 import subprocess
 import sys
@@ -30,7 +31,11 @@ def write(file, rows, seed):
             out.write(f"{label} {' '.join(f'{feature}:1' for feature in np.unique(row))}\n")
 
 
-files = sys.argv[1:]
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
+parser.add_argument("files", nargs="*", metavar="FILE", help="rows as svmlight text, of any size")
+files = parser.parse_args().files
 if not files:
     files = [f"part{number}.svm" for number in range(4)]
     for number, file in enumerate(files):

@@ -1,12 +1,12 @@
 """How few features does a regression need? Error against nonzeros, and the sparsest good model.
 
     python examples/sparse_regression.py
-    python examples/sparse_regression.py ROWS.svm     # svmlight, labels are numbers
+    python examples/sparse_regression.py ROWS.svm     # svmlight, .gz, .bz2; labels: numbers
 
 Draws the curve into sparse_regression.png where matplotlib is installed.
 """
 
-import sys
+import argparse
 
 import numpy as np
 from sklearn.datasets import load_svmlight_file
@@ -22,7 +22,12 @@ def made_up(rows=1000, features=400, seed=0):
     return X, X[:, :8] @ (0.7 ** np.arange(8)) + 0.7 * rng.standard_normal(rows)
 
 
-X, y = load_svmlight_file(sys.argv[1]) if sys.argv[1:] else made_up()
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
+parser.add_argument("file", nargs="?", metavar="FILE", help="rows as svmlight text")
+file = parser.parse_args().file
+X, y = load_svmlight_file(file) if file else made_up()
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
 # 15 penalties, each on 5 folds and on all rows: 90 models, which learn from the same reading.

@@ -8,7 +8,7 @@ The first writes its own little texts. The others read yours, and of a tar file 
 20 newsgroups only the topics named.
 """
 
-import sys
+import argparse
 import tarfile
 from pathlib import Path, PurePosixPath
 
@@ -55,7 +55,15 @@ def read(path, topics):
     return texts, np.array(labels)
 
 
-texts, topics = read(Path(sys.argv[1]), sys.argv[2:]) if sys.argv[1:] else made_up()
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
+parser.add_argument("path", nargs="?", type=Path, help="a folder of folders, or a tar file")
+parser.add_argument("topics", nargs="*", help="those to tell apart; default: all")
+options = parser.parse_args()
+texts, topics = read(options.path, options.topics) if options.path else made_up()
+if len(set(topics)) < 2:
+    parser.error(f"{options.path}: there must be texts of two topics or more")
 train, test, y_train, y_test = train_test_split(texts, topics, stratify=topics, random_state=0)
 
 # Rows of unit length, few of whose columns are not zero: what Thresher is made for.
