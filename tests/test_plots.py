@@ -200,6 +200,9 @@ def test_selection_by_density_is_drawn_by_bins():
     wanted = selected_by_density(rows, mask, 4).selected_share
     np.testing.assert_allclose(other.line_.get_ydata(), wanted)
     assert legend(other.ax_)[0] == "peer"
+    peer[-1].sparsify()
+    again = FeatureDensityDisplay.from_estimator(peer, rows, bins=4, ax=display.ax_)
+    np.testing.assert_allclose(again.line_.get_ydata(), wanted)
     assert "10% of features" in legend(other.ax_)
     from_zero = FeatureDensityDisplay.from_support(rows, [0, 30], bins=[0, 0.01, 1])
     assert from_zero.points_.get_offsets()[0, 0] == 0.005

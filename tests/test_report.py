@@ -119,7 +119,7 @@ def test_stabilized_rule_tells_selection_probabilities():
 def test_rows_given_are_scored_and_their_health_is_told(model):
     html = model_page(model, X[:100], TWO[:100])
     said = section(html, "rows")
-    error = float(np.mean(model.predict(X[:100]) != TWO[:100]))
+    error = float(np.mean(model.predict(X[:100]) != TWO[:100]))  # no score is 0 here
     assert f"{100 * error:.2f} % error rate" in said
     from sklearn.metrics import confusion_matrix, roc_auc_score
 
@@ -137,6 +137,36 @@ def test_rows_given_are_scored_and_their_health_is_told(model):
     assert "Look at:" in section(model_page(model, large), "health")
 
 
+def test_a_row_whose_classes_score_alike_is_an_error():
+    rows, y = np.array([[1.0, 0.0], [0.0, 1.0]] * 20), ["no", "yes"] * 20
+    fit = FTRLClassifier(fit_intercept=False, random_state=0).fit
+    both = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    html = model_page(fit(rows, y).model_, both, ["yes", "no", "no", "yes"])
+    said = section(html, "rows")
+    assert "50.00 % error rate" in said
+    assert "Of 1 rows the model scores another class as high as their own" in said
+    cells = parsed(html).findall(".//section[@id='rows']//tbody/tr")
+    assert [["".join(c.itertext()) for c in row[1:3]] for row in cells] == [["1", "1"], ["0", "2"]]
+    three = fit(np.vstack([rows, [[-1.0, -1.0]] * 20]), [*y, *["so"] * 20]).model_
+    assert "66.67 % error rate" in section(
+        model_page(three, np.array([[0.0] * 2, [0.0] * 2, [-1.0] * 2]), ["no", "so", "so"]), "rows"
+    )
+
+
+def test_rows_of_hashed_width_and_columns_of_any_name(model):
+    wide = 2**40
+    at = np.sort(RNG.choice(wide, 20, replace=False))
+    rows = sp.csr_matrix((X.ravel(), np.tile(at, 300), np.arange(0, 6001, 20)), (300, wide))
+    few = FTRLClassifier(store="hashed", random_state=0).fit(X, TWO).model_
+    hashed = replace(few, indices=at[few.indices.astype(int)].astype(np.uint64), n_features=wide)
+    said, same = (section(model_page(*one, TWO), "health") for one in ((hashed, rows), (few, X)))
+    assert same.replace("0 empty", f"{wide - 20:,} empty") == said
+    frame = pd.DataFrame(X, columns=["blocks", *(f"x{j}" for j in range(1, 20))])
+    named = FTRLClassifier(random_state=0).fit(frame, TWO).model_
+    assert "300 rows" in section(model_page(named, frame, TWO), "rows")
+    assert "values from" in section(model_page(named, frame), "health")
+
+
 def test_regression_classes_labels_and_nothing():
     regressor = TruncatedGradientRegressor(eta0=0.01, random_state=0).fit(X, SIGNAL)
     said = section(model_page(regressor.model_, X, SIGNAL), "rows")
@@ -148,7 +178,8 @@ def test_regression_classes_labels_and_nothing():
     html = model_page(many.model_, X, y, names=[f"word{j}" for j in range(20)])
     assert "20 classes" in section(html, "model")
     assert len(parsed(html).findall(".//section[@id='classes']//tbody/tr")) == 20
-    assert f"{100 * np.mean(many.predict(X) != y):.2f} % error rate" in section(html, "rows")
+    wrong = np.mean(many.predict(X) != y)  # no two classes score alike
+    assert f"{100 * wrong:.2f} % error rate" in section(html, "rows")
     sets = (X[:, :3] > 0).astype(int)
     labels = FTRLClassifier(random_state=0).fit(X, sets)
     right = np.mean((labels.predict(X) == sets).all(axis=1))
@@ -214,6 +245,9 @@ def test_it_appears_whole_or_not_at_all(model, tmp_path):
         model.report(page, X, np.where(SIGNAL > 0, "eggs", "ham"))
     with pytest.raises(ValueError, match="X must have 20 columns"):
         model.report(page, X[:, 1:], TWO)
+    for rows in ((X[:0], TWO[:0]), (X[:0],)):
+        with pytest.raises(DataError, match="X has no rows"):
+            model.report(page, *rows)
     assert page.read_text() == "before"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     with pytest.raises(OSError, match="No such file"):
@@ -321,6 +355,9 @@ def test_inspect_refuses_what_it_cannot_do(folder, tmp_path):
     (tmp_path / "three.svm").write_text("3 1:1\n")
     done = called("inspect", folder / "m", "--html", page, "--data", tmp_path / "three.svm", code=1)
     assert "three.svm:1" in done.stderr
+    (tmp_path / "empty.svm").write_text("")
+    done = called("inspect", folder / "m", "--html", page, "--data", tmp_path / "empty.svm", code=1)
+    assert "the rows given are none" in done.stderr
     assert not os.path.exists(page)
 
 
