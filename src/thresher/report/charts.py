@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from thresher.learned import runs_of
 from thresher.report.page import text
 from thresher.search.frontier import counts_of, range_of, ticks_of
 
@@ -60,7 +61,7 @@ def lines(
     Parameters
     ----------
     series : mapping from str to sequence of (x, y)
-        Points that are not finite are left out.
+        Points that are not finite are left out. Where x falls, the line begins anew.
     x, y : str
         What the axes are.
     log_x : bool
@@ -83,8 +84,9 @@ def lines(
     parts = [*frame.open(title, x, y, all(point[1] == round(point[1]) for point in every))]
     for number, (name, points) in enumerate(kept.items()):
         kind = number % len(_DASHES)
-        path = " ".join(f"{frame.x(a)},{frame.y(b)}" for a, b in points)
-        parts.append(f'<polyline class="s{kind}"{_dashes(kind)} points="{path}"/>')
+        for run in runs_of([a for a, _ in points]):
+            path = " ".join(f"{frame.x(a)},{frame.y(b)}" for a, b in points[run])
+            parts.append(f'<polyline class="s{kind}"{_dashes(kind)} points="{path}"/>')
         every_nth = math.ceil(len(points) / _MARKERS)
         for a, b in points[(len(points) - 1) % every_nth :: every_nth]:
             about = f"{name}: {_short(b)} at {_short(a)}"
