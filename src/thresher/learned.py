@@ -41,7 +41,7 @@ class Progress(NamedTuple):
 
 OBJECTIVES = ("coordinate-descent", "hard-threshold")  # rules that give the objective as loss
 
-_FEW = 0.05  # of the rows of the record before: fewer are no record of their own
+_FEW = 0.25  # of the rows of the record before: fewer are no record of their own
 
 
 def runs_of(examples: Sequence[float]) -> list[slice]:

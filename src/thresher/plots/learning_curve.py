@@ -90,7 +90,8 @@ class LearningCurveDisplay:
     ) -> Self:
         """Draw records of training.
 
-        The loss of a record of few rows, beside thousands, is drawn as one with its neighbour's.
+        A record of less than a quarter of the rows of the one before is drawn as one with its
+        neighbour, at their mean loss.
 
         Parameters
         ----------

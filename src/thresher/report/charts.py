@@ -14,6 +14,7 @@ _WIDE, _HIGH = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 30, 32, 54  # margins, for labels
 _DASHES = ("", "7 4", "2 4", "9 3 2 3", "4 2", "1 3", "12 4")  # lines that print without colours
 _MARKERS = 60  # of a line at most
+_LETTER = 10.5  # wide, in a chart on a phone
 _HUGE = 1e150  # what is larger has no place on a scale
 
 
@@ -248,10 +249,12 @@ class _Frame:
         ticks = self._ticks()
         rounded = [tick for tick in ticks if tick == round(tick)]
         ticks = rounded if whole and len(rounded) > 1 else ticks
-        for number, tick in enumerate(ticks):
-            at = self.x(tick)
-            # where there is little room, every second number is enough
-            thin = ' class="thin"' if len(ticks) > 4 and (len(ticks) - 1 - number) % 2 else ""
+        free = math.inf
+        for tick in reversed(ticks):
+            at, half = self.x(tick), _LETTER * len(_short(tick)) / 2
+            # where there is little room, numbers that would run together are left out
+            thin = ' class="thin"' if float(at) + half > free else ""
+            free = free if thin else float(at) - half - _LETTER
             parts.append(
                 f'<line class="grid" x1="{at}" x2="{at}" y1="{_TOP}" y2="{_HIGH - _BOTTOM}"/>'
                 f'<text{thin} x="{at}" y="{_HIGH - _BOTTOM + 19}" text-anchor="middle">'
