@@ -320,7 +320,7 @@ def test_round_numbers_on_logarithmic_axes():
 
 
 def test_numbers_of_narrow_axes_do_not_run_together():
-    figure, row = plt.subplots(1, 3, figsize=(9, 3))
+    figure, row = plt.subplots(1, 3, figsize=(6.4, 2.4))
     for ax in row:
         LearningCurveDisplay([4000, 10_000, 30_000], [0.5, 0.4, 0.3]).plot(ax)
     drawn(figure)
