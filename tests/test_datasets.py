@@ -219,6 +219,39 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert datasets.names() == ["gisette"]
 
 
+@pytest.mark.parametrize(
+    ("name", "file", "content", "reason"),
+    [
+        ("ad", "ad.data", b"1,2,ad.\n1,ad.\n", "row 2 has 2 cells, and the first 3"),
+        ("ad", "ad.data", b"1,two,ad.\n1,2,nonad.\n", "two"),
+        ("ad", "ad.data", b"1,inf,ad.\n1,2,nonad.\n", "inf is not a finite number"),
+        ("ad", "ad.data", b" \n", "there are no rows"),
+        ("ad", "ad.data", "1,\u00e9,ad.\n".encode(), "ascii"),
+        ("housing", "housing.data", b"1 nan\n2 3\n", "nan is not a finite number"),
+        ("wdbc", "wdbc.data", b"M\nB\n", "out of bounds"),
+        ("news20", "20news-bydate.tar", b"no archive" * 200, ""),
+        ("news20", "20news-bydate.tar", bytes(10_240), "no messages of any group"),
+        ("pcmac", "pcmac.svm", b"", "there are no rows"),
+        ("pcmac", "pcmac.svm", b"1 1:nan\n-1 2:1\n", "not a finite number"),
+        ("pcmac", "pcmac.svm", b"1 1:1\nnan 2:1\n", "not a finite number"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*another copy")
+def test_files_that_are_not_what_the_set_needs(
+    tmp_path: Path, name: str, file: str, content: bytes, reason: str
+) -> None:
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(DataError, match=f"{file}: .*{reason}"):
+        datasets.load(name, tmp_path)
+
+
+def test_another_copy_is_told_of_every_time(tmp_path: Path) -> None:
+    (tmp_path / "pcmac.svm").write_bytes(svmlight(10, 50))
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="another copy than the one known as pcmac.svm"):
+            datasets.load("pcmac", tmp_path)
+
+
 def test_nothing_heavy_is_imported_with_the_package() -> None:
     code = "import sys, thresher; sys.exit('thresher.datasets' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ from thresher import (
     StabilitySelection,
     StabilizedClassifier,
 )
+from thresher.model import Progress
 from thresher.plots import style
 from thresher.stability import selected_by_density
 
@@ -166,6 +168,13 @@ def test_solvers_have_an_objective_and_classes_one_after_the_other_a_gap():
     three = StabilizedClassifier(random_state=0).fit(X, THREE)
     display = LearningCurveDisplay.from_estimator(three)
     assert np.isnan(display.line_.get_xdata()).sum() == 2
+    short = [
+        Progress(n, 0.1 * k, 5, 0.0, 1.0) for k, n in enumerate((1000, 2000, 2010, 3000, 3001), 1)
+    ]
+    line = LearningCurveDisplay.from_history(short).line_
+    np.testing.assert_allclose(line.get_xdata(), [1000, 2000, 3001])
+    means = [0.1, 0.2, (10 * 0.3 + 990 * 0.4 + 0.5) / 1001]
+    np.testing.assert_allclose(line.get_ydata(), means)
     drawn(display.figure_)
     with pytest.raises(ParameterError, match="empty"):
         LearningCurveDisplay.from_history([])
@@ -200,6 +209,9 @@ def test_selection_by_density_is_drawn_by_bins():
     wanted = selected_by_density(rows, mask, 4).selected_share
     np.testing.assert_allclose(other.line_.get_ydata(), wanted)
     assert legend(other.ax_)[0] == "peer"
+    peer[-1].sparsify()
+    again = FeatureDensityDisplay.from_estimator(peer, rows, bins=4, ax=display.ax_)
+    np.testing.assert_allclose(again.line_.get_ydata(), wanted)
     assert "10% of features" in legend(other.ax_)
     from_zero = FeatureDensityDisplay.from_support(rows, [0, 30], bins=[0, 0.01, 1])
     assert from_zero.points_.get_offsets()[0, 0] == 0.005
@@ -305,6 +317,17 @@ def test_round_numbers_on_logarithmic_axes():
         assert 3 <= len(ticks) <= 10
         assert low * 0.99 <= min(ticks)
         assert max(ticks) <= high * 1.01
+
+
+def test_numbers_of_narrow_axes_do_not_run_together():
+    figure, row = plt.subplots(1, 3, figsize=(6.4, 2.4))
+    for ax in row:
+        LearningCurveDisplay([4000, 10_000, 30_000], [0.5, 0.4, 0.3]).plot(ax)
+    drawn(figure)
+    for ax in row:
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+        assert len(boxes) >= 2
+        assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
 
 def test_the_page_shows_every_display_and_every_picture():

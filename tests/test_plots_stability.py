@@ -108,6 +108,12 @@ def test_a_stabilized_model_by_its_evidence():
     assert StabilityDisplay.from_model(three.model_, label=2).names
     with pytest.raises(ParameterError, match="stabilized rule"):
         StabilityDisplay.from_model(FTRLClassifier().fit(X, Y).model_)
+    two = StabilizedClassifier(random_state=0).fit(X, Y).model_
+    with pytest.raises(ParameterError, match="label must not be given"):
+        StabilityDisplay.from_model(two, label="nonsense")
+    display = StabilityDisplay([0.5, 0.4, 0.3], names=["two\nlines", "", "\u202eturned"]).plot()
+    shown = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert shown == ["two lines", "''", "\ufffdturned"]
 
 
 def test_supports_of_several_runs_and_how_much_they_agree():

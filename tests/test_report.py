@@ -28,9 +28,7 @@ from thresher import (
     MarginPerceptronClassifier,
     ParameterError,
     SparsityPath,
-    StabilizedClassifier,
     TruncatedGradientClassifier,
-    TruncatedGradientRegressor,
 )
 from thresher.report.charts import Point, histogram, lines, scatter
 from thresher.report.model_page import model_page
@@ -105,62 +103,15 @@ def test_very_many_weights_are_cut_and_counted():
     assert "The 2,000 largest of 2,500 nonzero weights; 500 more are not shown" in html
 
 
-def test_stabilized_rule_tells_selection_probabilities():
-    model = StabilizedClassifier(random_state=0).fit(X, TWO).model_
-    html = model_page(model, X, TWO)
-    best = model.why(model.top(1)[0].name)
-    row = parsed(html).find(".//section[@id='features']//tbody/tr")
-    assert row is not None
-    shown = ["".join(cell.itertext()) for cell in row]
-    assert shown[4] == f"{best.selection_probability:.2f}"
-    assert shown[5:] == [f"{best.updates:,}", f"{best.documents:,}"]
-
-
-def test_rows_given_are_scored_and_their_health_is_told(model):
-    html = model_page(model, X[:100], TWO[:100])
-    said = section(html, "rows")
-    error = float(np.mean(model.predict(X[:100]) != TWO[:100]))
-    assert f"{100 * error:.2f} % error rate" in said
-    from sklearn.metrics import confusion_matrix, roc_auc_score
-
-    auc = roc_auc_score(TWO[:100] == "spam", model.decision_function(X[:100]))
-    assert f"{auc:.4f} AUC" in said
-    assert "of the rows given to the report, and of no others" in said
-    rows = parsed(html).findall(".//section[@id='rows']//tbody/tr")
-    found = [[int("".join(cell.itertext())) for cell in row[1:3]] for row in rows]
-    assert found == confusion_matrix(TWO[:100], model.predict(X[:100])).tolist()
-    assert "values from" in section(html, "health")
-    one = model_page(model, X[TWO == "ham"], TWO[TWO == "ham"])
-    assert "not defined: one class" in section(one, "rows")
-    large = X.copy()
-    large[:, 3] *= 1e9
-    assert "Look at:" in section(model_page(model, large), "health")
-
-
-def test_regression_classes_labels_and_nothing():
-    regressor = TruncatedGradientRegressor(eta0=0.01, random_state=0).fit(X, SIGNAL)
-    said = section(model_page(regressor.model_, X, SIGNAL), "rows")
-    miss = regressor.predict(X) - SIGNAL
-    assert f"{np.sqrt(np.mean(miss**2)):.4g} root mean squared error" in said
-    assert f"{regressor.score(X, SIGNAL):.4f} R2" in said
-    y = np.array([f"class {k:02}" for k in np.arange(300) % 20])
-    many = FTRLClassifier(random_state=0).fit(X, y)
-    html = model_page(many.model_, X, y, names=[f"word{j}" for j in range(20)])
-    assert "20 classes" in section(html, "model")
-    assert len(parsed(html).findall(".//section[@id='classes']//tbody/tr")) == 20
-    assert f"{100 * np.mean(many.predict(X) != y):.2f} % error rate" in section(html, "rows")
-    sets = (X[:, :3] > 0).astype(int)
-    labels = FTRLClassifier(random_state=0).fit(X, sets)
-    right = np.mean((labels.predict(X) == sets).all(axis=1))
-    assert f"{100 * right:.2f} % rows with all labels right" in section(
-        model_page(labels.model_, X, sets), "rows"
-    )
-    with pytest.warns(UserWarning, match="all weights are zero"):
-        empty = TruncatedGradientClassifier(gravity=1e3, random_state=0).fit(X, TWO).model_
-    html = model_page(replace(empty, history=()), X, TWO)
-    assert "No weight is nonzero" in section(html, "features")
-    assert "no record of training" in section(html, "learning")
-    assert empty._repr_html_()
+def test_names_can_be_given_to_a_model(model, tmp_path):
+    named = model.named([f"word {j}" for j in range(20)])
+    assert "word 7" not in model._repr_html_()
+    assert "word 7" in named._repr_html_()
+    named.save(tmp_path / "m")
+    assert thresher.load(tmp_path / "m").top(3) == named.top(3)
+    np.testing.assert_array_equal(named.predict(X), model.predict(X))
+    with pytest.raises(ParameterError, match="names must be 20"):
+        model.named(["a"])
 
 
 def test_certificates_are_put_into_words():
@@ -193,6 +144,10 @@ def test_hostile_words_are_text_everywhere(tmp_path):
     assert HOSTILE in section(html, "features")
     assert HOSTILE in section(html, "frontier")
     assert root.findtext(".//h1") == root.findtext(".//title") == HOSTILE
+    turned = model_page(model, names=["\u202eevil\u2066", "", "  ", *map(str, range(17))])
+    assert "\ufffdevil\ufffd" in turned
+    assert "''" in section(turned, "features")
+    assert "' '" in section(turned, "features")
     fragment = model._repr_html_()
     assert "<script" not in fragment
     assert ET.fromstring(fragment).get("class") == "thresher"
@@ -214,6 +169,9 @@ def test_it_appears_whole_or_not_at_all(model, tmp_path):
         model.report(page, X, np.where(SIGNAL > 0, "eggs", "ham"))
     with pytest.raises(ValueError, match="X must have 20 columns"):
         model.report(page, X[:, 1:], TWO)
+    for rows in ((X[:0], TWO[:0]), (X[:0],)):
+        with pytest.raises(DataError, match="X has no rows"):
+            model.report(page, *rows)
     assert page.read_text() == "before"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     with pytest.raises(OSError, match="No such file"):
@@ -253,13 +211,15 @@ def trained(kind: str, folder: Path) -> None:
         )
     else:
         svmlight(rows)
+    if kind == "zero":
+        options = ["--zero-based"]
     if kind == "matrix":
         TRUNCATED.fit(sp.csr_matrix(X), TWO).model_.save(folder / "my model.thresher")
     else:
         called("train", rows, "-m", folder / "my model.thresher", *options)
 
 
-@pytest.mark.parametrize("kind", ["matrix", "vw", "bits", "csv", "svm"])
+@pytest.mark.parametrize("kind", ["matrix", "vw", "bits", "csv", "svm", "zero"])
 def test_snippets_work(kind, tmp_path, monkeypatch, capsys):
     trained(kind, tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -274,6 +234,8 @@ def test_snippets_work(kind, tmp_path, monkeypatch, capsys):
         assert name == "thresher"
         called(*arguments)
     assert len((tmp_path / "predictions.txt").read_text().splitlines()) >= 50
+    numbered = {"svm": "from 1.", "matrix": "from 1 (", "zero": "from 0."}.get(kind, "")
+    assert numbered in section((tmp_path / "report.html").read_text(), "use")
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -321,6 +283,12 @@ def test_inspect_refuses_what_it_cannot_do(folder, tmp_path):
     (tmp_path / "three.svm").write_text("3 1:1\n")
     done = called("inspect", folder / "m", "--html", page, "--data", tmp_path / "three.svm", code=1)
     assert "three.svm:1" in done.stderr
+    (tmp_path / "empty.svm").write_text("")
+    done = called("inspect", folder / "m", "--html", page, "--data", tmp_path / "empty.svm", code=1)
+    assert "the rows given are none" in done.stderr
+    done = called("inspect", folder / "m", "--html", page, "--why", "99999", code=1)
+    done = called("inspect", folder / "m", "--html", page, "--why", "price", code=1)
+    assert "named 'price'" in done.stderr
     assert not os.path.exists(page)
 
 

@@ -40,6 +40,13 @@ def test_searches_tell_their_models_where_they_stand(tmp_path):
     html = model_page(search.best_model_)
     assert "One of 3 models of a search: l1=" in section(html, "frontier")
     assert "this model" in section(html, "frontier")
+    own = replace(
+        search.best_model_,
+        frontier=replace(found, dots=(replace(found.dots[0], nonzeros=6.5),), at=0),
+    )
+    said = f"at 6.5 nonzero weights in the mean over folds; this model, of all rows, has {own.nnz}."
+    assert said in section(model_page(own), "frontier")
+    assert "mean over folds" not in section(model_page(path.models_[0]), "frontier")
     assert len(parsed(html).findall(".//section[@id='frontier']//circle[title]")) == 3
 
 
@@ -62,6 +69,7 @@ def test_frontier_comes_back_from_the_file(tmp_path):
         {"models": [["a", 1.0]]}, {"models": [["a", 1.0, "x", None]]}, {"measure": 3},
         {"models": [["a", -1.0, 0.5, None]]}, {"models": [["a", 1.0, float("inf"), None]]},
         {"models": [[1, 1.0, 0.5, None]]}, {"models": [["a", 1.0, 0.5, -0.1]]}, {"models": [3]},
+        {"models": [["a", 5e-324, 0.5, None]]}, {"models": [["a", 1e300, 0.5, None]]},
     ],
 )  # fmt: skip
 def test_damaged_frontiers_are_refused(damage, tmp_path):

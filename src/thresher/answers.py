@@ -23,6 +23,35 @@ def labels(decision: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]
     return np.asarray(classes[decision.argmax(axis=1) if several else (decision >= 0).astype(int)])
 
 
+def error_of(scores: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
+    """Return the share of rows that are wrong, in percent.
+
+    A row is right where the score of its class is above those of all others: a score of exactly
+    zero, where there are two classes, is an error (A-20).
+
+    Parameters
+    ----------
+    scores : array of shape (rows,) or (rows, classes)
+        Of two classes, one score a row, above zero for class 1.
+    classes : array of shape (rows,)
+        Numbers of the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher.answers import error_of
+    >>> error_of(np.array([-1.0, 0.0, 0.0, 2.0]), np.array([0, 0, 1, 1]))
+    50.0
+    """
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores])
+    rows = np.arange(len(classes))
+    own = scores[rows, classes]
+    others = scores.copy()
+    others[rows, classes] = -np.inf
+    return float(100.0 * np.mean(~(own > others.max(axis=1))))
+
+
 def probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
     """Turn the decision function into probabilities; those of several classes add up to one."""
     p = independent(decision, loss)

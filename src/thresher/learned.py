@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,72 @@ class Progress(NamedTuple):
     rate: float
     seconds: float
     valid_loss: float | None = None
+
+
+OBJECTIVES = ("coordinate-descent", "hard-threshold")  # rules that give the objective as loss
+
+_FEW = 0.25  # of the rows of the record before: fewer are no record of their own
+
+
+def runs_of(examples: Sequence[float]) -> list[slice]:
+    """Return where each run of records is: classes learned one by one have one each.
+
+    Parameters
+    ----------
+    examples : sequence of float
+        Rows learned from so far, of each record; a run ends where the next has fewer.
+
+    Examples
+    --------
+    >>> from thresher.learned import runs_of
+    >>> runs_of([100, 200, 100, 200])
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    starts = (np.flatnonzero(np.diff(np.asarray(examples, float)) < 0) + 1).tolist()
+    return [slice(*ends) for ends in pairwise([0, *starts, len(examples)])]
+
+
+def evened(examples: Sequence[float], losses: Sequence[float]) -> NDArray[np.float64]:
+    """Return losses to be drawn: a record of few rows is one with its neighbour.
+
+    The mean over a few rows, beside one over thousands, would be a peak or a dip that says nothing.
+    Such a record goes with the one after it, the last with those before, at the weighted mean of
+    both.
+
+    Parameters
+    ----------
+    examples : sequence of float
+        Rows learned from so far, of each record.
+    losses : sequence of float
+        Means over the rows since the record before.
+
+    Returns
+    -------
+    array
+        The losses; NaN where a record is one with the next.
+
+    Examples
+    --------
+    >>> from thresher.learned import evened
+    >>> evened([1000, 2000, 2010, 3000], [0.5, 0.4, 0.0, 0.3]).round(4).tolist()
+    [0.5, 0.4, nan, 0.297]
+    """
+    found = np.full(len(examples), np.nan)
+    for run in runs_of(examples):
+        rows = np.diff(np.asarray(examples[run], float), prepend=0.0)
+        there: list[tuple[int, float, float]] = []  # the last record, rows, their loss in all
+        since, total = 0.0, 0.0
+        for at, count in enumerate(rows.tolist(), run.start):
+            since, total = since + count, total + count * losses[at]
+            if not there or since >= _FEW * there[-1][1]:
+                there.append((at, since, total))
+                since, total = 0.0, 0.0
+        if since and there:
+            _, before, sums = there.pop()
+            there.append((at, before + since, sums + total))
+        for at, count, sums in there:
+            found[at] = sums / count if count else losses[at]
+    return found
 
 
 def least_valid_loss(history: Iterable[Progress]) -> float | None:

@@ -6,9 +6,8 @@ Imports neither scikit-learn nor SciPy, so that the command line starts fast.
 from __future__ import annotations
 
 import json
-import numbers
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from thresher.certificates import Certificate
 from thresher.data import is_source, is_sparse
 from thresher.evidence import Evidence, Why, reason
 from thresher.learned import Feature, Output, Progress
+from thresher.names import check_names, column_of
 from thresher.scoring import Scorer
 
 if TYPE_CHECKING:
@@ -144,15 +144,14 @@ class Model:
         if n < 0:
             raise ValueError(f"n must be >= 0; got {n}")
         labels = self._labels(label)
+        named = self if names is None else self.named(names)
         outputs = np.repeat(np.arange(len(self.intercept)), np.diff(self.indptr))
         order = np.lexsort((self.indices, -np.abs(self.weights)))
         if label is not None:
             order = order[outputs[order] == labels.index(label)]
         return [
             Feature(
-                self.name(int(self.indices[i]))
-                if names is None
-                else str(names[int(self.indices[i])]),
+                named.name(int(self.indices[i])),
                 float(self.weights[i]),
                 labels[outputs[i]] if labels else None,
             )
@@ -181,7 +180,7 @@ class Model:
         labels = self._labels(label)
         if labels and label is None:
             raise ValueError(f"label= must be given, as each class has weights; one of {labels}")
-        index = self._index(feature, names)
+        index = column_of(feature, self.n_features, self.names or {}, names)
         output = labels.index(label) if labels else 0
         begin, end = self.indptr[output], self.indptr[output + 1]
         at = int(begin + np.searchsorted(self.indices[begin:end], np.uint64(index)))
@@ -194,29 +193,6 @@ class Model:
             reason=reason(known, self.parameters),
         )
 
-    def _index(self, feature: Any, names: Sequence[str] | None) -> int:
-        if names is not None and len(names) != self.n_features:
-            raise ValueError(
-                f"names must be {self.n_features}, one for each feature; got {len(names)}"
-            )
-        if isinstance(feature, str):
-            known = (self.names or {}).items() if names is None else enumerate(names)
-            found = [index for index, name in known if name == feature]
-            if not found and names is not None:
-                raise ValueError(f"no feature is named {feature!r}")
-            if not found:
-                raise ValueError(
-                    f"no feature with nonzero weight is named {feature!r}; the names of others are "
-                    f"not kept, give names= or the number of its column"
-                )
-            return found[0]
-        if isinstance(feature, bool) or not isinstance(feature, numbers.Integral):
-            raise TypeError(f"feature must be a name or the number of a column; got {feature!r}")
-        index = int(feature)
-        if not 0 <= index < self.n_features:
-            raise ValueError(f"feature must be in 0..{self.n_features - 1}; got {index}")
-        return index
-
     def __repr__(self) -> str:
         """Say what it is, in a line."""
         kind = "regression" if self.classes is None else f"{len(self.classes)} classes"
@@ -226,6 +202,25 @@ class Model:
     def name(self, index: int) -> str | int:
         """Return the name of a feature, or its number where it has none."""
         return index if self.names is None else self.names.get(index, index)
+
+    def named(self, names: Sequence[str]) -> Model:
+        """Return the same model with names for its features; notebooks and files show them.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of all features, for example ``vectorizer.get_feature_names_out()``.
+
+        Examples
+        --------
+        >>> from thresher import FTRLClassifier
+        >>> model = FTRLClassifier().fit([[0.0, 1.0], [0.0, -1.0]] * 20, [1, 0] * 20).model_
+        >>> model.named(["age", "price"]).top(1)[0].name
+        'price'
+        """
+        check_names(names, self.n_features)
+        kept = np.unique(self.indices).tolist()
+        return replace(self, names={index: str(names[index]) for index in kept})
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return raw scores: shape (rows,) with one output, else (rows, outputs).

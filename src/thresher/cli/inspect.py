@@ -25,11 +25,12 @@ def inspect(
 ) -> int:
     """Print a summary, the largest weights, or why a feature has its weight; write the page."""
     model = load(file)
+    if data and html is None:
+        raise ParameterError("--data goes with --html, the page that says how the model does on it")
+    told = _told(model, top, why, label, as_json)
     if html is not None:
         _write_page(model, file, html, data)
-    elif data:
-        raise ParameterError("--data goes with --html, the page that says how the model does on it")
-    _print(model, top, why, label, as_json)
+    print(told)
     if html is not None and not as_json:
         print(f"\npage -> {html}")
     return 0
@@ -48,26 +49,21 @@ def _write_page(model: Model, file: str, html: str, data: Sequence[str]) -> None
     write(model, html, source, title=os.path.basename(file), file=file)
 
 
-def _print(model: Model, top: int, why: list[str], label: str | None, as_json: bool) -> None:
+def _told(model: Model, top: int, why: list[str], label: str | None, as_json: bool) -> str:
     chosen = _label(model, label)
     if why:
         reasons = [_numbered(model.why(_feature(model, word), chosen), model) for word in why]
         if as_json:
-            print(json.dumps([_plain(reason._asdict()) for reason in reasons], default=str))
-        else:
-            print("\n\n".join(_why(reason) for reason in reasons))
-        return
+            return json.dumps([_plain(reason._asdict()) for reason in reasons], default=str)
+        return "\n\n".join(_why(reason) for reason in reasons)
     features = [_numbered(feature, model) for feature in model.top(top, chosen)]
+    facts = summary(model)
     if as_json:
-        facts = summary(model) | {"top": [_plain(feature._asdict()) for feature in features]}
-        print(json.dumps(facts, default=str))
-        return
-    width = max(map(len, summary(model)))
-    for name, value in summary(model).items():
-        print(f"{name:<{width}}  {_shown(value)}")
-    if features:
-        print()
-        print(_table(features))
+        facts["top"] = [_plain(feature._asdict()) for feature in features]
+        return json.dumps(facts, default=str)
+    width = max(map(len, facts))
+    lines = [f"{name:<{width}}  {_shown(value)}" for name, value in facts.items()]
+    return "\n".join([*lines, *(["", _table(features)] if features else [])])
 
 
 def summary(model: Model) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from thresher.answers import error_of
 from thresher.comparison.candidates import inner
 from thresher.stability import kappa
 
@@ -53,34 +54,6 @@ def measure_of(values: Sequence[float]) -> Measure:
         return Measure(mean, None)
     square = math.fsum((value - mean) ** 2 for value in values)
     return Measure(mean, math.sqrt(square / (len(values) - 1)))
-
-
-def error_of(scores: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
-    """Return the share of rows that are wrong, in percent.
-
-    A row is right where the score of its class is above those of all others: a score of exactly
-    zero, where there are two classes, is an error (A-20).
-
-    Parameters
-    ----------
-    scores : array of shape (rows,) or (rows, classes)
-        Of two classes, one score a row, above zero for class 1.
-    classes : array of shape (rows,)
-        Numbers of the classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> error_of(np.array([-1.0, 0.0, 0.0, 2.0]), np.array([0, 0, 1, 1]))
-    50.0
-    """
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores])
-    rows = np.arange(len(classes))
-    own = scores[rows, classes]
-    others = scores.copy()
-    others[rows, classes] = -np.inf
-    return float(100.0 * np.mean(~(own > others.max(axis=1))))
 
 
 def loss_of(fitted: Any, X: Any, y: NDArray[Any], task: str) -> float:

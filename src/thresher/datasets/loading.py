@@ -23,7 +23,7 @@ from thresher.errors import ParameterError
 if TYPE_CHECKING:
     from thresher.data.source import Source
 
-_CACHE_VERSION = 2  # raise it whenever a parser changes what it returns
+_CACHE_VERSION = 3  # raise it whenever a parser changes what it returns
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,32 +258,39 @@ def _cached(name: str, split: str, paths: list[Path]) -> Parts:
     digest = hashlib.sha256(repr((_CACHE_VERSION, split, stats)).encode()).hexdigest()[:16]
     root = os.environ.get("THRESHER_CACHE") or Path(tempfile.gettempdir(), "thresher-datasets")
     file = Path(root, f"{name}-{digest}.npz")
+    parts: Parts = []
     with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return _read(file)
-    for other in (path for path in paths if is_known(path) is False):
+        parts, others = _read(file)
+    if not parts:
+        others = [number for number, path in enumerate(paths) if is_known(path) is False]
+    for other in (paths[number] for number in others):
         warnings.warn(
             f"{other} is another copy than the one known as {other.name}: "
             "results may differ from those shown",
             stacklevel=3,
         )
+    if parts:
+        return parts
     recipe = RECIPES[name]
     parse = recipe.drawn if split == "random" and recipe.drawn else recipe.parse
-    parts: Parts = [(_csr(x), y) for x, y in parse(paths)]
+    parts = [(_csr(x), y) for x, y in parse(paths)]
     with contextlib.suppress(OSError):  # a cache that cannot be written is no error
-        _write(file, parts)
+        _write(file, parts, others)
     return parts
 
 
-def _read(file: Path) -> Parts:
+def _read(file: Path) -> tuple[Parts, list[int]]:
+    """Return the parts, and which of the files are other copies than the known ones."""
     with np.load(file, allow_pickle=False) as z:
-        return [
+        parts: Parts = [
             (sp.csr_matrix((z[f"x{i}"], z[f"i{i}"], z[f"p{i}"]), tuple(z[f"n{i}"])), z[f"y{i}"])
             for i in range(int(z["parts"]))
         ]
+        return parts, z["others"].tolist()
 
 
-def _write(file: Path, parts: Parts) -> None:
-    arrays: dict[str, Any] = {"parts": len(parts)}
+def _write(file: Path, parts: Parts, others: list[int]) -> None:
+    arrays: dict[str, Any] = {"parts": len(parts), "others": np.array(others, np.int64)}
     for i, (x, y) in enumerate(parts):
         arrays |= {f"x{i}": x.data, f"i{i}": x.indices, f"p{i}": x.indptr, f"n{i}": x.shape}
         arrays[f"y{i}"] = y

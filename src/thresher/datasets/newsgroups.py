@@ -10,6 +10,7 @@ import numpy as np
 
 from thresher.datasets.files import open_file
 from thresher.datasets.parts import SEED, Array, Parts, draw_counts, signs
+from thresher.errors import DataError
 
 _FEWEST = 6  # messages that a word of the random split is in
 
@@ -70,12 +71,17 @@ def _sides(groups: Array, pair: str) -> Array:
 def _messages(path: Path, wanted: Sequence[str]) -> tuple[list[str], Array, list[bytes]]:
     """Return paths, groups and texts, sorted by path; all, or those of top-level groups."""
     found: list[tuple[str, str, bytes]] = []
-    with open_file(path) as file, tarfile.open(fileobj=file, mode="r|") as archive:
-        for member in archive:
-            group = Path(member.name).parent.name
-            right = not wanted or group.split(".")[0] in wanted
-            if member.isfile() and right and (stream := archive.extractfile(member)):
-                found.append((member.name, group, stream.read()))
+    try:
+        with open_file(path) as file, tarfile.open(fileobj=file, mode="r|") as archive:
+            for member in archive:
+                group = Path(member.name).parent.name
+                right = not wanted or group.split(".")[0] in wanted
+                if member.isfile() and right and (stream := archive.extractfile(member)):
+                    found.append((member.name, group, stream.read()))
+    except tarfile.TarError as error:
+        raise DataError(f"{path}: {error}") from error
+    if not found:
+        raise DataError(f"{path}: there are no messages of {' and '.join(wanted) or 'any group'}")
     found.sort()
     groups = np.array([group for _, group, _ in found])
     return [name for name, _, _ in found], groups, [text for _, _, text in found]

@@ -67,4 +67,8 @@ def _rows(path: Path, width: int, wanted: Array | None = None) -> tuple[Any, Arr
         )
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
+    if not y.size:
+        raise DataError(f"{path}: there are no rows")
+    if not (np.isfinite(x.data).all() and np.isfinite(y).all()):
+        raise DataError(f"{path}: a label or a value is not a finite number of single precision")
     return x, signs(y)

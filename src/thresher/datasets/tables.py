@@ -9,6 +9,7 @@ import numpy as np
 
 from thresher.datasets.files import open_file
 from thresher.datasets.parts import Array, Parts, draw, signs
+from thresher.errors import DataError
 
 
 def parse(
@@ -39,14 +40,38 @@ def parse(
     comma : str or None
         The separator; None for white space.
     """
+    try:
+        cells = _cells(paths[0], header, comma)
+        return _parts(cells, sizes, positive, label, drop, onehot)
+    except (ValueError, IndexError) as error:
+        raise DataError(f"{paths[0]}: {error}") from error
+
+
+def _cells(path: Path, header: bool, comma: str | None) -> Array:
+    with open_file(path) as stream:
+        lines = [line for line in stream.read().decode("ascii").splitlines() if line.strip()]
+    rows = [[cell.strip() for cell in line.split(comma)] for line in lines[header:]]
+    if not rows:
+        raise ValueError("there are no rows")
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise ValueError(f"row {number} has {len(row)} cells, and the first {len(rows[0])}")
+    return np.array(rows)
+
+
+def _parts(
+    cells: Array,
+    sizes: tuple[int, int],
+    positive: str | None,
+    label: int,
+    drop: Collection[int],
+    onehot: Collection[int],
+) -> Parts:
     import scipy.sparse as sp
 
-    with open_file(paths[0]) as stream:
-        lines = [line for line in stream.read().decode("ascii").splitlines() if line.strip()]
-    cells = np.array([[c.strip() for c in line.split(comma)] for line in lines[header:]])
     target = cells[:, label]
     is_real = positive is None  # zoo writes its class numbers as y1 .. y7
-    y = np.char.lstrip(target, "y").astype(float) if is_real else signs(target == positive)
+    y = _numbers(np.char.lstrip(target, "y")) if is_real else signs(target == positive)
     train, test = draw(y, sizes[0] / sum(sizes), stratified=False)
     blocks: list[Array] = []
     for j in sorted(set(range(cells.shape[1])) - {label % cells.shape[1], *drop}):
@@ -54,9 +79,18 @@ def parse(
         if j in onehot:
             blocks.append(cells[:, j, None] == np.unique(cells[known, j]))
         else:
-            blocks.append(_scaled(np.where(known, cells[:, j], "nan").astype(float), train))
+            column = np.full(len(cells), np.nan)
+            column[known] = _numbers(cells[known, j])
+            blocks.append(_scaled(column, train))
     x = sp.csr_matrix(np.hstack(blocks).astype(np.float32))
     return [(x[train], y[train]), (x[test], y[test])]
+
+
+def _numbers(cells: Array) -> Array:
+    numbers = cells.astype(float)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{cells[~np.isfinite(numbers)][0]!s} is not a finite number")
+    return numbers
 
 
 def _scaled(column: Array, train: Array) -> Array:

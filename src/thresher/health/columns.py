@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.data import checked, summed
 from thresher.errors import ParameterError
@@ -97,20 +98,35 @@ def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e
         raise ParameterError(f"factor must be > 1; got {factor!r}")
     if not len(values):
         return DynamicRange((), None, None, None, None, 0.0, (), width)
-    counts, high, low = np.bincount(at, minlength=width), np.zeros(width), np.full(width, np.inf)
+    columns, at = seen(at, width)
+    some = len(columns)
+    counts, high, low = np.bincount(at, minlength=some), np.zeros(some), np.full(some, np.inf)
     size = np.abs(values)
     np.maximum.at(high, at, size)
     np.minimum.at(low, at, size)
-    signs = np.abs(summed(at, np.sign(values), width))
+    signs = np.abs(summed(at, np.sign(values), some))
     sizes = np.sort(high[counts > 0])
     median = float(sizes[(len(sizes) - 1) // 2])
     with np.errstate(over="ignore", divide="ignore"):
-        ratio = np.divide(high, median, out=np.ones(width), where=counts > 0)
+        ratio = np.divide(high, median, out=np.ones(some), where=counts > 0)
         far = np.maximum(ratio, 1 / ratio)
-    odd = [int(j) for j in np.argsort(-far, kind="stable") if far[j] >= factor]
+    odd = [j for j in np.argsort(-far, kind="stable") if far[j] >= factor]
+    told = [(int(columns[j]), float(ratio[j])) for j in odd]
     return DynamicRange(
-        tuple(OddColumn(j, None if names is None else str(names[j]), float(ratio[j])) for j in odd),
+        tuple(OddColumn(j, None if names is None else str(names[j]), far) for j, far in told),
         median, float(size.max()), float(size.min()), float(size.max()) / float(size.min()),
         float(np.mean(size < 2.0**-126)),
-        tuple(np.flatnonzero((signs == n) & (high == low)).tolist()), int(np.sum(counts == 0)),
+        tuple(columns[(signs == n) & (high == low)].tolist()), width - np.count_nonzero(counts),
     )  # fmt: skip
+
+
+def seen(at: NDArray[np.intp], width: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return columns, all that have values among them, and the place of each value's in these.
+
+    They are all columns, save where these are more than the values: of 2^40 hashed names there is
+    no room for something of each.
+    """
+    if width <= len(at):
+        return np.arange(width), at
+    columns, places = np.unique(at, return_inverse=True)
+    return columns, places

@@ -32,7 +32,8 @@ def extremes(
 
     rows, width = X.shape[0], len(squares)
     if not squares.any() or not math.isfinite(squares.sum()):
-        return (squares.max(), squares.max()), (0.0, 0.0)
+        most = float(squares.max(initial=0.0))
+        return (most, most), (0.0, 0.0)
     first, then = (back, forward) if rows < width else (forward, back)
     short = min(rows, width)
     if short <= _DENSE:

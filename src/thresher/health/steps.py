@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from thresher.certificates import CURVATURE, FLAT
 from thresher.data import checked, is_sparse, summed
 from thresher.errors import ParameterError
+from thresher.health.columns import seen
 from thresher.health.spectra import extremes
 
 LOSSES = (*CURVATURE, *FLAT, "margin", "poisson")
@@ -145,7 +146,9 @@ def safe_step(
         reason = f"{loss} has a bounded slope and no curvature: no rate diverges, none is safe"
         poisson = "the curvature of poisson, exp(p), has no bound"
         return SafeStep(None, None, largest_row, poisson if loss == "poisson" else reason, loss)
-    if fit_intercept or sample_weight is not None or loss == "clipped_square":
+    columns, at = seen(at, width)
+    thinned, width = len(columns) < width, len(columns)
+    if thinned or fit_intercept or sample_weight is not None or loss == "clipped_square":
         from scipy.sparse import csr_array
 
         if fit_intercept:

@@ -11,13 +11,17 @@ import numpy as np
 from thresher.data import is_sparse
 from thresher.errors import DataError, ParameterError
 
+SINGLE, DOUBLE = 22, 51  # how far below the largest an exponent is within a precision (R-11.5)
+
 
 @dataclass(frozen=True)
 class ExponentSpread:
     """How far apart the magnitudes of weights lie; of no weights, all is None (R-11.5)."""
 
-    within: float | None  # share that double precision can add to the largest: to 2^51 below it
-    within_single: float | None  # the same of single precision: to 2^22 below it
+    # Share of weights whose exponent is at most 51 (of single precision: 22) below the largest; of
+    # others a sum with the largest keeps one binary digit at most.
+    within: float | None
+    within_single: float | None
     mean: float | None  # of the exponents floor(log2 |w|)
     std: float | None
     largest: int | None
@@ -58,6 +62,6 @@ def exponents(source: Any) -> ExponentSpread:
     if not e.size:
         return ExponentSpread(None, None, None, None, None, None, {})
     values, counts = (part.tolist() for part in np.unique(e, return_counts=True))
-    double, single = (float(np.mean(e >= values[-1] - bits)) for bits in (51, 22))
+    double, single = (float(np.mean(e >= values[-1] - bits)) for bits in (DOUBLE, SINGLE))
     moments, table = (float(e.mean()), float(e.std())), dict(zip(values, counts, strict=True))
     return ExponentSpread(double, single, *moments, values[-1], values[0], table)

@@ -10,19 +10,20 @@ import numpy as np
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
 from thresher.health import ExponentSpread, exponents
+from thresher.health.weights import DOUBLE, SINGLE
 from thresher.model import Model
 from thresher.plots import style
 from thresher.plots.fitted import fitted
 
 _OWNER = "ExponentDisplay"
-_SINGLE, _DOUBLE = 22, 51  # binary digits below the largest weight that a sum with it still sees
 
 
 class ExponentDisplay:
-    """How far apart the magnitudes of weights lie, and what a sum with the largest still sees.
+    """How far apart the magnitudes of weights lie, and how many a sum with the largest loses.
 
-    A weight that is 2^23 (in double precision 2^52) times smaller than the largest one is lost
-    when the two are added: whatever it says, predictions cannot hear it.
+    A weight is within double precision where its exponent is at most 51 below the largest one, and
+    within single where it is at most 22 below. Of others, a sum with the largest keeps one binary
+    digit at most, and they count as lost.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class ExponentDisplay:
     exponents, counts : arrays
         All exponents from the smallest to the largest, and the number of weights of each.
     lost_single, lost_double : float
-        Share of the weights that are too small to be added to the largest.
+        Share of the weights that are not within the precision.
     ax_, figure_ : matplotlib Axes and Figure
     stairs_ : matplotlib StepPatch
     single_, double_ : matplotlib Line2D or None
@@ -63,7 +64,7 @@ class ExponentDisplay:
         low, high = min(counts), max(counts)
         self.exponents = np.arange(low, high + 1)
         self.counts = np.array([counts.get(int(e), 0) for e in self.exponents])
-        lost = [self.counts[self.exponents < high - bits].sum() for bits in (_SINGLE, _DOUBLE)]
+        lost = [self.counts[self.exponents < high - bits].sum() for bits in (SINGLE, DOUBLE)]
         self.lost_single, self.lost_double = (float(n / self.counts.sum()) for n in lost)
         self.name = name
 
@@ -169,10 +170,10 @@ class ExponentDisplay:
         self.stairs_ = ax.stairs(self.counts, edges, **{**look, **kwargs})
         colour = self.stairs_.get_edgecolor()
         ax.stairs(self.counts, edges, fill=True, color=colour, alpha=0.18, zorder=2)
-        self.single_ = self._limit("single", _SINGLE, self.lost_single, ":", name)
+        self.single_ = self._limit("single", SINGLE, self.lost_single, ":", name)
         self.double_ = None
         if self.lost_single:
-            self.double_ = self._limit("double", _DOUBLE, self.lost_double, "--", name)
+            self.double_ = self._limit("double", DOUBLE, self.lost_double, "--", name)
         style.counts(ax, "y")
         ax.set_ylim(0, 1.5 * ax.dataLim.intervaly[1])
         ax.set(xlabel="exponent of the weight, floor(log2 |w|)", ylabel="weights")

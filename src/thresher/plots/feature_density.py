@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from thresher.data import is_sparse
 from thresher.errors import ParameterError
 from thresher.plots import style
 from thresher.plots.fitted import fitted
@@ -185,7 +186,8 @@ class FeatureDensityDisplay:
         elif hasattr(last, "model_"):
             support = last.model_
         elif hasattr(last, "coef_"):
-            support = np.unique(np.atleast_2d(last.coef_).nonzero()[-1])
+            weights = last.coef_ if is_sparse(last.coef_) else np.atleast_2d(last.coef_)
+            support = np.unique(weights.nonzero()[-1])
         else:
             raise ParameterError(
                 f"{_OWNER}: estimator must have weights or select features, and "

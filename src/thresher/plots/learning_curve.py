@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
+from thresher.learned import OBJECTIVES, evened, runs_of
 from thresher.model import Model, Progress
 from thresher.plots import style
 from thresher.plots.fitted import fitted
 
 _OWNER = "LearningCurveDisplay"
-_SOLVERS = ("coordinate-descent", "hard-threshold")  # their records are of the objective
 
 
 class LearningCurveDisplay:
@@ -90,6 +90,9 @@ class LearningCurveDisplay:
     ) -> Self:
         """Draw records of training.
 
+        A record of less than a quarter of the rows of the one before is drawn as one with its
+        neighbour, at their mean loss.
+
         Parameters
         ----------
         history : sequence of Progress
@@ -105,9 +108,10 @@ class LearningCurveDisplay:
         """
         if not history:
             raise ParameterError(f"{_OWNER}: history must hold at least one record; it is empty")
+        examples = [record.examples for record in history]
         display = cls(
-            [record.examples for record in history],
-            [record.loss for record in history],
+            examples,
+            evened(examples, [record.loss for record in history]),
             [np.nan if record.nonzeros is None else record.nonzeros for record in history],
             [np.nan if record.valid_loss is None else record.valid_loss for record in history],
             measure=measure,
@@ -171,7 +175,7 @@ class LearningCurveDisplay:
         if not isinstance(model, Model):
             raise ParameterError(f"{_OWNER}: model must be a Model; got {type(model).__name__}")
         loss = model.loss.replace("_", " ")
-        solver = model.parameters.get("rule") in _SOLVERS
+        solver = model.parameters.get("rule") in OBJECTIVES
         both = any(record.valid_loss is not None for record in model.history)
         measure = f"{loss} loss" if both else f"progressive {loss} loss"
         measure = "objective" if solver else measure
@@ -238,6 +242,6 @@ class LearningCurveDisplay:
         """Draw what is known of the values; return the line."""
         known = np.isfinite(values)
         across, up = self.examples[known], values[known]
-        breaks = np.flatnonzero(np.diff(across) < 0) + 1  # the next class begins
+        breaks = [run.start for run in runs_of(across.tolist())[1:]]  # the next class begins
         across, up = np.insert(across, breaks, np.nan), np.insert(up, breaks, np.nan)
         return ax.plot(across, up, **look)[0]

@@ -104,7 +104,8 @@ def draw_threshold(display: StabilityDisplay, across: str) -> Any:
 def short(name: Any) -> str:
     """Return a name as matplotlib shows it letter by letter, cut where it is long.
 
-    It takes what is between dollars for formulas, and leaves labels that begin with "_" out.
+    It takes what is between dollars for formulas, and leaves labels that begin with "_" out. Names
+    stay on a line, and those that cannot be seen are quoted.
 
     Parameters
     ----------
@@ -113,10 +114,11 @@ def short(name: Any) -> str:
     Examples
     --------
     >>> from thresher.plots.probabilities import short
-    >>> short("price"), short("x" * 100)
-    ('price', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…')
+    >>> short("price"), short("x" * 100), short("")
+    ('price', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…', "''")
     """
-    text = str(name)
+    text = str(name) if str(name).strip() else repr(name)
+    text = "".join(c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text)
     text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 

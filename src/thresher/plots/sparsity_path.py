@@ -7,15 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import is_classifier
 
 from thresher.errors import ParameterError
 from thresher.plots import style
 from thresher.plots.fitted import fitted
-from thresher.search.frontier import Dot, Frontier, errors_of
+from thresher.search.frontier import Dot, Frontier
 from thresher.search.one_pass import OnePassSearchCV
 from thresher.search.path import SparsityPath
-from thresher.search.tables import shown
+from thresher.search.scoring import frontier_of
 
 _OWNER = "SparsityPathDisplay"
 
@@ -253,31 +252,12 @@ class SparsityPathDisplay:
 
 def _frontier_of(search: OnePassSearchCV, metric: str | None) -> Frontier:
     """Return nonzeros and errors of the points of a grid."""
-    by_name: dict[str, Any] = {"score": search.scoring}
-    if search.multimetric_:
-        names = [key.removeprefix("mean_test_") for key in search.cv_results_ if "mean_test" in key]
-        given = search.scoring if isinstance(search.scoring, dict) else {}
-        by_name = {name: given.get(name, name) for name in names}
-        metric = search.refit if metric is None else metric
-    metric = "score" if metric is None else metric
-    if metric not in by_name:
+    start = "mean_test_"
+    names = [key.removeprefix(start) for key in search.cv_results_ if key.startswith(start)]
+    if metric is None:
+        metric = search.refit if search.multimetric_ else "score"
+    if metric not in names:
         raise ParameterError(
-            f"{_OWNER}: metric must be one of the search's, {', '.join(by_name)}; got {metric!r}"
+            f"{_OWNER}: metric must be one of the search's, {', '.join(names)}; got {metric!r}"
         )
-    results, splits = search.cv_results_, search.n_splits_
-    scores = np.array([results[f"split{split}_test_{metric}"] for split in range(splits)]).T
-    measure, errors = errors_of(scores, by_name[metric], is_classifier(search.estimator))
-    return Frontier(
-        [
-            Dot(
-                ", ".join(f"{key}={shown(value)}" for key, value in setting.items()),
-                float(nonzeros),
-                float(error.mean()),
-                float(error.std(ddof=1) / np.sqrt(splits)) if splits > 1 else None,
-            )
-            for setting, nonzeros, error in zip(
-                results["params"], search.nonzeros_.mean(axis=1), errors, strict=True
-            )
-        ],
-        measure,
-    )
+    return frontier_of(search, metric)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from thresher.errors import ParameterError
 from thresher.estimators import StabilizedClassifier
 from thresher.model import Model
+from thresher.names import check_names
 from thresher.plots import style
 from thresher.plots.fitted import fitted
 from thresher.plots.probabilities import draw_features, draw_paths, draw_ranks, draw_threshold
@@ -225,6 +226,11 @@ class StabilityDisplay:
                 f"{model!r}"
             )
         output, outputs = 0, len(model.intercept)
+        if outputs == 1 and label is not None:
+            raise ParameterError(
+                f"{_OWNER}: label must not be given where classes do not have weights of their "
+                f"own; got {label!r}"
+            )
         if outputs > 1:
             labels = [] if model.classes is None else model.classes.tolist()
             if label not in labels:
@@ -359,8 +365,5 @@ class StabilityDisplay:
 
 def _named(names: Sequence[str], features: NDArray[Any], n_features: int) -> list[Any]:
     """Return the names of some features, of those of all."""
-    if len(names) != n_features:
-        raise ParameterError(
-            f"{_OWNER}: names must be {n_features}, one for each feature; got {len(names)}"
-        )
+    check_names(names, n_features, f"{_OWNER}: ")
     return [names[int(feature)] for feature in features]

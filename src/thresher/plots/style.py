@@ -166,5 +166,24 @@ def logarithmic(ax: Any, axis: str, text: Callable[[float], str] = "{:.6g}".form
 def _ticks(ax: Any, axis: str, ticks: Sequence[float], text: Callable[[Any], str]) -> None:
     from matplotlib.ticker import NullFormatter
 
+    ticks = _apart(ax, ticks, text) if axis == "x" else ticks
     getattr(ax, f"set_{axis}ticks")(ticks, [text(tick) for tick in ticks])
     getattr(ax, f"{axis}axis").set_minor_formatter(NullFormatter())
+
+
+def _apart(ax: Any, ticks: Sequence[float], text: Callable[[Any], str]) -> list[float]:
+    """Return ticks whose numbers do not run together: of too many, not all."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
+
+    ax.autoscale_view()
+    size = FontProperties(size=rcParams["xtick.labelsize"]).get_size_in_points()
+    letter = 0.65 * size * ax.figure.dpi / 72  # wide, in pixels
+    kept: list[float] = []
+    free = -np.inf
+    for tick in ticks:
+        middle, half = ax.transData.transform((tick, 1.0))[0], letter * len(text(tick)) / 2
+        if middle - half >= free:
+            kept.append(tick)
+            free = middle + half + letter
+    return kept

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from thresher.learned import runs_of
 from thresher.report.page import text
 from thresher.search.frontier import counts_of, range_of, ticks_of
 
@@ -13,6 +14,7 @@ _WIDE, _HIGH = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 30, 32, 54  # margins, for labels
 _DASHES = ("", "7 4", "2 4", "9 3 2 3", "4 2", "1 3", "12 4")  # lines that print without colours
 _MARKERS = 60  # of a line at most
+_LETTER = 10.5  # wide, in a chart on a phone
 _HUGE = 1e150  # what is larger has no place on a scale
 
 
@@ -60,7 +62,7 @@ def lines(
     Parameters
     ----------
     series : mapping from str to sequence of (x, y)
-        Points that are not finite are left out.
+        Points that are not finite are left out. Where x falls, the line begins anew.
     x, y : str
         What the axes are.
     log_x : bool
@@ -83,8 +85,9 @@ def lines(
     parts = [*frame.open(title, x, y, all(point[1] == round(point[1]) for point in every))]
     for number, (name, points) in enumerate(kept.items()):
         kind = number % len(_DASHES)
-        path = " ".join(f"{frame.x(a)},{frame.y(b)}" for a, b in points)
-        parts.append(f'<polyline class="s{kind}"{_dashes(kind)} points="{path}"/>')
+        for run in runs_of([a for a, _ in points]):
+            path = " ".join(f"{frame.x(a)},{frame.y(b)}" for a, b in points[run])
+            parts.append(f'<polyline class="s{kind}"{_dashes(kind)} points="{path}"/>')
         every_nth = math.ceil(len(points) / _MARKERS)
         for a, b in points[(len(points) - 1) % every_nth :: every_nth]:
             about = f"{name}: {_short(b)} at {_short(a)}"
@@ -246,10 +249,12 @@ class _Frame:
         ticks = self._ticks()
         rounded = [tick for tick in ticks if tick == round(tick)]
         ticks = rounded if whole and len(rounded) > 1 else ticks
-        for number, tick in enumerate(ticks):
-            at = self.x(tick)
-            # where there is little room, every second number is enough
-            thin = ' class="thin"' if len(ticks) > 4 and (len(ticks) - 1 - number) % 2 else ""
+        free = math.inf
+        for tick in reversed(ticks):
+            at, half = self.x(tick), _LETTER * len(_short(tick)) / 2
+            # where there is little room, numbers that would run together are left out
+            thin = ' class="thin"' if float(at) + half > free else ""
+            free = free if thin else float(at) - half - _LETTER
             parts.append(
                 f'<line class="grid" x1="{at}" x2="{at}" y1="{_TOP}" y2="{_HIGH - _BOTTOM}"/>'
                 f'<text{thin} x="{at}" y="{_HIGH - _BOTTOM + 19}" text-anchor="middle">'

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thresher.errors import ParameterError
+from thresher.evidence import KEPT, Evidence
+from thresher.names import check_names
 from thresher.report.page import note
 from thresher.report.summary import label_text
 from thresher.report.tables import Cell, Shown, table
@@ -31,20 +32,18 @@ class Names:
     """
 
     def __init__(self, model: Model, names: Sequence[str] | None) -> None:
-        if names is not None and len(names) != model.n_features:
-            raise ParameterError(
-                f"names must be {model.n_features:,}, one for each feature; got {len(names):,}"
-            )
+        if names is not None:
+            check_names(names, model.n_features)
         self._model, self._names = model, names
         first = model.parameters.get("first")  # as a file numbers them
         self._first = first if isinstance(first, int) else 0
 
     def __call__(self, index: int) -> str:
         """Return what a feature is called."""
-        if self._names is not None:
-            return str(self._names[index])
-        name = self._model.name(index)
-        return str(name + self._first) if isinstance(name, int) else name
+        name = self._model.name(index) if self._names is None else str(self._names[index])
+        if isinstance(name, int):
+            return str(name + self._first)
+        return name if name.strip() else repr(name)  # what cannot be seen is quoted
 
 
 def features(model: Model, names: Names, count: int = SHOWN, search: bool = True) -> str:
@@ -121,13 +120,26 @@ def meaning(model: Model) -> str:
         first, second = (label_text(label) for label in model.classes.tolist())
         said = f"Positive weights speak for {second}, negative for {first}."
     if model.evidence is not None:
-        purged = int((model.evidence.purged >= 0).sum())
-        said += (
-            f" The selection probability is the share of paths that selected the feature when it "
-            f"was last judged. Of {model.evidence.features.size:,} that were seen, {purged:,} were "
-            f"purged; model.why(feature) tells why."
-        )
+        said += f" {_selection(model, model.evidence)}"
     return note(said)
+
+
+def _selection(model: Model, evidence: Evidence) -> str:
+    """Say what selection probabilities are of, and what became of all that were seen."""
+    published = model.parameters.get("variant") == "paper"
+    seen, purged = evidence.features.size, int((evidence.purged != KEPT).sum())
+    unjudged = int(((evidence.purged == KEPT) & (evidence.updates == 0)).sum())
+    why = "no step counted as evidence" if published else "too few rows have them"
+    groups = [f"{model.nnz:,} have a weight", f"{purged:,} were purged"]
+    groups.append(f"{unjudged:,} were never judged, as {why}")
+    if rest := seen - model.nnz - purged - unjudged:
+        groups.append(f"{rest:,} are at zero")
+    what = "features" if len(model.intercept) == 1 else "features, of each class anew,"
+    return (
+        f"The selection probability is the share of {'bursts of ' if published else ''}paths that "
+        f"selected the feature when it was last judged. Of {seen:,} {what} that were seen, "
+        f"{', '.join(groups[:-1])} and {groups[-1]}; model.why(feature) tells why."
+    )
 
 
 def classes(model: Model, names: Names) -> str:

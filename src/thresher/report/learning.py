@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from thresher.learned import OBJECTIVES, evened, runs_of
 from thresher.report.charts import lines
 from thresher.report.page import note
-from thresher.report.summary import best_loss
 
 if TYPE_CHECKING:
     from thresher.model import Model
@@ -30,10 +30,12 @@ def curves(model: Model) -> str:
         )
     examples = [record.examples for record in history if record.examples > 0]
     log_x = len(examples) > 1 and examples[-1] > _WIDE * examples[0]
-    named = (best_loss(model) or ("",))[0]
-    loss = "objective" if named == "objective" else "progressive loss"
+    solver = model.parameters.get("rule") in OBJECTIVES
+    loss = "objective" if solver else "progressive loss"
+    every = [float(record.examples) for record in history]
+    shown = evened(every, [record.loss for record in history]).tolist()
     drawn = {
-        loss: [(float(r.examples), r.loss) for r in history],
+        loss: list(zip(every, shown, strict=True)),
         "validation loss": [
             (float(r.examples), r.valid_loss) for r in history if r.valid_loss is not None
         ],
@@ -50,14 +52,16 @@ def curves(model: Model) -> str:
                 title="Nonzero weights",
             )
         )
-    if loss == "objective":
+    if solver:
         said = "The objective is that after each pass."
     else:
         said = (
-            "The progressive loss is the mean over the rows since the record before, each scored "
+            "The progressive loss is the mean over the rows since the point before, each scored "
             "before it was learned from."
         )
-    if named == "validation loss":
+    if len(runs_of(every)) > 1:
+        said += " Classes were learned one after the other, and each has its line."
+    if drawn["validation loss"]:
         said += " The model of the pass with the least validation loss was kept."
     if any(not math.isfinite(record.loss) for record in history):
         said += " Losses that are not finite are left out."
@@ -80,8 +84,11 @@ def search(model: Model) -> str:
 
     frontier, this = model.frontier.frontier, model.frontier.dots[model.frontier.at]
     spread = "" if this.spread is None else f" +- {this.spread:.2g}"
+    weights = f"{this.nonzeros:,.6g} nonzero weights"
+    if this.nonzeros != model.nnz:
+        weights += f" in the mean over folds; this model, of all rows, has {model.nnz:,}"
     return chart(frontier, model.frontier.at) + note(
         f"One of {len(frontier):,} models of a search: {this.name}, {frontier.measure} "
-        f"{this.error:.4g}{spread} at {this.nonzeros:,.0f} nonzero weights. Bars are standard "
-        f"errors over folds, where there were folds."
+        f"{this.error:.4g}{spread} at {weights}. Bars are standard errors over folds, where there "
+        f"were folds."
     )

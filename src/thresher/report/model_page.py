@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from thresher.atomic import write_whole
-from thresher.errors import ParameterError
+from thresher.data import is_source
+from thresher.errors import DataError, ParameterError
 from thresher.report.features import Names, classes, features, meaning
 from thresher.report.health import certified, numbers
 from thresher.report.learning import curves, search
@@ -54,10 +57,12 @@ def model_page(
     """
     if y is not None and X is None:
         raise ParameterError("y must come with X: labels are those of rows")
+    if X is not None and not is_source(X) and np.shape(X)[0] == 0:
+        raise DataError("X has no rows: there is nothing to say of them")
     called = Names(model, names)
     rule = str(model.parameters.get("rule", "model"))
     sections = [Section("", headline(model)), Section("Model", about(model) + parameters(model))]
-    if X is not None and (y is not None or hasattr(X, "blocks")):
+    if X is not None and (y is not None or is_source(X)):
         found = results(model, answers(model, X, y))
         sections.append(Section("On the rows given", found, "rows"))
     sections += [

@@ -180,8 +180,11 @@ def text(words: str) -> str:
     return _FORBIDDEN.sub("\ufffd", escape(words))
 
 
-# Control signs, halves of surrogate pairs and the two that are no characters (XML 1.0, 2.2).
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+# Control signs, halves of surrogate pairs and the two that are no characters (XML 1.0, 2.2); and
+# signs that turn the direction of writing, and so that of what stands beside a name.
+_FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def _said(value: object) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.answers import scores, values
+from thresher.answers import error_of, scores, values
 from thresher.data import is_source
 from thresher.errors import DataError, ParameterError
 from thresher.report.page import note, tiles
@@ -71,7 +71,7 @@ def _of_source(model: Model, source: Any) -> Answers:
         kind = TwoClasses()
     else:
         kind = ManyClasses(model.classes)
-    raws, truths = [np.zeros((0, len(model.intercept)))], list[NDArray[Any]]()
+    raws, truths = list[NDArray[np.float64]](), list[NDArray[Any]]()
     for block, raw in model.raw_blocks(source):
         targets = kind.targets(block)
         raws.append(raw)
@@ -83,8 +83,10 @@ def _of_source(model: Model, source: Any) -> Answers:
             truths.append(
                 (targets[0] > 0).astype(np.intp) if len(targets) == 1 else targets.single()
             )
-    truth = np.concatenate(truths) if truths else np.zeros(0, np.intp)
-    return Answers(scores(np.concatenate(raws), model.loss, model.classes is not None), truth)
+    if not sum(map(len, truths)):
+        raise DataError("the rows given are none: there is nothing to say of them")
+    decision = scores(np.concatenate(raws), model.loss, model.classes is not None)
+    return Answers(decision, np.concatenate(truths))
 
 
 def results(model: Model, found: Answers) -> str:
@@ -100,16 +102,20 @@ def results(model: Model, found: Answers) -> str:
         "These numbers are of the rows given to the report, and of no others; if the model "
         "learned from them, it does worse on new ones."
     )
-    if rows == 0:
-        return note("There are no rows.")
     if model.classes is None:
         return _values(model, found) + said
     if model.multilabel:
         return _sets(model, found) + said
     several = found.decision.ndim > 1
     taken = found.decision.argmax(axis=1) if several else (found.decision >= 0).astype(np.intp)
-    wrong = float(np.mean(taken != found.truth))
-    numbers = {"rows": rows, "error rate": f"{100 * wrong:.2f} %", **_auc(found)}
+    wrong = error_of(found.decision, found.truth)
+    numbers = {"rows": rows, "error rate": f"{wrong:.2f} %", **_auc(found)}
+    lucky = round(wrong * rows / 100) - int((taken != found.truth).sum())
+    if lucky:
+        said += note(
+            f"Of {lucky:,} rows the model scores another class as high as their own. They count as "
+            f"errors; the table has them as predict answers them."
+        )
     return tiles(numbers) + said + _confusion(model, found.truth, taken)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher._version import __version__
-from thresher.learned import least_valid_loss
+from thresher.learned import OBJECTIVES, least_valid_loss
 from thresher.report.page import facts, tiles
 from thresher.report.tables import Cell, Shown, table
 from thresher.rules import RULES
@@ -75,7 +75,7 @@ def best_loss(model: Model) -> tuple[str, float] | None:
         return "validation loss", valid
     if not model.history:
         return None
-    whole = str(model.parameters.get("rule")) in ("coordinate-descent", "hard-threshold")
+    whole = model.parameters.get("rule") in OBJECTIVES
     return "objective" if whole else "last progressive loss", model.history[-1].loss
 
 

@@ -85,9 +85,9 @@ def _rows(model: Model) -> str:
     kind = model.parameters.get("format")
     if model.parameters.get("kinds") or kind in ("csv", "parquet", "arrow"):
         return f"rows.{kind if kind in ('parquet', 'arrow') else 'csv'}"
-    return (
-        "rows.vw" if model.n_features == ANY or model.parameters.get("first") == 0 else "rows.svm"
-    )
+    known = model.parameters
+    named = known.get("first") == 0 and not known.get("zero_based")
+    return "rows.vw" if model.n_features == ANY or named else "rows.svm"
 
 
 def _form(model: Model) -> str:
@@ -95,7 +95,8 @@ def _form(model: Model) -> str:
     if rows == "rows.vw":
         return "VW text, as the model was trained on"
     if rows == "rows.svm":
-        return "svmlight text, whose features are numbered from 1" + (
+        first = 0 if model.parameters.get("zero_based") else 1
+        return f"svmlight text, whose features are numbered from {first}" + (
             " (column 0 of a matrix is feature 1)" if "first" not in model.parameters else ""
         )
     return "a table with the columns that the model was trained on"

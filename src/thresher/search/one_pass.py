@@ -22,16 +22,14 @@ from thresher.errors import DivergenceError, ParameterError
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Model
 from thresher.search.folds import split_of
-from thresher.search.frontier import Dot, Frontier, errors_of
 from thresher.search.grid import Point, check_single_labels, points_of, zero_loss_of
 from thresher.search.matrix import MatrixSearch, Rows
 from thresher.search.place import Place, tell_place
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
-from thresher.search.scoring import try_scorers
+from thresher.search.scoring import frontier_of, try_scorers
 from thresher.search.streams import OF_FIT, StreamSearch, source_splits
 from thresher.search.sums import check_probabilities, quick_score, score_source, scores_named
-from thresher.search.tables import shown
 from thresher.training.lanes import threads_of
 
 
@@ -316,27 +314,9 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _standing(self, metric: str) -> Place | None:
         """Return where the best point stands: mean error over folds against mean nonzeros."""
-        key, scoring = f"test_{metric}", self.scoring
-        if f"mean_{key}" not in self.cv_results_:  # several scores, and a choice by a function
-            return None
-        if self.multimetric_:
-            scoring = scoring[metric] if isinstance(scoring, Mapping) else metric
-        scores = np.array([self.cv_results_[f"split{i}_{key}"] for i in range(self.n_splits_)])
-        measure, errors = errors_of(scores, scoring, is_classifier(self.estimator))
-        spreads = [None] * errors.shape[1]
-        if self.n_splits_ > 1:
-            spreads = (errors.std(axis=0, ddof=1) / np.sqrt(self.n_splits_)).tolist()
-        dots = [
-            Dot(", ".join(f"{k}={shown(v)}" for k, v in params.items()), *numbers)
-            for params, *numbers in zip(
-                self.cv_results_["params"],
-                self.nonzeros_.mean(axis=1).tolist(),
-                errors.mean(axis=0).tolist(),
-                spreads,
-                strict=True,
-            )
-        ]
-        return Place.of(Frontier(dots, measure), int(self.best_index_))
+        if f"mean_test_{metric}" not in self.cv_results_:
+            return None  # several scores, and a choice by a function
+        return Place.of(frontier_of(self, metric), int(self.best_index_))
 
     @property
     def best_model_(self) -> Model:

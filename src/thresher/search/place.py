@@ -10,6 +10,7 @@ from typing import Any
 from thresher.search.frontier import Dot, Frontier
 
 _MANY = 500  # models of a search that are kept at most
+_LEAST = 1e-9  # nonzeros that are not 0, in the mean over folds
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,11 @@ class Place:
             numbers = [nonzeros, error, 0.0 if spread is None else spread]
             if not isinstance(name, str) or not all(type(number) is float for number in numbers):
                 raise ValueError("its frontier cannot be read")
-            if not all(map(math.isfinite, numbers)) or nonzeros < 0 or numbers[2] < 0:
+            if (
+                not all(map(math.isfinite, numbers))
+                or not (nonzeros == 0 or _LEAST <= nonzeros < 2.0**64)
+                or numbers[2] < 0
+            ):
                 raise ValueError("its frontier has numbers that no model has")
             dots.append(Dot(name, nonzeros, error, spread))
         return cls(tuple(dots), measure, at)

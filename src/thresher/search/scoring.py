@@ -1,4 +1,4 @@
-"""Scores of rows in memory: scikit-learn's scorers, tried before anything is trained."""
+"""Scores of rows in memory: scikit-learn's scorers, tried before training; what they found."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 
 from thresher.errors import ParameterError
 from thresher.model import Output
+from thresher.search.frontier import Dot, Frontier, errors_of
 from thresher.search.grid import Point
+from thresher.search.tables import shown
 from thresher.search.views import view_of
 
 _EACH = 2  # rows of each class that scorers are tried on
@@ -78,3 +81,33 @@ def _some_rows(y: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[np.intp
         return np.arange(min(len(y), _MOST))
     each = [np.flatnonzero(y == label)[:_EACH] for label in classes[: _MOST // _EACH]]
     return np.concatenate(each)
+
+
+def frontier_of(search: Any, metric: str) -> Frontier:
+    """Return the points of a fitted search: mean error over folds against mean nonzeros.
+
+    Parameters
+    ----------
+    search : OnePassSearchCV
+    metric : str
+        Which of its scores, as ``cv_results_`` names it.
+    """
+    scoring, results, splits = search.scoring, search.cv_results_, search.n_splits_
+    if search.multimetric_:
+        scoring = scoring.get(metric, metric) if isinstance(scoring, Mapping) else metric
+    scores = np.array([results[f"split{split}_test_{metric}"] for split in range(splits)])
+    measure, errors = errors_of(scores, scoring, is_classifier(search.estimator))
+    spreads: list[float | None] = [None] * errors.shape[1]
+    if splits > 1:
+        spreads = (errors.std(axis=0, ddof=1) / np.sqrt(splits)).tolist()
+    dots = [
+        Dot(", ".join(f"{key}={shown(value)}" for key, value in setting.items()), *numbers)
+        for setting, *numbers in zip(
+            results["params"],
+            search.nonzeros_.mean(axis=1).tolist(),
+            errors.mean(axis=0).tolist(),
+            spreads,
+            strict=True,
+        )
+    ]
+    return Frontier(dots, measure)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from thresher import settings
+from thresher.data import is_source
 from thresher.errors import ParameterError
 from thresher.model import Model, Output
 
@@ -29,7 +30,7 @@ class FromLane:
     def _raw(self, X: Any) -> NDArray[np.float64]:
         if self._known is not None and X is self._rows:
             return self._known
-        return np.asarray(self.model_.raw(X if hasattr(X, "blocks") else self._checked_rows(X)))
+        return np.asarray(self.model_.raw(X if is_source(X) else self._checked_rows(X)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy, or R2 of a regression."""

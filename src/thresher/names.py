@@ -1,0 +1,61 @@
+"""Names of features, and the columns that they stand for."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thresher.errors import ParameterError
+
+
+def check_names(names: Sequence[str], n_features: int, owner: str = "") -> None:
+    """Raise ParameterError unless there is a name for each feature.
+
+    Parameters
+    ----------
+    names : sequence of str
+    n_features : int
+    owner : str
+        Who asks, for the message.
+    """
+    if len(names) != n_features:
+        raise ParameterError(
+            f"{owner}names must be {n_features:,}, one for each feature; got {len(names):,}"
+        )
+
+
+def column_of(
+    feature: Any, n_features: int, kept: Mapping[int, str], names: Sequence[str] | None
+) -> int:
+    """Return the column of a feature.
+
+    Parameters
+    ----------
+    feature : str or int
+        Its name, or its column.
+    n_features : int
+    kept : mapping from int to str
+        Names that the model knows.
+    names : sequence of str, optional
+        Of all features, in place of these.
+    """
+    if names is not None:
+        check_names(names, n_features)
+    if isinstance(feature, str):
+        known = kept.items() if names is None else enumerate(names)
+        found = [index for index, name in known if name == feature]
+        if not found and names is not None:
+            raise ValueError(f"no feature is named {feature!r}")
+        if not found:
+            raise ValueError(
+                f"no feature with nonzero weight is named {feature!r}; the names of others are "
+                f"not kept, give names= or the number of its column"
+            )
+        return found[0]
+    if isinstance(feature, bool) or not isinstance(feature, numbers.Integral):
+        raise TypeError(f"feature must be a name or the number of a column; got {feature!r}")
+    index = int(feature)
+    if not 0 <= index < n_features:
+        raise ValueError(f"feature must be in 0..{n_features - 1}; got {index}")
+    return index
