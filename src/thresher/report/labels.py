@@ -7,7 +7,7 @@ from collections.abc import Sequence
 ANCHORS = {"right": "", "left": ' text-anchor="end"', "middle": ' text-anchor="middle"'}
 _LETTER, _HIGH = 9.6, 19.0  # of a letter, where the picture is narrow and letters are largest
 _MIDDLE, _APART = 4.0, 12.0  # from the line of a text to its middle; between it and other points
-_DOT, _RING = 6.0, 11.0  # half the width of what no label may cover
+_DOT, _RING = 8.0, 12.0  # half the width of what no label may cover
 
 Spot = tuple[float, float, str, bool]
 _Box = tuple[float, float, float, float]
@@ -28,7 +28,7 @@ def placed(spots: Sequence[Spot], room: _Box) -> list[tuple[float, float, str, s
     Examples
     --------
     >>> placed([(50.0, 50.0, "a", False), (300.0, 50.0, "b", True)], (0, 0, 340, 100))
-    [(311.0, 54.0, 'b', 'right'), (56.0, 54.0, 'a', 'right')]
+    [(312.0, 54.0, 'b', 'right'), (58.0, 54.0, 'a', 'right')]
     """
     dots = [_around(x, y, _RING if ring else _DOT) for x, y, _, ring in spots]
     taken: list[_Box] = []
@@ -41,15 +41,12 @@ def placed(spots: Sequence[Spot], room: _Box) -> list[tuple[float, float, str, s
         best = None
         for at_x, at_y, side in _places(x, y, _RING if ring else _DOT, ring):
             box = _box(at_x, at_y, side, label)
-            # above or below its own point, it must not seem to be that of another
-            apart = 0.0 if at_y == y + _MIDDLE else _APART
-            obstacles = [
-                *taken,
-                *((a - apart, b - apart, c + apart, d + apart) for a, b, c, d in others),
-            ]
             outside = max(room[0] - box[0], box[2] - room[2], room[1] - box[1], box[3] - room[3])
-            covered = sum(_overlap(box, other) for other in obstacles)
-            cost = covered + (1e6 * outside if outside > 0 else 0.0)
+            cost = 1e6 * max(outside, 0.0)
+            cost += 1e3 * sum(_overlap(box, other) for other in (*taken, *others))
+            if at_y != y + _MIDDLE:  # above or below, it must not seem to be another point's
+                wide = box[0] - _APART, box[1] - _APART, box[2] + _APART, box[3] + _APART
+                cost += sum(_overlap(wide, other) for other in others)
             if best is None or cost < best[0]:
                 best = cost, at_x, at_y, side, box
         assert best is not None
