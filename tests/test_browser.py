@@ -173,7 +173,7 @@ def test_labels_of_a_comparison_are_whole_and_apart(browser, pages, size):
         for number, box in enumerate(boxes):
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= size[0]
-            assert not any(_cover(box, other) for other in (*boxes[:number], *dots))
+            assert [other for other in (*boxes[:number], *dots) if _cover(box, other)] == [], box
 
 
 def _cover(one: dict[str, float], other: dict[str, float]) -> bool:

@@ -37,7 +37,8 @@ from thresher.training.labels import tidy
 
 SCALES = ("unit-norm", "variance", None)
 _MEMORY = 1 << 30  # bytes that gradients may take at a time
-_LARGEST = 1e30  # value whose square, times rates and rows, is safely a number in all rules
+_LARGEST = 1e12  # value whose square is within what all rules take as a parameter
+_SQUARED = 1e150  # value whose square is still a number
 _LARGER, _SMALLER = 100.0, 1e-3  # than the median column: one rate for all no longer does
 _OWN_UNITS = ("poisson", "clipped_square")  # losses that numbers must not be divided for
 
@@ -92,6 +93,8 @@ class Rows:
         if scale is None:
             return self
         if scale == "unit-norm":
+            for X in (self.X, self.X_test):
+                _refuse_huge(X.data if sp.issparse(X) else X, _SQUARED)
             return replace(self, X=normalize(self.X), X_test=normalize(self.X_test))
         scaler = UnitVarianceScaler().fit(self.X)
         X, X_test = scaler.transform(self.X), scaler.transform(self.X_test)
@@ -154,12 +157,7 @@ class Rows:
             Of the rule that is to be tried.
         """
         values = self.X.data if sp.issparse(self.X) else self.X
-        largest = float(np.abs(values).max(initial=0.0))
-        if largest > _LARGEST:
-            raise DataError(
-                f"values of the training rows are up to {largest:.3g}, too large for arithmetic "
-                f"with their squares: divide them"
-            )
+        _refuse_huge(values, _LARGEST)
         square = float(np.sum(np.square(values, dtype=np.float64)) / self.X.shape[0])
         if not square > 0:
             raise DataError("all values of the training rows are zero: there is nothing to learn")
@@ -292,6 +290,15 @@ def _split(X: Any, y: NDArray[Any], share: float, seed: int, regresses: bool) ->
         raise ParameterError(f"test_share={share:g}: {error}{hint_of(y)}") from None
     train, test = (np.sort(part) for part in parts)
     return X[train], X[test], y[train], y[test]
+
+
+def _refuse_huge(values: NDArray[Any], limit: float) -> None:
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > limit:
+        raise DataError(
+            f"values are up to {largest:.3g}, too large for arithmetic with their squares: divide "
+            f"them"
+        )
 
 
 def _unit(y: NDArray[np.float64]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 ANCHORS = {"right": "", "left": ' text-anchor="end"', "middle": ' text-anchor="middle"'}
-_LETTER, _HIGH = 9.6, 19.0  # of a letter, where the picture is narrow and letters are largest
+_LETTER, _HIGH = 9.6, 21.0  # of a letter, where the picture is narrow and letters are largest
 _MIDDLE, _APART = 4.0, 12.0  # from the line of a text to its middle; between it and other points
 _DOT, _RING = 8.0, 12.0  # half the width of what no label may cover
 
