@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Lasso
+from sklearn.model_selection import KFold
 
 import thresher
 from comparisons import problem
 from thresher import TruncatedGradientClassifier, TruncatedGradientRegressor
+from thresher.comparison.choosing import choose
 from thresher.comparison.controls import MeanOfRuns
 from thresher.parameters import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
@@ -65,3 +68,15 @@ def test_a_loss_for_numbers_or_the_task_makes_whole_numbers_numbers():
         assert thresher.compare(X, labels, **given, **more).task == task
     words = np.where(y > 0, "yes", "no")
     assert thresher.compare(X, words, loss="squared", **given).task == "binary"
+
+
+def test_errors_far_below_one_are_told_apart():
+    X, y = problem(classes=0)
+    folds = list(KFold(3).split(X))
+    given = {"task": "regression", "lanes": False, "how": "best", "n_jobs": 1}
+    points = []
+    for unit in (1.0, 1e-8):
+        grid = {"alpha": [unit * alpha for alpha in (0.01, 0.1, 10.0)]}
+        points.append(choose(Lasso(), grid, X, unit * y, folds, **given))
+    assert points[1].point["alpha"] == pytest.approx(1e-8 * points[0].point["alpha"])
+    assert points[1].error == pytest.approx(1e-16 * points[0].error)
