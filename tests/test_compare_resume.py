@@ -10,7 +10,7 @@ import pytest
 import thresher
 from comparisons import plain, problem
 from thresher import DataError, ParameterError
-from thresher.comparison.checkpoint import Checkpoint
+from thresher.comparison.checkpoint import Checkpoint, packed
 from thresher.comparison.rows import _digest
 
 
@@ -77,6 +77,11 @@ def test_a_file_that_is_no_checkpoint_stays_as_it_is(tmp_path):
         *(["sgd"], {"sgd": 1}, {"sgd": {"row": {"rule": "sgd"}}}, {"sgd": {"search": {}}}),
         {"sgd": {"orders": [{"support": "AAAA"}]}},
     )
+    search = {"chosen": {}, "grid": {}, "notes": [], "cv_error": 1.0, "cv_standard_error": 0.0}
+    order = {"nonzeros": 1.0, "seconds": 1.0, "support": packed(np.ones(3, bool)), "warnings": []}
+    for other in ({"error": 1.0}, {"nonzeros": "many"}, {"support": "?"}, {"warnings": 1}):
+        orders = [order, {**order, **other}]
+        spoiled += ({"sgd": {"search": search, "orders": orders}},)
     damaged = [json.dumps({**kept, "rules": rules}) for rules in spoiled]
     damaged.append(json.dumps({**kept, "identity": []}))
     for text in ('{"a": 1}', "precious", "[]", *damaged):

@@ -106,8 +106,11 @@ def _check(entry: Mapping[str, Any]) -> None:
             raise KeyError("search")
         unpacked(order["support"], 1)
         list(order["warnings"])
-        for name in ("nonzeros", "seconds"):
-            float(order[name])
+        numbers = {name for name in order if name not in ("support", "warnings")}
+        if not numbers >= {"nonzeros", "seconds"} or order.keys() != entry["orders"][0].keys():
+            raise KeyError("measures")
+        for name in numbers:
+            float(order[name] or 0.0)
 
 
 def _short(value: Any) -> str:

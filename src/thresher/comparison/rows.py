@@ -109,9 +109,10 @@ class Rows:
         ]
         found = []
         if odd:
-            farthest = max(max(c.ratio, 1 / c.ratio) for c in odd)
+            ratio = odd[0].ratio
+            farthest = max(ratio, 1 / max(ratio, 1e-300))
             first = odd[0].column if odd[0].name is None else repr(odd[0].name)
-            than = "larger" if odd[0].ratio > 1 else "smaller"
+            than = "larger" if ratio > 1 else "smaller"
             more = f", and {len(odd) - 1:,} more are far from it" if len(odd) > 1 else ""
             found.append(
                 f"columns differ in scale: column {first} is {farthest:.2g} times {than} than the "
@@ -238,7 +239,9 @@ def rows_of(
         raise DataError(f"all training rows have the label {classes.tolist()[0]!r}")
     unknown = np.setdiff1d(y_test, classes)
     if len(unknown):
-        raise DataError(f"no training row has the label {unknown.tolist()[0]!r} of a test row")
+        raise DataError(
+            f"no training row has the label {unknown.tolist()[0]!r} of a test row{hint_of(y)}"
+        )
     known = np.searchsorted(classes, y_test)
     which = "binary" if len(classes) == 2 else "multiclass"
     return Rows(X, numbers, X_test, known, which, classes.tolist(), digests, names=names)
