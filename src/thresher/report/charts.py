@@ -151,7 +151,7 @@ def scatter(
     spots = [(float(frame.x(p.x)), float(frame.y(p.y)), p.label, "ring" in p.kind) for p in sound]
     parts += [
         f'<text x="{x:.1f}" y="{y:.1f}"{ANCHORS[side]}>{text(label)}</text>'
-        for x, y, label, side in placed(spots, (4, _TOP, _WIDE - 4, _HIGH - _BOTTOM))
+        for x, y, label, side in placed(spots, (_LEFT - 4, _TOP, _WIDE - 4, _HIGH - _BOTTOM))
     ]
     return _figure(
         title,

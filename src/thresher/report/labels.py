@@ -7,7 +7,8 @@ from collections.abc import Sequence
 ANCHORS = {"right": "", "left": ' text-anchor="end"', "middle": ' text-anchor="middle"'}
 _LETTER, _HIGH = 9.6, 21.0  # of a letter, where the picture is narrow and letters are largest
 _MIDDLE, _APART = 4.0, 12.0  # from the line of a text to its middle; between it and other points
-_DOT, _RING = 8.0, 12.0  # half the width of what no label may cover
+_DOT, _RING = 8.0, 12.0  # from the middle of a point to its label
+_INK = 6.0  # half the width of a point that no label may cover
 
 Spot = tuple[float, float, str, bool]
 _Box = tuple[float, float, float, float]
@@ -30,7 +31,7 @@ def placed(spots: Sequence[Spot], room: _Box) -> list[tuple[float, float, str, s
     >>> placed([(50.0, 50.0, "a", False), (300.0, 50.0, "b", True)], (0, 0, 340, 100))
     [(312.0, 54.0, 'b', 'right'), (58.0, 54.0, 'a', 'right')]
     """
-    dots = [_around(x, y, _RING if ring else _DOT) for x, y, _, ring in spots]
+    dots = [_around(x, y, _RING if ring else _INK) for x, y, _, ring in spots]
     taken: list[_Box] = []
     found = []
     for number in sorted(range(len(spots)), key=lambda at: not spots[at][3]):
