@@ -19,6 +19,7 @@ from thresher import (
     StabilizedClassifier,
     TruncatedGradientClassifier,
     TruncatedGradientRegressor,
+    compare,
 )
 from thresher.report.page import Section, page
 from thresher.report.tables import Shown, table
@@ -95,6 +96,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["tune"] = folder / "tune.html"
     called("tune", folder / "rows.svm", "-m", folder / "m", "--grid", "l1=0.1..10:4", "--html",
            found["tune"])  # fmt: skip
+    found["comparison"] = folder / "comparison.html"
+    compared = compare(X, np.where(y, HOSTILE, "no"), orders=2, folds=2)
+    compared.about["data"] = HOSTILE
+    compared.save(found["comparison"])
     return found
 
 
@@ -123,7 +128,10 @@ def column(shown: Any, number: int) -> list[str]:
     return list(rows.locator(f"td:nth-child({number})").all_inner_texts())
 
 
-KINDS = ["stabilized", "regression", "classes", "labels", "hashed", "path", "empty", "tune"]
+KINDS = [
+    *("stabilized", "regression", "classes", "labels", "hashed", "path", "empty", "tune"),
+    "comparison",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -145,6 +153,37 @@ def test_renders_on_laptop_and_phone_without_a_request(browser, pages, kind):
         assert opened.troubles == []
         assert opened.requests == [pages[kind].as_uri()]
     assert papers[0] != papers[1]
+
+
+@pytest.mark.parametrize("size", [PHONE, LAPTOP])
+def test_labels_of_a_comparison_are_whole_and_apart(browser, pages, size):
+    with Opened(browser, pages["comparison"], size, "light") as shown:
+        mark = " \N{LARGE CIRCLE}"
+        names = shown.locator("#results td:first-child").all_inner_texts()
+        ringed = [name.removesuffix(mark) for name in names if name.endswith(mark)]
+        drawn = {text.text_content(): text for text in shown.locator("figure > svg > text").all()}
+        assert ringed
+        assert set(ringed) <= set(drawn)
+        boxes = [
+            box.bounding_box() for label, box in drawn.items() if {label, label + mark} & {*names}
+        ]
+        dots = [
+            dot.bounding_box() for dot in shown.locator("figure > svg > circle:not(.ring)").all()
+        ]
+        for number, box in enumerate(boxes):
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= size[0]
+            assert [other for other in (*boxes[:number], *dots) if _cover(box, other)] == [], box
+
+
+def _cover(one: dict[str, float], other: dict[str, float]) -> bool:
+    return all(
+        min(one[at] + one[long], other[at] + other[long]) - max(one[at], other[at]) > spare
+        for at, long, spare in (
+            ("x", "width", 1),
+            ("y", "height", 5),
+        )  # a line is above its letters
+    )
 
 
 def test_table_sorts_by_click_and_by_keyboard(browser, pages):

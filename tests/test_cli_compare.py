@@ -13,6 +13,8 @@ import pytest
 import thresher
 from comparisons import plain
 from files import THRESHER, called, svmlight, vw
+from thresher.cli import compare as cli
+from thresher.comparison import CompareProgress
 
 QUICK = ("--orders", "2", "--folds", "2", "--rules", "ftrl,sgd")
 
@@ -125,7 +127,8 @@ def test_help_is_complete():
     [
         (["--rules", "vw"], "--rules: must be of stabilized, "),
         (["--choose", "worst"], "--choose must be one of best, sparsest; got 'worst'"),
-        (["--scale", "minmax"], "--scale must be one of"),
+        (["--scale", "minmax"], "--scale must be one of 'unit-norm', 'variance'; got 'minmax'"),
+        (["--test-share", "0.001"], "--test-share=0.001: "),
         (["--loss", "cubic"], "--loss must be one of logistic"),
         (["--jobs", "0"], "--jobs must be"),
         (["--test-share", "2"], "--test-share must be a number > 0 and < 1; got 2.0"),
@@ -138,6 +141,48 @@ def test_bad_usage(folder, tmp_path, options, message):
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not page.exists()
+
+
+def test_nothing_to_compare_is_bad_usage(folder):
+    done = called("compare", folder / "rows.svm", "--rules", "lasso,hard-threshold", code=2)
+    assert "--rules: all are left out: lasso: it is a rule for numbers; hard-" in done.stderr
+
+
+def test_many_values_hint_at_numbers(tmp_path):
+    path = tmp_path / "counts.svm"
+    path.write_text("".join(f"{i} 1:{i}\n" for i in range(60)))
+    done = called("compare", path, "--multiclass", code=1)
+    assert "labels have 60 values: --loss squared takes them as numbers" in done.stderr
+
+
+def test_a_long_silence_is_broken(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "_EVERY", 0.01)
+    monkeypatch.setattr(cli, "_SILENCE", 0.02)
+    shown = cli.Shown(quiet=False, json=False)
+    shown.tell(CompareProgress("ftrl", "FTRL", "search", 0, 2, 1, 3, 65.0))
+    told = ""
+    until = time.monotonic() + 20
+    while "FTRL: choosing parameters" not in told and time.monotonic() < until:
+        time.sleep(0.01)
+        told += capsys.readouterr().err
+    shown.close()
+    assert told.splitlines()[0] == " 1/3   1:05 FTRL: choosing parameters"
+
+
+def test_remarks_stand_above_and_below_the_table(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(120, 4)) * [1, 1, 1, 1e4]
+    path, page = tmp_path / "rows.svm", tmp_path / "page.html"
+    lines = (" ".join(f"{j + 1}:{v:.4f}" for j, v in enumerate(row)) for row in rows)
+    labels = (rows[:, 0] > 0).astype(int)
+    path.write_text("".join(f"{y} {line}\n" for y, line in zip(labels, lines, strict=True)))
+    given = "--orders", "1", "--folds", "2", "--rules", "sgd,l1-logistic", "--html", page
+    told = called("compare", path, *given).stdout
+    assert told.startswith("columns differ in scale: column 3 is ")
+    assert "--scale variance" in told.splitlines()[0]
+    assert "is at the end of its grid" in told.split("chosen", 1)[1]
+    assert "columns differ in scale" in page.read_text()
+    assert "columns differ" not in called("compare", path, *given, "--scale", "variance").stdout
 
 
 def test_outputs_are_looked_at_first(folder, tmp_path):

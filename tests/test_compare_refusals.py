@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import thresher
 from comparisons import problem
@@ -62,11 +64,15 @@ def test_a_rule_for_other_tasks_is_left_out_and_said():
         ({"folds": 200}, "folds=200 needs as many training rows of each class"),
         ({"seed": -1}, "seed must be"),
         ({"choose": "worst"}, "choose must be one of best, sparsest"),
-        ({"scale": "minmax"}, "scale must be one of 'unit-norm', 'variance', None"),
+        ({"scale": "minmax"}, "scale must be one of 'unit-norm', 'variance', or None"),
         ({"loss": "cubic"}, "loss must be one of logistic, "),
         ({"loss": "absolute", "task": "classification"}, "loss must be one of logistic, hinge"),
         ({"task": "ranking"}, "task must be one of"),
         ({"test_share": 1.5}, "test_share must be a number > 0 and < 1"),
+        ({"test_share": None}, "test_share must be a number > 0 and < 1; got None"),
+        ({"test_share": "x"}, "test_share must be a number > 0 and < 1; got 'x'"),
+        ({"test_share": 0.01}, "test_share=0.01: "),
+        ({"rules": ["lasso", "hard-threshold"]}, "rules: all are left out: lasso: it is a rule"),
         ({"X_test": np.zeros((2, 25))}, "X_test and y_test go together"),
         ({"X_test": np.zeros((2, 3)), "y_test": [0, 1]}, "X_test has 3 columns and X has 25"),
     ],
@@ -80,15 +86,64 @@ def test_parameters_that_are_not_allowed(given, message):
 
 def test_data_that_cannot_be_compared():
     X, y = problem(rows=60)
+    y[0] = 1
+    spoiled = X.copy()
+    spoiled[7, 3] = np.inf
     for rows, labels, test, message in (
         (X, np.zeros(60), None, "all training rows have the label 0.0"),
         (X, y, np.full(60, 7), "no training row has the label 7 of a test row"),
         (X, y[:50], None, "X has 60 rows and y has 50 labels"),
-        (np.full((60, 25), np.nan), y, None, "NaN"),
+        (np.full((60, 25), np.nan), y, None, "X: the value of row 0, column 0, is NaN"),
+        (sp.csr_matrix(spoiled), y, None, "X: the value of row 7, column 3, is inf"),
         (np.zeros((60, 25)), y, None, "all values of the training rows are zero"),
+        (X * 1e200, y, None, "values are up to .*e.200, too large"),
+        (X, np.where(y, np.nan, 1.0), None, "y: the label of row 0 is nan; labels must be finite"),
+        (X, np.array([None, "a"] * 30), None, "y: the label of row 0 is None: it is missing"),
+        (X, np.array([1, "a"] * 30, dtype=object), None, "of one kind; row 0 has 1 .number., row"),
+        (X, np.array(["a", "b"] * 30), y, "y has labels such as 'a', and y_test such as"),
+        (X, np.arange(60), None, 'one row alone .* 60 values: task="regression" takes them'),
     ):
         more = {} if test is None else {"X_test": X, "y_test": test}
         with pytest.raises(DataError, match=message):
             thresher.compare(rows, labels, rules=["sgd"], orders=1, folds=2, **more)
     with pytest.raises(ParameterError, match="y is needed"):
         thresher.compare(X)
+
+
+def test_columns_of_a_table_are_named_and_must_be_the_same():
+    X, y = problem(rows=60, columns=8)
+    table = pd.DataFrame(X, columns=list("abcdefgh"))
+    given = {"rules": ["sgd"], "orders": 1, "folds": 2}
+    for others, message in (
+        (table[list("acbdefgh")], "X_test: column 1 is 'c', and that of X is 'b'"),
+        (table.rename(columns={"a": "z"}), "X_test: column 0 is 'z', and that of X is 'a'"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            thresher.compare(table, y, others, y, **given)
+    assert thresher.compare(table, y, table, y, **given)[0].measured
+    with pytest.raises(DataError, match="X: column 'b' is not of numbers: row 0 has 'x'"):
+        thresher.compare(table.assign(b="x"), y, **given)
+    table.loc[4, "b"] = np.nan
+    with pytest.raises(DataError, match="X: the value of row 4, column 'b', is NaN"):
+        thresher.compare(table, y, **given)
+
+
+def test_numbers_of_numpy_are_numbers():
+    X, y = problem(rows=60)
+    whole, share = np.int64(2), np.float32(0.25)
+    given = {"orders": whole, "folds": whole, "seed": whole, "test_share": share}
+    found = thresher.compare(X, y, rules=["sgd"], **given)
+    assert thresher.Comparison.from_json(found.to_json()).about["orders"] == 2
+    with pytest.raises(KeyError, match="none of sgd"):
+        found["nope"]
+
+
+def test_a_comparison_without_a_number_has_a_page(monkeypatch):
+    def broken(self, X, y, sample_weight=None):
+        raise thresher.DivergenceError("the weights are no numbers")
+
+    monkeypatch.setattr(thresher.StabilizedClassifier, "fit", broken)
+    X, y = problem(rows=60)
+    found = thresher.compare(X, y, rules=["stabilized"], orders=1, folds=2)
+    for made in (found.to_html(), found._repr_html_(), found.table()):
+        assert "the weights are no numbers" in made

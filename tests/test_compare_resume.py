@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 
 import thresher
 from comparisons import plain, problem
 from thresher import DataError, ParameterError
-from thresher.comparison.checkpoint import Checkpoint
+from thresher.comparison.checkpoint import Checkpoint, packed
+from thresher.comparison.rows import _digest
 
 
 class Killed(BaseException):
@@ -68,10 +72,38 @@ def test_other_data_or_settings_are_refused_by_name(tmp_path):
 def test_a_file_that_is_no_checkpoint_stays_as_it_is(tmp_path):
     X, y = problem(rows=60)
     path = tmp_path / "precious.json"
-    for text in ('{"a": 1}', "precious", "[]"):
+    kept = {"format": 1, "identity": {}, "rules": {}}
+    spoiled = (
+        *(["sgd"], {"sgd": 1}, {"sgd": {"row": {"rule": "sgd"}}}, {"sgd": {"search": {}}}),
+        {"sgd": {"orders": [{"support": "AAAA"}]}},
+    )
+    search = {"chosen": {}, "grid": {}, "notes": [], "cv_error": 1.0, "cv_standard_error": 0.0}
+    order = {"nonzeros": 1.0, "seconds": 1.0, "support": packed(np.ones(3, bool)), "warnings": []}
+    for other in ({"error": 1.0}, {"nonzeros": "many"}, {"support": "?"}, {"warnings": 1}):
+        orders = [order, {**order, **other}]
+        spoiled += ({"sgd": {"search": search, "orders": orders}},)
+    damaged = [json.dumps({**kept, "rules": rules}) for rules in spoiled]
+    damaged.append(json.dumps({**kept, "identity": []}))
+    for text in ('{"a": 1}', "precious", "[]", *damaged):
         path.write_text(text)
         with pytest.raises(DataError, match="not a checkpoint of a comparison"):
             thresher.compare(X, y, rules=["sgd"], orders=1, folds=2, checkpoint=path)
         assert path.read_text() == text
     with pytest.raises(FileNotFoundError):
         Checkpoint(tmp_path / "missing" / "a.json", {})
+
+
+def test_a_rule_that_failed_is_tried_again(tmp_path, monkeypatch):
+    X, y = problem(rows=60)
+    given = {"rules": ["stabilized"], "orders": 1, "folds": 2, "checkpoint": tmp_path / "kept.json"}
+    with monkeypatch.context() as patch:
+        patch.setattr(thresher.StabilizedClassifier, "fit", lambda self, X, y: 1 / 0)
+        assert thresher.compare(X, y, **given)[0].failure
+    assert thresher.compare(X, y, **given)[0].measured
+
+
+def test_labels_that_read_alike_are_told_apart():
+    X = np.eye(2)
+    labels = (["a", "b\0c"], ["a\0b", "c"], ["1", "2"], [1, 2])
+    assert len({_digest(X, np.array(y)) for y in labels}) == 4
+    assert _digest(X, np.array([1, 2])) != _digest(X.astype(np.float32), np.array([1, 2]))

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,11 +24,12 @@ from thresher.comparison.result import RuleResult, measure_text
 from thresher.comparison.rows import gathered
 from thresher.data.block import Block
 from thresher.data.source import Source, scan
-from thresher.errors import ParameterError
+from thresher.errors import DataError, ParameterError
 from thresher.parameters import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 from thresher.training.labels import TwoClasses, Values
 
 _SHARE = 0.25
+_EVERY, _SILENCE = 1.0, 10.0  # seconds between looks at the clock; longest silence in a pipe
 _NAMES = re.compile(r"^(rules|orders|folds|choose|scale|loss|seed|test_share|checkpoint|n_jobs)\b")
 
 
@@ -61,8 +63,8 @@ def compare(options: Options) -> int:
     shown = Shown(options.quiet, options.json)
     try:
         _compare(options, shown)
-    except ParameterError as error:
-        raise ParameterError(_NAMES.sub(_option, str(error))) from None
+    except (ParameterError, DataError) as error:
+        raise type(error)(_in_options(str(error))) from None
     except KeyboardInterrupt:
         shown.close()
         kept = options.checkpoint
@@ -73,6 +75,12 @@ def compare(options: Options) -> int:
     finally:
         shown.close()
     return 0
+
+
+def _in_options(message: str) -> str:
+    """Return a message of the library in words of the command line."""
+    named = _NAMES.sub(_option, message).replace(", or None;", ";")
+    return named.replace('task="regression"', "--loss squared")
 
 
 def _option(name: re.Match[str]) -> str:
@@ -187,6 +195,12 @@ class Shown:
         self.quiet, self.json = quiet, json
         self.live = sys.stderr.isatty() and not (quiet or json)
         self._open = False
+        self._now: CompareProgress | None = None  # what takes time
+        self._began = 0.0
+        self._told = time.monotonic()  # when a line was last written
+        self._lock, self._ended = threading.RLock(), threading.Event()
+        if not (quiet or json):
+            threading.Thread(target=self._tick, daemon=True).start()
 
     def tell(self, progress: CompareProgress) -> None:
         """Show how far it has come."""
@@ -199,25 +213,45 @@ class Shown:
         elif self.quiet:
             return
         elif progress.row is not None:
-            self._line(f"{self._place(progress)} {_said(progress.row)}", ends=True)
-        elif self.live:
-            doing = "choosing parameters"
-            if progress.doing == "orders":
-                doing = f"order {progress.number}/{progress.orders}"
-            self._line(f"{self._place(progress)} {progress.title}: {doing}", ends=False)
+            with self._lock:
+                self._now = None
+                self._line(f"{self._place(progress)} {_said(progress.row)}", ends=True)
+        else:
+            with self._lock:
+                self._now, self._began = progress, time.perf_counter() - progress.seconds
+                if self.live:
+                    self._show(progress)
 
     def close(self) -> None:
         """Leave the terminal in order."""
-        if self._open:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        self._open = False
+        self._ended.set()
+        with self._lock:
+            self._now = None
+            if self._open:
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._open = False
+
+    def _tick(self) -> None:
+        """Show that time goes by while nothing is told."""
+        while not self._ended.wait(_EVERY):
+            with self._lock:
+                silent = time.monotonic() - self._told
+                if self._now is not None and (self.live or silent >= _SILENCE):
+                    seconds = time.perf_counter() - self._began
+                    self._show(self._now._replace(seconds=seconds))
+
+    def _show(self, progress: CompareProgress) -> None:
+        doing = "choosing parameters"
+        if progress.doing == "orders":
+            doing = f"order {progress.number}/{progress.orders}"
+        self._line(f"{self._place(progress)} {progress.title}: {doing}", ends=not self.live)
 
     def _line(self, text: str, ends: bool) -> None:
         start = "\r\x1b[K" if self._open else ""
         if not ends:  # a line that is written over must not be broken
             text = text[: shutil.get_terminal_size()[0] - 1]
         print(f"{start}{text}", end="\n" if ends else "", file=sys.stderr, flush=True)
-        self._open = not ends
+        self._open, self._told = not ends, time.monotonic()
 
     def _place(self, progress: CompareProgress) -> str:
         return f"{progress.place:>2}/{progress.rules} {duration(progress.seconds):>6}"

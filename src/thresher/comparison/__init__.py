@@ -3,7 +3,8 @@
 from thresher.comparison.candidates import CANDIDATES, Candidate
 from thresher.comparison.measures import Measure
 from thresher.comparison.result import Comparison, RuleResult
-from thresher.comparison.running import CompareProgress, compare
+from thresher.comparison.running import compare
+from thresher.comparison.trying import CompareProgress
 
 __all__ = [
     "CANDIDATES",

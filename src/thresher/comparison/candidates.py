@@ -301,7 +301,7 @@ CANDIDATES: dict[str, Candidate] = {
         lanes=False,
         threads=False,  # liblinear has one source of random numbers for all threads
         control=True,
-        foreign=partial(LogisticRegression, solver="liblinear", l1_ratio=1.0, max_iter=5000),
+        foreign=partial(LogisticRegression, solver="liblinear", l1_ratio=1.0, max_iter=200),
         wrap=_by_class,
     ),
     "lasso": Candidate(

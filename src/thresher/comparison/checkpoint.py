@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 from zlib import compress, decompress
+from zlib import error as ZlibError
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.atomic import check_place, clear_leftovers, write_whole
+from thresher.comparison.result import row_of
 from thresher.errors import DataError, ParameterError
 
 FORMAT = 1
@@ -69,8 +71,10 @@ class Checkpoint:
             with open(name, "rb") as file:
                 found = json.load(file)
             kept, identity = found["rules"], found["identity"]
-            known = found["format"] == FORMAT and isinstance(kept, dict)
-        except (ValueError, KeyError, TypeError):
+            known = found["format"] == FORMAT and isinstance(identity, dict)
+            for entry in kept.values():
+                _check(entry)
+        except (ValueError, KeyError, TypeError, AttributeError):
             known = False
         if not known:
             raise DataError(f"{name}: not a checkpoint of a comparison")
@@ -84,6 +88,29 @@ class Checkpoint:
                 )
         rules: dict[str, dict[str, Any]] = kept
         return rules
+
+
+def _check(entry: Mapping[str, Any]) -> None:
+    """Raise where what is kept of a rule is not what `Run` keeps of one."""
+    if "row" in entry:
+        row_of(entry["row"])
+        return
+    if "search" in entry:
+        dict(entry["search"]["chosen"])
+        dict(entry["search"]["grid"])
+        list(entry["search"]["notes"])
+        float(entry["search"]["cv_error"])
+        float(entry["search"]["cv_standard_error"])
+    for order in entry.get("orders", ()):
+        if "search" not in entry:
+            raise KeyError("search")
+        unpacked(order["support"], 1)
+        list(order["warnings"])
+        numbers = {name for name in order if name not in ("support", "warnings")}
+        if not numbers >= {"nonzeros", "seconds"} or order.keys() != entry["orders"][0].keys():
+            raise KeyError("measures")
+        for name in numbers:
+            float(order[name] or 0.0)
 
 
 def _short(value: Any) -> str:
@@ -115,5 +142,8 @@ def unpacked(text: str, columns: int) -> NDArray[np.bool_]:
     text : str
     columns : int
     """
-    bits = np.frombuffer(decompress(b64decode(text)), np.uint8)
+    try:
+        bits = np.frombuffer(decompress(b64decode(text)), np.uint8)
+    except ZlibError as error:
+        raise ValueError(f"not a support: {error}") from None
     return np.unpackbits(bits, count=columns).astype(bool)

@@ -96,10 +96,16 @@ def choose(
     points = list(ParameterGrid(grid))
     search = _together if lanes else _one_by_one
     errors, nonzeros, why = search(estimator, grid, points, X, y, folds, task, n_jobs)
-    means = errors.mean(axis=1).round(10)
+    means = errors.mean(axis=1)
     spreads = errors.std(axis=1, ddof=1) / np.sqrt(len(folds))
-    dots = map(Dot, map(str, points), nonzeros.mean(axis=1), means, spreads)
-    frontier = Frontier([Dot(d.name, float(d.nonzeros), float(d.error), d.spread) for d in dots])
+    frontier = Frontier(
+        [
+            Dot(str(point), float(count), float(f"{mean:.12g}"), float(spread))  # ties are ties
+            for point, count, mean, spread in zip(
+                points, nonzeros.mean(axis=1), means, spreads, strict=True
+            )
+        ]
+    )
     at = frontier.best if how == "best" else frontier.chosen
     if at is None:
         raise DivergenceError(f"all {len(points)} points of the grid failed; the first: {why}")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+
+from thresher import answers
 
 
 class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
-    """The mean of the weights of several runs that differ in their seeds alone.
+    """The mean of the raw scores of several runs that differ in their seeds alone.
 
     The stabilized rule averages over its paths, and what averaging does must not be taken for what
     selection does (A-37).
@@ -48,14 +51,13 @@ class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        weights: Any = 0.0
-        intercepts: Any = 0.0
-        for i in range(self.runs):
-            one = clone(self.estimator)
-            one.set_params(random_state=(self.random_state * self.runs + i) % 2**32).fit(X, y)
-            weights = weights + np.asarray(one.coef_, np.float64)
-            intercepts = intercepts + np.asarray(one.intercept_, np.float64)
-        self.coef_, self.intercept_ = weights / self.runs, intercepts / self.runs
+        first = self.random_state * self.runs
+        fitted = [
+            clone(self.estimator).set_params(random_state=(first + i) % 2**32).fit(X, y)
+            for i in range(self.runs)
+        ]
+        self._models = [one.model_ for one in fitted]
+        self.coef_ = np.mean([one.coef_ for one in fitted], axis=0)
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -65,7 +67,16 @@ class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
         ----------
         X : CSR matrix or array of shape (rows, features)
         """
-        scores = X @ np.atleast_2d(self.coef_).T + self.intercept_
-        return np.asarray(scores).ravel() if scores.shape[1] == 1 else np.asarray(scores)
+        return answers.scores(self._raw(X), self.estimator.loss)
 
-    predict = decision_function  # of a regression
+    def predict(self, X: Any) -> Any:
+        """Return predictions of a regression.
+
+        Parameters
+        ----------
+        X : CSR matrix or array of shape (rows, features)
+        """
+        return answers.values(self._raw(X)[:, 0], self.estimator.loss)
+
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(np.mean([model.raw(X) for model in self._models], axis=0))

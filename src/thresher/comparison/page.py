@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from thresher.comparison.candidates import CANDIDATES
-from thresher.comparison.measures import MEASURES, Measure
+from thresher.comparison.measures import MEASURES
 from thresher.comparison.result import Comparison, RuleResult, measure_text
 from thresher.report.charts import Point, scatter
 from thresher.report.page import Section, facts, fragment, note, page
 from thresher.report.tables import Cell, Shown, table
-from thresher.search.frontier import Dot, Frontier
 from thresher.search.tables import shown
 
 _MEANINGS = (
@@ -21,6 +19,11 @@ _MEANINGS = (
     "kappa: Cohen's, of the columns that two orders use, over all pairs; 1 where they are the same "
     "columns, be it all of them, and about 0 where they are random. Seconds: of one fit, one at a "
     "time, in one thread."
+)
+_RINGED = "\N{LARGE CIRCLE}"
+_MARKS = (
+    f"{_RINGED}: ringed in the picture, where no other rule has both fewer errors and fewer "
+    "nonzeros. The line in colour has the least error on these test rows."
 )
 # Names of rules stay whole on a phone, where the table scrolls.
 _STYLE = """<style>.thresher .compared td { overflow-wrap: normal; }
@@ -31,7 +34,6 @@ _SCALES = {
     "unit-norm": "divided by their norms",
     "variance": "columns divided by their root mean squares over the training rows",
 }
-_LETTER, _LINE, _RIGHT = 0.019, 0.085, 0.66  # of the picture's width and height, on a phone
 _CHOICES = {
     "best": "of the least mean error over folds; of equals, the sparsest",
     "sparsest": "of the sparsest models within one standard error of the least mean error",
@@ -46,10 +48,12 @@ def page_of(comparison: Comparison) -> str:
     comparison : Comparison
     """
     about = comparison.about
-    name = about.get("data", "")
+    name, remarks = about.get("data", ""), comparison.remarks
     sections = [
+        *([Section("Remarks", "".join(map(note, remarks)))] if remarks else []),
         Section("Error against nonzeros", chart_of(comparison)),
-        Section("Results", table_of(comparison) + note(_MEANINGS)),
+        Section("Results", table_of(comparison) + note(f"{_MARKS} {_MEANINGS}")),
+        Section("How far to trust it", trust_of(comparison)),
         Section("Chosen parameters", chosen_of(comparison)),
         Section("What was done", done_of(comparison)),
         Section("What was tried", tried_of(comparison)),
@@ -58,6 +62,7 @@ def page_of(comparison: Comparison) -> str:
         f"{sum(row.measured for row in comparison)} sparse learners and controls, "
         f"{about['training rows']:,} training rows, {about['test rows']:,} test rows, "
         f"{about['columns']:,} columns. Parameters were chosen on training rows alone."
+        f"{_doubt(comparison)}"
     )
     return page(f"Comparison: {name}" if name else "Comparison", sections, lead)
 
@@ -69,7 +74,12 @@ def fragment_of(comparison: Comparison) -> str:
     ----------
     comparison : Comparison
     """
-    return fragment("\n".join((chart_of(comparison), table_of(comparison), note(_MEANINGS))))
+    remarks = "".join(map(note, comparison.remarks))
+    return fragment(
+        "\n".join(
+            (remarks, chart_of(comparison), table_of(comparison), note(f"{_MARKS} {_MEANINGS}"))
+        )
+    )
 
 
 def chart_of(comparison: Comparison) -> str:
@@ -80,68 +90,24 @@ def chart_of(comparison: Comparison) -> str:
     comparison : Comparison
     """
     first, words = next(iter(MEASURES[comparison.task].items()))
-    rows = [row for row in comparison if row.measured]
-    points, dots = [], []
-    for row in rows:
-        error: Measure = getattr(row, first)
-        share: Measure = row.nonzeros  # type: ignore[assignment]
+    ringed = comparison.frontier
+    points = []
+    for row in comparison:
+        error, share = getattr(row, first), row.nonzeros
+        if not row.measured or error is None or share is None:
+            continue
         about = f"{row.title}: {words} {measure_text(error, first)}, nonzeros "
         about += f"{measure_text(share, 'nonzeros')} %"
-        kind = "s1" if row.control else "s0"
-        dots.append(Dot(row.title, share.mean, error.mean))
-        points.append(Point(share.mean, error.mean, about, kind, error.sd or 0.0))
-    edge = Frontier(dots).efficient
-    named = labelled(dots, edge)
-    labels = [named.get(at, "") for at in range(len(dots))]
+        kind = ("s1" if row.control else "s0") + (" ring" if row in ringed else "")
+        points.append(Point(share.mean, error.mean, about, kind, error.sd or 0.0, row.title))
     return scatter(
-        [
-            point._replace(
-                label=f"\N{NO-BREAK SPACE}{label}\N{NO-BREAK SPACE}" if label else "",
-                kind=f"{point.kind} ring" if at in edge else point.kind,
-            )
-            for at, (point, label) in enumerate(zip(points, labels, strict=True))
-        ],
+        points,
         x="nonzeros, % of columns",
         y=words,
         log_x=True,
-        title="Down and to the left is better; bars are standard deviations",
+        title="Down and to the left is better; bars are standard deviations over orders",
         key={"s0": "sparse learners", "s1": "controls", " ring": "no other is better in both"},
     )
-
-
-def labelled(dots: Sequence[Dot], first: Sequence[int]) -> dict[int, str]:
-    """Return the labels that have room, by the number of their point.
-
-    Parameters
-    ----------
-    dots : sequence of Dot
-        All points.
-    first : sequence of int
-        Those whose labels come before the others'.
-    """
-    across = [math.log10(max(dot.nonzeros, 1e-3)) for dot in dots]
-    up = [dot.error for dot in dots]
-    wide, high = (max(values) - min(values) or 1.0 for values in (across, up))
-    spots = [
-        ((x - min(across)) / wide, (y - min(up)) / high) for x, y in zip(across, up, strict=True)
-    ]
-    boxes: list[tuple[float, float, float]] = []  # left, right, middle
-    found: dict[int, str] = {}
-    for at in dict.fromkeys((*first, *range(len(dots)))):
-        (x, y), length = spots[at], _LETTER * len(dots[at].name)
-        left, right = (
-            (x - 0.02 - length, x - 0.015) if x > _RIGHT else (x + 0.015, x + 0.02 + length)
-        )
-        taken = any(left < b and a < right and abs(y - c) < _LINE for a, b, c in boxes)
-        over = any(
-            left < x1 < right and abs(y - y1) < 0.6 * _LINE
-            for other, (x1, y1) in enumerate(spots)
-            if other != at
-        )
-        if not (taken or over):
-            boxes.append((left, right, y))
-            found[at] = dots[at].name
-    return found
 
 
 def table_of(comparison: Comparison) -> str:
@@ -151,10 +117,10 @@ def table_of(comparison: Comparison) -> str:
     ----------
     comparison : Comparison
     """
-    columns = comparison.columns()
+    columns, ringed = comparison.columns(), comparison.frontier
     rows: list[list[Cell]] = []
     for row in comparison:
-        cells: list[Cell] = [row.title]
+        cells: list[Cell] = [f"{row.title} {_RINGED}" if row in ringed else row.title]
         for name in columns:
             measure = getattr(row, name)
             value = None if measure is None else measure.mean
@@ -165,6 +131,40 @@ def table_of(comparison: Comparison) -> str:
         head, rows = head[:-1], [line[:-1] for line in rows]
     best = [at for at, row in enumerate(comparison) if row.measured][:1]
     return _compared(table(head, rows, marked=best))
+
+
+def _doubt(comparison: Comparison) -> str:
+    """Say how far the least error may be off by the choice of the test rows; "" of a regression."""
+    least = next((row.error for row in comparison if row.error is not None), None)
+    if least is None:
+        return ""
+    share, rows = least.mean / 100, comparison.about["test rows"]
+    return (
+        f" An error of {least.mean:.1f} % on {rows:,} test rows has a standard error of about "
+        f"{100 * math.sqrt(share * (1 - share) / rows):.1f} points."
+    )
+
+
+def trust_of(comparison: Comparison) -> str:
+    """Return what the numbers do not say.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    return "".join(
+        note(words)
+        for words in (
+            "Standard deviations are over orders of the same training rows, and all models predict "
+            "the same test rows: they do not say how much other rows would change."
+            + _doubt(comparison)
+            + (" Two rules closer than that are not told apart." if _doubt(comparison) else ""),
+            "The first line is the best of several on these test rows, and so no estimate of its "
+            "error on new ones: for that, put rows aside that no comparison has seen.",
+            "The stabilized rule has no grid: its settings were made beforehand, while those of "
+            "the others were chosen here.",
+        )
+    )
 
 
 def chosen_of(comparison: Comparison) -> str:
@@ -239,7 +239,8 @@ def tried_of(comparison: Comparison) -> str:
             for name, values in row.grid.items()
             if values != [None]
         )
-        rows.append([row.title, CANDIDATES[row.rule].tried, grid])
+        known = CANDIDATES.get(row.rule)  # another version may have had more
+        rows.append([row.title, known.tried if known else "", grid])
     words = note(
         "A pull is the gravity that leaves no weight at all: the largest mean gradient of any "
         "column at zero weights."

@@ -12,6 +12,7 @@ from typing import Any
 from thresher.atomic import write_whole
 from thresher.comparison.measures import MEASURES, Measure
 from thresher.errors import DataError, ParameterError
+from thresher.search.frontier import Dot, Frontier
 from thresher.search.tables import shown, text_table
 
 FORMAT = 1
@@ -149,6 +150,19 @@ class Comparison(Sequence[RuleResult]):
         """What the labels are: "binary", "multiclass" or "regression"."""
         return str(self.about["task"])
 
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be known of the training rows before any number is believed."""
+        return list(self.about.get("remarks", ()))
+
+    @property
+    def frontier(self) -> list[RuleResult]:
+        """Rules that no other beats in both error and nonzeros, from sparse to dense."""
+        first = next(iter(MEASURES[self.task]))
+        rows = [row for row in self.rows if row.measured]
+        dots = [Dot(r.title, r.nonzeros.mean, getattr(r, first).mean) for r in rows if r.nonzeros]
+        return [rows[at] for at in Frontier(dots).efficient]
+
     def _rank(self, row: RuleResult) -> tuple[float, float]:
         first = getattr(row, next(iter(MEASURES[self.task])))
         if first is None or row.nonzeros is None:
@@ -167,7 +181,7 @@ class Comparison(Sequence[RuleResult]):
         for row in self.rows:
             if row.rule == which:
                 return row
-        raise KeyError(which)
+        raise KeyError(f"{which!r}: none of {', '.join(row.rule for row in self.rows)}")
 
     # ---- as text and JSON ----------------------------------------------------------------------
 
@@ -181,14 +195,19 @@ class Comparison(Sequence[RuleResult]):
         }
 
     def table(self) -> str:
-        """Return a table as text: means, and standard deviations in parentheses."""
+        """Return a table as text: means, and standard deviations in parentheses.
+
+        What is to be known of the rows stands above it, and remarks on rules below.
+        """
         columns = self.columns()
         wide = max(len(row.title) for row in self.rows)
         lines = []
         for row in self.rows:
             cells = [measure_text(getattr(row, name), name) for name in columns]
             lines.append([row.title.ljust(wide), *cells, row.reason or row.parameters])
-        return text_table(["rule".ljust(wide), *columns.values(), "chosen"], lines)
+        table = text_table(["rule".ljust(wide), *columns.values(), "chosen"], lines)
+        notes = [f"{row.title}: {'; '.join(row.notes)}" for row in self.rows if row.notes]
+        return "\n".join([*self.remarks, table, *notes])
 
     def __str__(self) -> str:
         return self.table()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,22 +14,33 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.preprocessing import normalize
-from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.multiclass import type_of_target
 
+from thresher.comparison.checking import (
+    check_alike,
+    checked,
+    hint_of,
+    is_regression,
+    numbers_of,
+    share_of,
+)
 from thresher.comparison.choosing import Folds
 from thresher.comparison.grids import Sizes
 from thresher.data import is_source
 from thresher.data.block import Block
 from thresher.data.gathering import gather
 from thresher.errors import DataError, ParameterError
-from thresher.parameters import CLASSIFIER_LOSSES, REGRESSOR_LOSSES, Task
+from thresher.health import dynamic_range
+from thresher.parameters import Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.search.gravities import Scale
 from thresher.training.labels import tidy
 
 SCALES = ("unit-norm", "variance", None)
 _MEMORY = 1 << 30  # bytes that gradients may take at a time
+_LARGEST = 1e12  # value whose square is within what all rules take as a parameter
+_SQUARED = 1e150  # value whose square is still a number
+_LARGER, _SMALLER = 100.0, 1e-3  # than the median column: one rate for all no longer does
+_OWN_UNITS = ("poisson", "clipped_square")  # losses that numbers must not be divided for
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,11 @@ class Rows:
         The labels of the classes, in the order of their numbers; empty for a regression.
     digests : dict of str to str
         SHA-256 of the training rows and of the test rows, as they were given.
+    unit : float
+        What the targets of a regression were divided by: the power of ten next to their standard
+        deviation, so that rates and penalties that suit one unit suit all.
+    names : list of str or None
+        Of the columns.
     scaled : bool
         Whether columns have been scaled to unit variance.
     """
@@ -57,6 +74,8 @@ class Rows:
     task: str
     classes: list[Any]
     digests: dict[str, str]
+    unit: float = 1.0
+    names: list[str] | None = None
     scaled: bool = False
 
     @property
@@ -74,10 +93,38 @@ class Rows:
         if scale is None:
             return self
         if scale == "unit-norm":
+            for X in (self.X, self.X_test):
+                _refuse_huge(X.data if sp.issparse(X) else X, _SQUARED)
             return replace(self, X=normalize(self.X), X_test=normalize(self.X_test))
         scaler = UnitVarianceScaler().fit(self.X)
         X, X_test = scaler.transform(self.X), scaler.transform(self.X_test)
         return replace(self, X=X, X_test=X_test, scaled=True)
+
+    def remarks(self) -> list[str]:
+        """Return what is to be known of the training rows before any number is believed."""
+        odd = [
+            column
+            for column in dynamic_range(self.X, self.names, _LARGER).columns
+            if not _SMALLER < column.ratio < _LARGER
+        ]
+        found = []
+        if odd:
+            ratio = odd[0].ratio
+            farthest = max(ratio, 1 / max(ratio, 1e-300))
+            first = odd[0].column if odd[0].name is None else repr(odd[0].name)
+            than = "larger" if ratio > 1 else "smaller"
+            more = f", and {len(odd) - 1:,} more are far from it" if len(odd) > 1 else ""
+            found.append(
+                f"columns differ in scale: column {first} is {farthest:.2g} times {than} than the "
+                f"median column{more}; most rules have one rate for all, and scaling by variance "
+                f'(scale="variance", --scale variance) makes columns alike'
+            )
+        if self.unit != 1:
+            found.append(
+                f"rules learned from labels divided by {self.unit:g}, and chosen parameters are "
+                f"for these; errors are in the units of the labels"
+            )
+        return found
 
     def folds(self, count: int, seed: int) -> Folds:
         """Return folds of the training rows, stratified where there are classes.
@@ -97,7 +144,7 @@ class Rows:
         if rows < count:
             raise ParameterError(
                 f"folds={count} needs as many training rows of each class; class "
-                f"{self.classes[fewest]!r} has {rows}"
+                f"{self.classes[fewest]!r} has {rows}{hint_of(np.array(self.classes))}"
             )
         splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
         return list(splitter.split(self.X, self.y))
@@ -111,6 +158,7 @@ class Rows:
             Of the rule that is to be tried.
         """
         values = self.X.data if sp.issparse(self.X) else self.X
+        _refuse_huge(values, _LARGEST)
         square = float(np.sum(np.square(values, dtype=np.float64)) / self.X.shape[0])
         if not square > 0:
             raise DataError("all values of the training rows are zero: there is nothing to learn")
@@ -164,29 +212,39 @@ def rows_of(
         raise ParameterError("compare: y is needed, but with a source")
     if (X_test is None) != (y_test is None):
         raise ParameterError("compare: X_test and y_test go together")
-    X, y = _checked(X, y, "")
+    X, y, names = checked(X, y, "")
     if X_test is not None:
-        X_test, y_test = _checked(X_test, y_test, "_test")
+        X_test, y_test, others = checked(X_test, y_test, "_test")
+        check_alike(names, others)
         if X_test.shape[1] != X.shape[1]:
             raise ParameterError(
                 f"X_test has {X_test.shape[1]} columns and X has {X.shape[1]}; they must be equal"
             )
-    regresses = _regresses(y, loss, task)
+        words = [labels.dtype.kind in "US" for labels in (y, y_test)]
+        if words[0] != words[1]:
+            raise DataError(
+                f"y has labels such as {y.tolist()[0]!r}, and y_test such as "
+                f"{y_test.tolist()[0]!r}: they must be of one kind"
+            )
+    regresses = is_regression(y, loss, task)
     if X_test is None:
         X, X_test, y, y_test = _split(X, y, test_share, seed, regresses)
     digests = {"training rows": _digest(X, y), "test rows": _digest(X_test, y_test)}
     if regresses:
-        y, y_test = (_numbers(labels) for labels in (y, y_test))
-        return Rows(X, y, X_test, y_test, "regression", [], digests)
+        unit = 1.0 if loss in _OWN_UNITS else _unit(numbers_of(y))
+        y, y_test = (numbers_of(labels) / unit for labels in (y, y_test))
+        return Rows(X, y, X_test, y_test, "regression", [], digests, unit, names)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise DataError(f"all training rows have the label {classes.tolist()[0]!r}")
     unknown = np.setdiff1d(y_test, classes)
     if len(unknown):
-        raise DataError(f"no training row has the label {unknown.tolist()[0]!r} of a test row")
+        raise DataError(
+            f"no training row has the label {unknown.tolist()[0]!r} of a test row{hint_of(y)}"
+        )
     known = np.searchsorted(classes, y_test)
     which = "binary" if len(classes) == 2 else "multiclass"
-    return Rows(X, numbers, X_test, known, which, classes.tolist(), digests)
+    return Rows(X, numbers, X_test, known, which, classes.tolist(), digests, names=names)
 
 
 def gathered(
@@ -215,46 +273,15 @@ def gathered(
     return X, tidy(rows.labels), others.matrix_of(seen), tidy(others.labels)
 
 
-def _checked(X: Any, y: Any, which: str) -> tuple[Any, NDArray[Any]]:
-    try:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        y = column_or_1d(y)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"X{which}, y{which}: {error}") from None
-    if len(y) != X.shape[0]:
-        raise DataError(f"X{which} has {X.shape[0]} rows and y{which} has {len(y)} labels")
-    if sp.issparse(X):
-        X = sp.csr_matrix(X)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    return X, y
-
-
-def _regresses(y: NDArray[Any], loss: str | None, task: str | None) -> bool:
-    known = ("classification", "regression", None)
-    if task not in known:
-        raise ParameterError(f"task must be one of {', '.join(map(repr, known))}; got {task!r}")
-    losses = tuple(dict.fromkeys(CLASSIFIER_LOSSES + REGRESSOR_LOSSES))
-    if loss is not None and loss not in losses:
-        raise ParameterError(f"loss must be one of {', '.join(losses)}, or None; got {loss!r}")
-    if (
-        task is None
-        and loss is not None
-        and (loss in CLASSIFIER_LOSSES) != (loss in REGRESSOR_LOSSES)
-    ):
-        return loss in REGRESSOR_LOSSES
-    regresses = task == "regression" if task else type_of_target(y) == "continuous"
-    fitting = REGRESSOR_LOSSES if regresses else CLASSIFIER_LOSSES
-    if loss is not None and loss not in fitting:
-        what = "regression" if regresses else "classification"
-        raise ParameterError(f"loss must be one of {', '.join(fitting)} for {what}; got {loss!r}")
-    return regresses
-
-
 def _split(X: Any, y: NDArray[Any], share: float, seed: int, regresses: bool) -> Any:
-    if not 0 < share < 1:
-        raise ParameterError(f"test_share must be a number > 0 and < 1; got {share!r}")
+    share = share_of(share)
+    classes, counts = np.unique(y, return_counts=True)
+    if not regresses and len(classes) > 1 and counts.min() < 2:
+        label = classes.tolist()[counts.argmin()]
+        raise DataError(
+            f"one row alone has the label {label!r}: each class needs rows to learn from and to "
+            f"test{hint_of(y)}"
+        )
     try:
         parts = train_test_split(
             np.arange(len(y)),
@@ -263,19 +290,23 @@ def _split(X: Any, y: NDArray[Any], share: float, seed: int, regresses: bool) ->
             stratify=None if regresses else y,
         )
     except ValueError as error:
-        raise DataError(f"test_share={share}: {error}") from None
+        raise ParameterError(f"test_share={share:g}: {error}{hint_of(y)}") from None
     train, test = (np.sort(part) for part in parts)
     return X[train], X[test], y[train], y[test]
 
 
-def _numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    try:
-        numbers = y.astype(np.float64)
-    except (TypeError, ValueError):
-        raise DataError("labels must be numbers where the loss is one for numbers") from None
-    if not np.isfinite(numbers).all():
-        raise DataError("labels must be finite")
-    return numbers
+def _refuse_huge(values: NDArray[Any], limit: float) -> None:
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > limit:
+        raise DataError(
+            f"values are up to {largest:.3g}, too large for arithmetic with their squares: divide "
+            f"them"
+        )
+
+
+def _unit(y: NDArray[np.float64]) -> float:
+    spread = float(np.std(y))
+    return float(10.0 ** round(math.log10(spread))) if 0 < spread < math.inf else 1.0
 
 
 def _digest(X: Any, y: NDArray[Any]) -> str:
@@ -283,8 +314,9 @@ def _digest(X: Any, y: NDArray[Any]) -> str:
     X = sp.csr_matrix(X, copy=True)  # the caller's own stays as it is
     X.eliminate_zeros()
     X.sort_indices()
-    found = hashlib.sha256(repr(X.shape).encode())
+    found = hashlib.sha256(f"{X.shape} {X.dtype} {y.dtype.kind}".encode())
     for part, kind in ((X.indptr, "<i8"), (X.indices, "<i8"), (X.data, "<f8")):
         found.update(np.asarray(part, kind).tobytes())
-    found.update("\0".join(map(str, y.tolist())).encode())
+    for label in map(str, y.tolist()):
+        found.update(f"{len(label)}:{label}".encode())
     return found.hexdigest()

@@ -275,10 +275,13 @@ class _Stages:
         if self._warned or self.estimator._made_of[0]["gravity_rule"] != "update-quantile":
             return
         self._warned = True
+        avoided = "count='gradient'"
+        if self.estimator.loss != "logistic":
+            avoided += " or loss='logistic'"
         warnings.warn(
             f"StabilizedClassifier: gravity is 0 at stage {stage.number} while the rejection rate "
             f"is {stage.beta:.2g}: most features of a stage did not change, and rejection and "
-            f"annealing have no effect; count='gradient' or loss='logistic' avoids it",
+            f"annealing have no effect; {avoided} avoids it",
             stacklevel=6,
         )
 

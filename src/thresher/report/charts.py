@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from thresher.learned import runs_of
+from thresher.report.labels import ANCHORS, placed
 from thresher.report.page import text
 from thresher.search.frontier import counts_of, range_of, ticks_of
 
@@ -32,7 +33,7 @@ class Point(NamedTuple):
     spread : float
         Half the length of the bar through it.
     label : str
-        What stands beside it.
+        What stands beside it, where there is room; those with rings come first, and always have it.
 
     Examples
     --------
@@ -149,14 +150,12 @@ def scatter(
         if p.spread:
             ends = f'y1="{frame.y(p.y - p.spread)}" y2="{frame.y(p.y + p.spread)}"'
             parts.append(f'<line class="spread" x1="{frame.x(p.x)}" x2="{frame.x(p.x)}" {ends}/>')
-    for p in sound:
-        parts.append(_circle(frame, p, 5 if p.kind else 4))
-        if p.label:
-            left = float(frame.x(p.x)) > 0.7 * _WIDE
-            side = 'dx="-9" text-anchor="end"' if left else 'dx="9"'
-            parts.append(
-                f'<text x="{frame.x(p.x)}" y="{frame.y(p.y)}" {side} dy="4">{text(p.label)}</text>'
-            )
+    parts += [_circle(frame, p, 5 if p.kind else 4) for p in sound]
+    spots = [(float(frame.x(p.x)), float(frame.y(p.y)), p.label, "ring" in p.kind) for p in sound]
+    parts += [
+        f'<text x="{x:.1f}" y="{y:.1f}"{ANCHORS[side]}>{text(label)}</text>'
+        for x, y, label, side in placed(spots, (_LEFT - 4, _TOP, _WIDE - 4, _HIGH - _BOTTOM))
+    ]
     return _figure(
         title,
         parts,

@@ -1,0 +1,197 @@
+"""What a comparison is given, looked at: rows of finite numbers, labels of one kind, the task."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array, column_or_1d
+
+from thresher.errors import DataError, ParameterError
+from thresher.parameters import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+
+_TASKS = ("classification", "regression", None)
+_MANY = 20  # whole numbers of more values may be meant as numbers, not as classes
+
+
+def checked(X: Any, y: Any, which: str) -> tuple[Any, NDArray[Any], list[str] | None]:
+    """Return rows as a CSR matrix or an array, labels, and the names of the columns.
+
+    Parameters
+    ----------
+    X : CSR matrix, array or DataFrame
+    y : array
+    which : str
+        What the names of the two end in: "" or "_test".
+    """
+    names = list(map(str, X.columns)) if hasattr(X, "columns") else None
+    try:
+        rows = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+        )
+    except (TypeError, ValueError) as error:
+        raise DataError(f"X{which}: {_no_numbers(X) or error}") from None
+    labels = _labels(y, f"y{which}")
+    if len(labels) != rows.shape[0]:
+        raise DataError(f"X{which} has {rows.shape[0]} rows and y{which} has {len(labels)} labels")
+    if sp.issparse(rows):
+        rows = sp.csr_matrix(rows)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+    _refuse_infinite(rows, names, which)
+    return rows, labels, names
+
+
+def check_alike(names: Sequence[str] | None, others: Sequence[str] | None) -> None:
+    """Refuse test rows whose columns have other names, or another order.
+
+    Parameters
+    ----------
+    names, others : sequence of str or None
+        Of the training rows and the test rows; None where columns have no names.
+    """
+    for at, (own, other) in enumerate(zip(names or (), others or (), strict=False)):
+        if own != other:
+            raise ParameterError(
+                f"X_test: column {at} is {other!r}, and that of X is {own!r}; columns must have "
+                f"the same names in the same order"
+            )
+
+
+def is_regression(y: NDArray[Any], loss: str | None, task: str | None) -> bool:
+    """Tell whether labels are numbers to be predicted, rather than classes.
+
+    Parameters
+    ----------
+    y : array
+    loss, task : str or None
+    """
+    if task not in _TASKS:
+        raise ParameterError(f"task must be one of {', '.join(map(repr, _TASKS))}; got {task!r}")
+    losses = tuple(dict.fromkeys(CLASSIFIER_LOSSES + REGRESSOR_LOSSES))
+    if loss is not None and loss not in losses:
+        raise ParameterError(f"loss must be one of {', '.join(losses)}, or None; got {loss!r}")
+    if task is not None:
+        regresses = task == "regression"
+        fitting = REGRESSOR_LOSSES if regresses else CLASSIFIER_LOSSES
+        if loss is not None and loss not in fitting:
+            raise ParameterError(
+                f"loss must be one of {', '.join(fitting)} for {task}; got {loss!r}"
+            )
+        return regresses
+    if loss is not None:
+        return loss in REGRESSOR_LOSSES and (loss not in CLASSIFIER_LOSSES or y.dtype.kind in "iuf")
+    return y.dtype.kind == "f" and not (y == np.floor(y)).all()
+
+
+def hint_of(y: NDArray[Any]) -> str:
+    """Return how to have many whole numbers taken as numbers; "" where labels look like classes.
+
+    Parameters
+    ----------
+    y : array
+        Labels, as they were given.
+    """
+    values = len(np.unique(y)) if y.dtype.kind in "iuf" else 0
+    if values <= _MANY:
+        return ""
+    return f'; labels have {values:,} values: task="regression" takes them as numbers'
+
+
+def numbers_of(y: NDArray[Any]) -> NDArray[np.float64]:
+    """Return labels as numbers.
+
+    Parameters
+    ----------
+    y : array
+    """
+    try:
+        return y.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError("labels must be numbers where the loss is one for numbers") from None
+
+
+def share_of(share: Any) -> float:
+    """Return the share of the rows that is put aside.
+
+    Parameters
+    ----------
+    share : float
+    """
+    if not isinstance(share, numbers.Real) or not 0 < float(share) < 1:
+        raise ParameterError(f"test_share must be a number > 0 and < 1; got {share!r}")
+    return float(share)
+
+
+def _labels(y: Any, name: str) -> NDArray[Any]:
+    try:
+        labels: NDArray[Any] = column_or_1d(y)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name}: {error}") from None
+    if labels.dtype.kind == "f":
+        missing = np.flatnonzero(~np.isfinite(labels))
+        if len(missing):
+            raise DataError(
+                f"{name}: the label of row {missing[0]} is {labels[missing[0]]}; labels must be "
+                f"finite"
+            )
+    if labels.dtype.kind != "O":
+        return labels
+    kinds: dict[str, int] = {}
+    for row, label in enumerate(labels):
+        if _is_missing(label):
+            raise DataError(f"{name}: the label of row {row} is {label}: it is missing")
+        kind = "number" if isinstance(label, numbers.Real) else type(label).__name__
+        kinds.setdefault(kind, row)
+    if len(kinds) > 1:
+        one, other = list(kinds.items())[:2]
+        raise DataError(
+            f"{name}: labels must be of one kind; row {one[1]} has {labels[one[1]]!r} ({one[0]}), "
+            f"row {other[1]} has {labels[other[1]]!r} ({other[0]})"
+        )
+    if not set(kinds) <= {"number", "str"}:
+        raise DataError(f"{name}: labels must be numbers or words; got {labels[0]!r}")
+    return np.array(labels.tolist())
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, numbers.Real) and not math.isfinite(label)
+
+
+def _no_numbers(X: Any) -> str:
+    """Say which column of a DataFrame is not of numbers, and where."""
+    if not hasattr(X, "iloc"):
+        return ""
+    for at, name in enumerate(X.columns):
+        for row, value in enumerate(X.iloc[:, at]):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return f"column {str(name)!r} is not of numbers: row {row} has {value!r}"
+    return ""
+
+
+def _refuse_infinite(X: Any, names: Sequence[str] | None, which: str) -> None:
+    values = X.data if sp.issparse(X) else X
+    if np.isfinite(values).all():
+        return
+    if sp.issparse(X):
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+        value = values[at]
+    else:
+        row, column = (int(part[0]) for part in np.nonzero(~np.isfinite(values)))
+        value = values[row, column]
+    name = column if names is None else repr(names[column])
+    said = "NaN" if np.isnan(value) else value
+    raise DataError(
+        f"X{which}: the value of row {row}, column {name}, is {said}; values must be finite"
+    )

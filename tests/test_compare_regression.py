@@ -1,0 +1,82 @@
+"""compare: numbers as labels, in any units; losses whose answers are not their scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso
+from sklearn.model_selection import KFold
+
+import thresher
+from comparisons import problem
+from thresher import TruncatedGradientClassifier, TruncatedGradientRegressor
+from thresher.comparison.choosing import choose
+from thresher.comparison.controls import MeanOfRuns
+from thresher.parameters import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+
+
+@pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_mean_of_runs_scores_as_the_mean_of_their_scores(loss, classes):
+    X, y = problem(rows=80, classes=classes)
+    one = TruncatedGradientClassifier(loss=loss, gravity=0.0)
+    runs = [one.set_params(random_state=i).fit(X, y).decision_function(X) for i in range(4)]
+    mean = MeanOfRuns(one, 4).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(mean, np.mean(runs, axis=0), atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", REGRESSOR_LOSSES)
+def test_a_mean_of_runs_predicts_what_the_loss_says(loss):
+    X, _ = problem(rows=80)
+    y = np.clip(0.3 + 0.2 * X[:, 0], 0, 1)
+    one = TruncatedGradientRegressor(loss=loss, gravity=0.0)
+    runs = [one.set_params(random_state=i).fit(X, y).model_.raw(X)[:, 0] for i in range(4)]
+    raw = np.mean(runs, axis=0)
+    answer = {"poisson": np.exp, "clipped_square": lambda v: np.clip(v, 0, 1)}
+    mean = MeanOfRuns(one, 4).fit(X, y).predict(X)
+    np.testing.assert_allclose(mean, answer.get(loss, lambda v: v)(raw), atol=1e-5)
+
+
+def test_units_of_the_labels_do_not_matter():
+    X, y = problem(classes=0)
+    rules = ["ftrl", "averaged-sgd", "dual-averaging", "rounding", "lasso", "coordinate-descent"]
+    given = {"rules": rules, "orders": 2, "folds": 3}
+    one = thresher.compare(X, y, **given)
+    assert one.about["remarks"] == []
+    for factor in (1e-6, 100.0, 1e4):
+        other = thresher.compare(X, factor * y, **given)
+        assert "labels divided by" in other.table()
+        for row in one:
+            twin = other[row.rule]
+            assert twin.chosen == pytest.approx(row.chosen), row.rule
+            assert twin.r2.mean == pytest.approx(row.r2.mean, abs=1e-6)
+            assert twin.mse.mean == pytest.approx(row.mse.mean * factor**2, rel=1e-5)
+            assert twin.cv_error == pytest.approx(row.cv_error * factor**2, rel=1e-5)
+
+
+def test_a_loss_for_numbers_or_the_task_makes_whole_numbers_numbers():
+    X, y = problem(classes=0)
+    y = np.round(10 * y).astype(int)
+    given = {"rules": ["sgd"], "orders": 1, "folds": 2}
+    for more, task in (
+        ({"loss": "squared"}, "regression"),
+        ({"task": "regression"}, "regression"),
+        ({"loss": "squared", "task": "classification"}, "binary"),
+        ({}, "binary"),
+    ):
+        labels = (y > 0).astype(int) if task == "binary" else y
+        assert thresher.compare(X, labels, **given, **more).task == task
+    words = np.where(y > 0, "yes", "no")
+    assert thresher.compare(X, words, loss="squared", **given).task == "binary"
+
+
+def test_errors_far_below_one_are_told_apart():
+    X, y = problem(classes=0)
+    folds = list(KFold(3).split(X))
+    given = {"task": "regression", "lanes": False, "how": "best", "n_jobs": 1}
+    points = []
+    for unit in (1.0, 1e-8):
+        grid = {"alpha": [unit * alpha for alpha in (0.01, 0.1, 10.0)]}
+        points.append(choose(Lasso(), grid, X, unit * y, folds, **given))
+    assert points[1].point["alpha"] == pytest.approx(1e-8 * points[0].point["alpha"])
+    assert points[1].error == pytest.approx(1e-16 * points[0].error)
