@@ -269,7 +269,7 @@ def _claims(record: Record, name: str, allowed: Any, auc: dict[str, Any]) -> Non
         ours=f"at {np.sum(behind <= chosen['tie'])} of {allowed.size} numbers of features within "
         f"{chosen['tie']} of the best; at most {max(behind.max(), 0):.3f} behind, "
         f"{max(-behind.min(), 0):.3f} ahead (against each alone: {of_each})",
-        verdict=verdict_of(float(np.mean(behind <= chosen["tie"])), 0.5),
+        verdict=verdict_of(float(np.mean(behind <= chosen["tie"]))),
     )
     apart = auc[CEILED] - auc[ROUNDED]
     alike = apart >= -chosen["alike"]
@@ -278,7 +278,7 @@ def _claims(record: Record, name: str, allowed: Any, auc: dict[str, Any]) -> Non
         paper="in a picture",
         ours=f"not worse by more than {chosen['alike']} at {alike.sum()} of {allowed.size}; "
         f"differences {apart.min():+.3f} to {apart.max():+.3f}",
-        verdict=verdict_of(float(alike.mean()), 0.5),
+        verdict=verdict_of(float(alike.mean())),
     )
     few, many = allowed <= chosen["few"], allowed >= chosen["many"]
     ahead = auc[TRUNCATED] - auc[LASSO]
@@ -288,7 +288,7 @@ def _claims(record: Record, name: str, allowed: Any, auc: dict[str, Any]) -> Non
         paper="in a picture",
         ours=f"within {chosen['alike']} at {alike.sum()} of {few.sum()} numbers up to "
         f"{chosen['few']}; differences {ahead[few].min():+.3f} to {ahead[few].max():+.3f}",
-        verdict=verdict_of(float(alike.mean()), 0.25),
+        verdict=verdict_of(float(alike.mean())),
     )
     ahead_longer = np.abs(auc[LONGER] - auc[LASSO])[few]
     alike = ahead_longer <= chosen["alike"]
@@ -297,7 +297,7 @@ def _claims(record: Record, name: str, allowed: Any, auc: dict[str, Any]) -> Non
         paper="not in the paper",
         ours=f"within {chosen['alike']} at {alike.sum()} of {few.sum()}; at most "
         f"{ahead_longer.max():.3f} apart",
-        verdict=verdict_of(float(alike.mean()), 0.25),
+        verdict=verdict_of(float(alike.mean())),
     )
     better = ahead[many] > 0.001
     record.claim(

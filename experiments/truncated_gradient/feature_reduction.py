@@ -218,7 +218,7 @@ def _claims(record: Record, found: list[Reduced], period: int) -> None:
         paper="> 90 % in all sets but ad (71 %), K = 1",
         ours=f"{within * len(noisy):.0f} of {len(noisy)} sets; most left: {most.table.name} "
         f"({100 * most.share:.0f} %)",
-        verdict=verdict_of(within, 0.5),
+        verdict=verdict_of(within),
     )
     fewer = share(original, lambda one: one.left < one.features)
     record.claim(
@@ -226,7 +226,7 @@ def _claims(record: Record, found: list[Reduced], period: int) -> None:
         paper="in a picture, K = 1",
         ours=f"in {fewer * len(original):.0f} of {len(original)} sets; left on average "
         f"{100 * np.mean([one.share for one in original]):.0f} %",
-        verdict=verdict_of(fewer, 0.5),
+        verdict=verdict_of(fewer),
     )
     ratios = [one.ratio for one in found if one.ratio]
     often = float(np.mean(np.array(ratios) > 0.98))
