@@ -51,10 +51,10 @@ def run(record: Record) -> None:
     by_n = [[n, *_measure(record, n, fixed_k)] for n in chosen["features"]]
     by_k = [[k, *_measure(record, fixed_n, k)] for k in chosen["nonzeros"]]
     record.say(
-        "Processor seconds of a step: a fit of many passes over random rows, less a fit of one, by the steps "
-        "between; the least of several repeats. What costs O(n) once, making the model and reading "
-        "it, is in both. Dense: NumPy, two vectors of n in each step. Times "
-        "depend on the machine, so claims are about slopes and ratios."
+        "Processor seconds of a step: a fit of many passes over random rows, less a fit of one, by "
+        "the steps between; the least of several repeats. What costs O(n) once, making the model "
+        "and reading it, is in both. Dense: NumPy, two vectors of n in each step. Times depend on "
+        "the machine, so claims are about slopes and ratios."
     )
     head = ["microseconds a step", "centred", "dense NumPy", "dense / sparse"]
     record.table(f"Against n, k = {fixed_k}", ["n", *head], [_shown(row) for row in by_n])
