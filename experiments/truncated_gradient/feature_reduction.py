@@ -262,7 +262,7 @@ def _not_tested(record: Record, there: list[str]) -> None:
     absent = [
         ("Big_Ads: 125 times fewer features cost 0.9 % in error", "3e9 to 24e6 features",
          "the data are private"),
-        ("rcv1: most of the features go, AUC stays", "in a picture",
+        ("rcv1 loses features too, at the same accuracy", "in a picture",
          "its 781,265 training rows are not here"),
     ]  # fmt: skip
     if "ad" not in there:
