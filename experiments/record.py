@@ -11,9 +11,10 @@ A script of an experiment says what it is in `About`, does it in a function that
         ...
         record.table("Nonzeros", ["K", "nonzeros %"], rows)
         record.figure("Nonzeros against K", figure)
-        record.claim("A smaller K ...", paper="...", ours="...", verdict=verdict_of(shares))
+        record.claim("A smaller K ...", paper="...", ours="...", verdict=verdict_of(share))
 
-A verdict is computed from the numbers, never written down.
+A verdict is computed from the numbers, never written down, and by one rule: `verdict_of`. What
+cannot fail, a definition or a theorem, is no claim: `say` it.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Record:
         self.seed = about.seed
         self._data: dict[str, Any] = {}
         self._parts: list[dict[str, Any]] = []  # tables, pictures and words, in their order
-        self._claims: list[dict[str, str]] = []
+        self._claims: list[dict[str, Any]] = []
         self._pictures: list[tuple[str, Any]] = []
         self._began = time.monotonic()
 
@@ -135,7 +136,9 @@ class Record:
         self._pictures.append((file, figure))
         self._parts.append({"kind": "figure", "title": title, "file": file})
 
-    def claim(self, text: str, *, paper: str, ours: str, verdict: Verdict) -> None:
+    def claim(
+        self, text: str, *, paper: str, ours: str, verdict: Verdict, own: bool = False
+    ) -> None:
         """Add what the paper says, what was found, and whether it holds.
 
         Parameters
@@ -145,8 +148,11 @@ class Record:
         paper, ours : str
             The paper's numbers, and ours.
         verdict : {"holds", "holds in part", "does not hold", "not tested"}
+        own : bool
+            Whether the statement is ours and in no paper: a variant, a control. Counted apart.
         """
-        self._claims.append({"claim": text, "paper": paper, "ours": ours, "verdict": verdict})
+        claim = {"claim": text, "paper": paper, "ours": ours, "verdict": verdict, "own": own}
+        self._claims.append(claim)
 
     def save(self) -> Path:
         """Write pictures, then the JSON that names them; return its path.
@@ -191,22 +197,23 @@ def modules() -> dict[str, str]:
     }
 
 
-def verdict_of(share: float, part: float = 0.0) -> Verdict:
+def verdict_of(share: float) -> Verdict:
     """Return what to say of a claim that was true in a share of the cases.
+
+    All of them: it holds; at least half: in part; fewer: it does not. A claim of what happens
+    "often" or "on the whole" is one case, true if it happened in more than half.
 
     Parameters
     ----------
     share : float
         Of the cases in which it was true.
-    part : float
-        Above this it holds in part.
 
     Examples
     --------
-    >>> [verdict_of(share) for share in (1.0, 0.5, 0.0)]
+    >>> [verdict_of(share) for share in (1.0, 0.5, 0.4)]
     ['holds', 'holds in part', 'does not hold']
     """
-    return "holds" if share >= 1.0 else "holds in part" if share > part else "does not hold"
+    return "holds" if share >= 1.0 else "holds in part" if share >= 0.5 else "does not hold"
 
 
 def main(about: About, run: Callable[[Record], None]) -> None:

@@ -15,8 +15,11 @@ _LEAD = """# The papers again
 
 Each table and figure of the papers, made again by a script in `experiments/`; `make experiments`
 runs all of them and writes this page. A verdict is computed from the numbers by the script that
-makes them. Pictures and the numbers as JSON, with parameters, seed and digests of the data, are in
-`docs/results/`.
+makes them, by one rule: a claim that is true in all the cases tried holds, in at least half of
+them it holds in part, in fewer it does not; what is said to happen "often" or "on the whole" holds
+if it does in more than half. Statements marked *own* are in no paper: our variants and controls of
+the papers' experiments; they are counted apart. Pictures and the numbers as JSON, with parameters,
+seed and digests of the data, are in `docs/results/`.
 """
 
 
@@ -30,9 +33,10 @@ def page(folder: Path = RESULTS) -> str:
     """
     found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     found.sort(key=lambda one: (_year(one), one["paper"], _number(one), one["name"]))
-    verdicts = Counter(claim["verdict"] for one in found for claim in one["claims"])
-    said = ", ".join(f"{verdict}: {verdicts[verdict]}" for verdict in _VERDICTS)
-    lines = [_LEAD, "## Claims", "", f"{sum(verdicts.values())} claims. {said}."]
+    claims = [claim for one in found for claim in one["claims"]]
+    papers = _count("The papers' claims", [claim for claim in claims if not claim.get("own")])
+    own = _count("Own statements", [claim for claim in claims if claim.get("own")])
+    lines = [_LEAD, "## Claims", "", papers, "", own]
     for paper in dict.fromkeys(one["paper"] for one in found):
         lines += ["", f"**{paper}**", ""]
         lines += [
@@ -47,8 +51,16 @@ def page(folder: Path = RESULTS) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _claim(where: str, claim: dict[str, str]) -> str:
-    told = (claim["claim"], claim["paper"], claim["ours"], f"**{claim['verdict']}**")
+def _count(what: str, claims: list[dict[str, Any]]) -> str:
+    """Return how many claims there are of each verdict, in a line."""
+    verdicts = Counter(claim["verdict"] for claim in claims)
+    said = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in _VERDICTS)
+    return f"{what}: {len(claims)} ({said})."
+
+
+def _claim(where: str, claim: dict[str, Any]) -> str:
+    text = f"*own:* {claim['claim']}" if claim.get("own") else claim["claim"]
+    told = (text, claim["paper"], claim["ours"], f"**{claim['verdict']}**")
     return f"| {' | '.join(map(_cell, (where, *told)))} |"
 
 
@@ -100,7 +112,8 @@ def _section(one: dict[str, Any]) -> list[str]:
             lines.append("|---" * len(part["head"]) + "|")
             lines += [f"| {' | '.join(map(_cell, row))} |" for row in part["rows"]]
             lines.append("")
-    told = ", ".join(f"{name} = {_cell(value)}" for name, value in one["parameters"].items())
+    chosen = {name: value for name, value in one["parameters"].items() if value is not None}
+    told = ", ".join(f"{name} = {_cell(value)}" for name, value in chosen.items())
     data = "; ".join(
         f"{name} ({', '.join(facts['shapes'])}; {facts['sha256']})"
         for name, facts in one["data"].items()

@@ -23,7 +23,13 @@ from experiments.record import RESULTS, About, Record, verdict_of
 
 VERDICTS = {"holds", "holds in part", "does not hold", "not tested"}
 ABOUT = About(
-    "toy", "Nobody 1900", "Table 1", "a toy", {"K": [1, 2], "g": 0.5}, quick={"g": 0.25}, seed=3
+    "toy",
+    "Nobody 1900",
+    "Table 1",
+    "a toy",
+    {"K": [1, 2], "g": 0.5, "rows": None},
+    quick={"g": 0.25},
+    seed=3,
 )
 
 
@@ -114,13 +120,14 @@ def toy(folder: Path, quick: bool = False, pictures: int = 1) -> dict[str, Any]:
         record.figure("A line", figure)
         plt.close(figure)
     record.claim("it is so", paper="1", ours="2", verdict=verdict_of(0.5))
+    record.claim("so is this", paper="-", ours="3", verdict=verdict_of(1.0), own=True)
     found: dict[str, Any] = json.loads(record.save().read_text())
     return found
 
 
 def test_record(tmp_path: Path) -> None:
     found = toy(tmp_path)
-    assert found["parameters"] == {"K": [1, 2], "g": 0.5}
+    assert found["parameters"] == {"K": [1, 2], "g": 0.5, "rows": None}
     assert found["seed"] == 3
     assert found["data"]["rows"]["shapes"] == ["3 x 3", "3"]
     table = found["parts"][1]
@@ -153,7 +160,10 @@ def test_page(tmp_path: Path) -> None:
     heading = "Nobody 1900, Table 1: a toy"
     assert f"## {heading}" in page
     assert f"(#{results.anchor(heading)})" in page
-    assert "1 claims: 1 holds in part." in page
+    counts = "does not hold 0, not tested 0)."
+    assert f"The papers' claims: 1 (holds 0, holds in part 1, {counts}" in page
+    assert f"Own statements: 1 (holds 1, holds in part 0, {counts}" in page
+    assert "| *own:* so is this | - | 3 | **holds** |" in page
     assert "| it is so | 1 | 2 | **holds in part** |" in page
     assert "| 12,345 | x\\|y |" in page
     assert "![A line](results/toy-1.png)" in page
@@ -166,5 +176,6 @@ def test_page(tmp_path: Path) -> None:
 
 
 def test_verdicts() -> None:
-    assert verdict_of(0.4, part=0.5) == "does not hold"
-    assert verdict_of(0.6, part=0.5) == "holds in part"
+    """One rule: all, at least half, fewer."""
+    shares = {1.0: "holds", 0.99: "holds in part", 0.5: "holds in part", 0.49: "does not hold"}
+    assert {share: verdict_of(share) for share in shares} == shares

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 _SLOPES: dict[str, Any] = {  # of the loss at the prediction p of the target y
+    "absolute": lambda p, y: -1.0 if p <= y else 1.0,
+    "squared": lambda p, y: p - y,
     "logistic": lambda p, y: -y / (1.0 + np.exp(min(p * y, 700.0))),
     "hinge": lambda p, y: -y if p * y <= 1 else 0.0,
     "huber": lambda p, y: float(np.clip(p - y, -0.1, 0.1)),

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from experiments.record import About, Record, main, verdict_of
-from thresher import TruncatedGradientClassifier, UnitVarianceScaler, datasets
+from experiments.stabilized.protocol import SETS, Rows, rows_of
+from thresher import TruncatedGradientClassifier, datasets
 from thresher.plots import style
 
 ABOUT = About(
@@ -17,7 +18,7 @@ ABOUT = About(
     shows="section 2.1",
     title="a smaller burst K and sparsity",
     parameters={
-        "sets": ["dexter_scaled", "dorothea", "arcene", "spambase"],
+        "sets": ["dexter", "dorothea", "arcene"],
         "K": [1, 2, 5, 10, 20, 50, 100],
         "g": [0.003, 0.01, 0.03],
         "eta": "1 / mean squared norm of a row",
@@ -25,7 +26,7 @@ ABOUT = About(
         "passes": 20,
         "orders": 10,
     },
-    quick={"sets": ["dexter_scaled", "spambase"], "K": [1, 10, 100], "g": [0.01], "orders": 2},
+    quick={"sets": ["dexter", "arcene"], "K": [1, 10, 100], "g": [0.01], "orders": 2},
 )
 
 
@@ -34,14 +35,15 @@ def run(record: Record) -> None:
     chosen = record.parameters
     record.say(
         "Truncated gradient shrinks by g0 K after every K steps: in T steps g0 T in all, "
-        "whatever K is; g0 = eta g. Columns are scaled to variance 1, as in the paper. Rows are "
-        "a multiple of 5 and passes of 20, so that every run ends with a truncation: weights "
+        "whatever K is; g0 = eta g. Columns are scaled to variance 1, as in the paper. All have "
+        "a multiple of 5 rows, and 20 passes, so that every run ends with a truncation: weights "
         "that woke since the last one are not counted for a large K. Means over random orders."
     )
     share: dict[tuple[str, float], list[float]] = {}
     error: dict[tuple[str, float], list[float]] = {}
-    for name in (name for name in chosen["sets"] if name in datasets.names()):
-        rows = _rows(record, name)
+    for name in (name for name in chosen["sets"] if SETS[name][0] in datasets.names()):
+        rows = rows_of(name)
+        record.uses(name, rows.X, rows.y, rows.X_test, rows.y_test)
         for g in chosen["g"]:
             found = np.array([_measure(record, rows, g, period) for period in chosen["K"]])
             share[name, g], error[name, g] = found[:, 0].tolist(), found[:, 1].tolist()
@@ -52,27 +54,18 @@ def run(record: Record) -> None:
     _claim(record, share)
 
 
-def _rows(record: Record, name: str) -> tuple[Any, ...]:
-    data = datasets.load(name, unit_norm=False)
-    record.uses(name, data.X_train, data.y_train, data.X_test, data.y_test)
-    count = data.y_train.size - data.y_train.size % 5
-    train, y_train = data.X_train[:count], data.y_train[:count]
-    scaler = UnitVarianceScaler().fit(train)
-    return scaler.transform(train), y_train, scaler.transform(data.X_test), data.y_test
-
-
-def _measure(record: Record, rows: tuple[Any, ...], g: float, period: int) -> tuple[float, float]:
+def _measure(record: Record, rows: Rows, g: float, period: int) -> tuple[float, float]:
     """Return the share of nonzeros and the test error, in percent, mean over orders."""
-    chosen, (train, y_train, test, y_test) = record.parameters, rows
-    eta = 1 / float(np.mean(train.multiply(train).sum(axis=1)))
+    chosen = record.parameters
+    eta = 1 / float(np.mean(rows.X.multiply(rows.X).sum(axis=1)))
     found = []
     for order in range(chosen["orders"]):
         learner = TruncatedGradientClassifier(
             loss=chosen["loss"], gravity=g, period=period, eta0=eta,
             decay=1.0, passes=chosen["passes"], random_state=record.seed + order,
-        ).fit(train, y_train)  # fmt: skip
-        nonzeros = 100 * learner.model_.nnz / train.shape[1]
-        found.append((nonzeros, 100 * (1 - learner.score(test, y_test))))
+        ).fit(rows.X, rows.y)  # fmt: skip
+        nonzeros = 100 * learner.model_.nnz / rows.width
+        found.append((nonzeros, 100 * (1 - learner.score(rows.X_test, rows.y_test))))
     return tuple(np.mean(found, axis=0))
 
 

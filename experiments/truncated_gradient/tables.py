@@ -39,6 +39,14 @@ def whole(rows: int) -> int:
     return rows - rows % WHOLE_BURSTS
 
 
+def present(record: Record) -> tuple[list[str], str]:
+    """Return the names of the tables whose files are here, and a sentence on the others."""
+    names, here = record.parameters["sets"], datasets.names()
+    absent = [name for name in names if name not in here]
+    there = [name for name in names if name in here]
+    return there, f" Not here: {', '.join(absent)}." if absent else ""
+
+
 def load(record: Record, name: str, random: int = 0, rows: int | None = None) -> Table:
     """Load a table; add `random` binary columns that tell nothing, each 1 in 5 of 100 rows."""
     data = datasets.load(name, unit_norm=False)
