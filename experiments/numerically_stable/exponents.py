@@ -80,9 +80,9 @@ _PROTOCOL = (
     "most {most scans} scans, with lambda = {lambda}. The rate is the one of {eta} whose model "
     "has the least validation error among those that reach that density; where none does, the "
     "largest, and no claim is judged by it. 'Within' is the share of weights that double precision "
-    "can add to the largest: exponents to 51 below the largest one. The paper does not say how rows are scaled; its "
-    "spectral radii imply tf-idf without normalisation. Both are shown. Errors are on the test "
-    "rows, where a row with w.x = 0 counts as wrong."
+    "can add to the largest: exponents to 51 below the largest one. The paper does not say how "
+    "rows are scaled; its spectral radii imply tf-idf without normalisation. Both are shown. "
+    "Errors are on the test rows, where a row with w.x = 0 counts as wrong."
 )
 
 
