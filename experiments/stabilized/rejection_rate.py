@@ -109,7 +109,7 @@ def _picture(found: dict[float, list[tuple[float, float]]], beta_0: float) -> An
         marker = look.pop("marker")
         ax.plot(shares, [phi(d, beta_0, gamma) for d in shares], label=f"gamma = {gamma:g}", **look)
         ax.plot(*zip(*seen, strict=True), color=look["color"], marker=marker, linestyle="")
-    ax.set(xlabel="share of the features left, d", ylabel="rejection rate", xlim=(1.02, -0.02))
+    ax.set(xlabel="share of the features left, d", ylabel="rejection rate", xlim=(1.04, -0.04))
     ax.legend(frameon=False)
     return ax.figure
 
