@@ -42,7 +42,7 @@ ABOUT = About(
     parameters={
         "tasks": [*tasks.NEWSGROUPS, "rcv1"],
         "levels": [0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4],
-        "orders": 10,
+        "orders": 5,
         "orders of SMIDAS": 1,
         "scans": 10,
         "lambda": [1e-4, 1e-3, 1e-2],
