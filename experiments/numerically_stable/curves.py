@@ -52,7 +52,7 @@ class Curve:
         return self.density >= wanted[-1]
 
     def errors(self, X: Any, y: Any, wanted: Sequence[float]) -> list[float]:
-        """Return errors in percent at the levels; the last weights' where one was not reached.
+        """Return errors in percent at the levels; the last weights' where those are sparse enough.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class Curve:
         wanted : sequence of float
         """
         last = self.last_error(X, y)
-        return [_error(self.levels[at], X, y) if at in self.levels else last for at in wanted]
+        return [last if self.density <= at else _error(self.levels[at], X, y) for at in wanted]
 
     def last_error(self, X: Any, y: Any) -> float:
         """Return the error of the last weights, in percent.
@@ -160,20 +160,16 @@ def by_columns(
 Learn = Callable[[dict[str, Any], int], Curve]  # parameters and seed
 
 
-def chosen(
-    learn: Learn, grid: Sequence[dict[str, Any]], orders: int, X: Any, y: Any
-) -> dict[str, Any]:
-    """Return the parameters whose last models have the least mean validation error.
+def chosen(learn: Learn, grid: Sequence[dict[str, Any]], X: Any, y: Any) -> dict[str, Any]:
+    """Return the parameters whose last model, of one order, has the least validation error.
 
     Parameters
     ----------
     learn : callable
     grid : sequence of dict
-    orders : int
     X, y : CSR matrix and array
         Validation rows.
     """
-    means = [
-        np.mean([learn(point, seed).last_error(X, y) for seed in range(orders)]) for point in grid
-    ]
-    return dict(grid[int(np.argmin(means))])
+    if len(grid) == 1:
+        return dict(grid[0])
+    return dict(min(grid, key=lambda point: learn(point, 0).last_error(X, y)))

@@ -42,16 +42,18 @@ ABOUT = About(
     parameters={
         "tasks": [*tasks.NEWSGROUPS, "rcv1"],
         "levels": [0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4],
-        "orders": 10,
+        "orders": 5,
+        "orders of SMIDAS": 1,
         "scans": 10,
-        "scans of SMIDAS": 2,
         "lambda": [1e-4, 1e-3, 1e-2],
-        "eta": [0.1, 0.5],
+        "eta": [0.1, 0.5, 2.0, 8.0],
+        "eta of SMIDAS": [0.5, 2.0, 8.0],
         "tau": [0.001, 0.01, 0.1],
     },
     quick={
-        "tasks": ["sci_vs_talk"], "levels": [0.02, 0.05, 0.1], "orders": 2, "scans": 2,
-        "scans of SMIDAS": 1, "lambda": [1e-4], "eta": [0.5], "tau": [0.01],
+        "tasks": ["sci_vs_talk"], "levels": [0.02, 0.05, 0.1], "orders": 2,
+        "orders of SMIDAS": 1, "scans": 2, "lambda": [1e-4], "eta of SMIDAS": [0.5],
+        "eta": [0.5], "tau": [0.01],
     },
 )  # fmt: skip
 
@@ -84,7 +86,8 @@ Results = dict[str, dict[str, Found]]
 def run(record: Record) -> None:
     """Learn all; write tables, the picture and the claims."""
     found: Results = {}
-    for task in tasks.present(record.parameters["tasks"]):
+    there, absent = tasks.split(record.parameters["tasks"])
+    for task in there:
         data = tasks.load(task)
         parts = data.X_train, data.y_train, data.X_valid, data.y_valid, data.X_test, data.y_test
         record.uses(task, *parts)
@@ -92,39 +95,49 @@ def run(record: Record) -> None:
             warnings.simplefilter("ignore")  # of models whose weights are all zero
             found[task] = _measured(data, record.parameters)
     levels = record.parameters["levels"]
-    missing = tasks.not_tested(record.parameters["tasks"])
-    record.say(_PROTOCOL.format(limit=levels[-1], **record.parameters) + missing)
+    record.say(_PROTOCOL.format(limit=levels[-1], **record.parameters) + _at_the_end(record, found))
+    few = [k for k, level in enumerate(levels) if level in _SHOWN]
     for task, rules in found.items():
-        head = ["rule", *(f"{100 * level:g}% density" for level in levels)]
+        head = ["rule", *(f"{100 * levels[k]:g}% density" for k in few)]
         record.table(
             f"Test error, % ({task})",
-            [*head, "last model", "its density, %", "orders that ended below", "parameters"],
+            [*head, "last model", "its density, %", "parameters"],
             [
-                [rule, *of.errors, of.error, of.density, of.stopped, _said(of.parameters)]
+                [rule, *of.errors[few], of.error, of.density, _said(of.parameters)]
                 for rule, of in rules.items()
             ],
         )
     record.figure("Test error against density", _picture(found, levels))
     _claims(record, found, levels)
+    for task in absent:
+        record.claim(
+            f"On {task} SMIDAS with p = 2 ln d has the highest error of all",
+            paper="tasks 1 to 7 (Figure 5)",
+            ours="the file is not there",
+            verdict="not tested",
+        )
 
 
+_SHOWN = (0.05, 0.1, 0.2, 0.3, 0.4)  # levels in the tables; the picture has all
 _PROTOCOL = (
     "The proposed rule is the margin perceptron with soft thresholds; TG is the truncated "
     "gradient with K = 1, SCD stochastic coordinate descent, SMIDAS mirror descent. Rows are "
     "drawn at random with the paper's counts of training, validation and test rows, and have norm "
     "1: without that, a few messages that hold encoded files, with values up to 43,150 in "
     "comp_vs_rec, decide what all rules learn. Errors are of the model at the moment when its "
-    "density first reaches a level, or of the last one where it never does; lines end at the last "
-    "model. Every rule stops at {limit:.0%} density or after {scans} scans, SMIDAS after {scans "
-    "of SMIDAS}, since each of its steps looks at all weights. Parameters are those of the least "
-    "validation error of the last model, of one order; SMIDAS makes one scan for that, with the "
-    "smallest lambda alone. The paper's grids are wider: five lambdas, five etas. The proposed "
-    "rule and TG then learn in {orders} orders. There are no intercepts. SCD's columns are scaled "
+    "density first reaches a level, or of the last one where that is sparse enough; lines end at "
+    "the last model. As in the paper, lines mix time and density: a point at a low density is of "
+    "a rule that has seen few rows, unless it is the last one, and says little of what the rule "
+    "would reach with so few weights. Every rule stops at {limit:.0%} density or after {scans} "
+    "scans: what would come beyond is cut. Parameters are those of the least validation error of "
+    "the last model, of one order. All rules choose from the same lambdas and etas, where they "
+    "have them, but SMIDAS, each of whose steps looks at all weights, from one eta less. The "
+    "paper's grids are wider: five lambdas, five etas. Errors are means over {orders} orders, "
+    "{orders of SMIDAS} of SMIDAS. There are no intercepts. SCD's columns are scaled "
     "to [-1, 1], as its one step for all needs: 4, from the curvature of the logistic loss. 'A "
     "step for each' is 4 over the mean square of the feature's column. The paper does not say "
     "which it has."
 )
-_PART = 0.2  # of the levels of the tasks; what is true at fewer does not hold
 
 
 def _measured(data: Any, parameters: dict[str, Any]) -> dict[str, Found]:
@@ -143,37 +156,28 @@ def _measured(data: Any, parameters: dict[str, Any]) -> dict[str, Found]:
         estimator = TruncatedGradientClassifier(period=1, decay=1.0, fit_intercept=False, **point)
         return by_rows(estimator, X, y, levels, scans, seed)
 
-    def mirror(p: str, point: dict[str, Any], seed: int, scans: int) -> Curve:
+    def mirror(p: str, point: dict[str, Any], seed: int) -> Curve:
         estimator = MirrorDescentClassifier(p=p, decay=1.0, fit_intercept=False, **point)
         return by_rows(estimator, X, y, levels, scans, seed)
 
     def descent(step: str, point: dict[str, Any], seed: int) -> Curve:
         return by_columns(point["l1"], step, scaled[0], y, levels, scans, seed)
 
-    pairs = list(product(etas, lambdas))
-    few, most = 1, parameters["scans of SMIDAS"]
-    rules: dict[str, tuple[Learn, Learn, list[dict[str, Any]], int, list[Any]]] = {
-        PROPOSED: (
-            proposed, proposed,
-            [{"eta0": e, "l1": a, "margin": t} for (e, a), t in product(pairs, taus)],
-            parameters["orders"], own,
-        ),
-        TG: (
-            truncated, truncated, [{"eta0": e, "gravity": a} for e, a in pairs],
-            parameters["orders"], own,
-        ),
-    }  # fmt: skip
-    learn: Learn
+    pairs, orders = list(product(etas, lambdas)), parameters["orders"]
+    margins = [{"eta0": e, "l1": a, "margin": t} for (e, a), t in product(pairs, taus)]
+    rules: dict[str, tuple[Learn, list[dict[str, Any]], int, list[Any]]] = {
+        PROPOSED: (proposed, margins, orders, own),
+        TG: (truncated, [{"eta0": e, "gravity": a} for e, a in pairs], orders, own),
+    }
     for rule, step in ((GLOBAL, "global"), (OWN, "coordinate")):
-        learn = partial(descent, step)
-        rules[rule] = learn, learn, [{"l1": a} for a in lambdas], 1, scaled
+        rules[rule] = partial(descent, step), [{"l1": a} for a in lambdas], orders, scaled
+    points = [{"eta0": e, "l1": a} for e, a in product(parameters["eta of SMIDAS"], lambdas)]
     for rule, p in ((WIDE, "2ln"), (NARROW, "0.5ln")):
-        points = [{"eta0": e, "l1": a} for e, a in pairs if a == min(lambdas)]
-        rules[rule] = partial(mirror, p, scans=few), partial(mirror, p, scans=most), points, 1, own
+        rules[rule] = partial(mirror, p), points, parameters["orders of SMIDAS"], own
     found = {}
-    for rule, (try_out, learn, points, orders, rows) in rules.items():
-        point = chosen(try_out, points, 1, rows[1], data.y_valid) if points[1:] else points[0]
-        curves = [learn(point, seed) for seed in range(orders)]
+    for rule, (learn, points, count, rows) in rules.items():
+        point = chosen(learn, points, rows[1], data.y_valid)
+        curves = [learn(point, seed) for seed in range(count)]
         errors = [curve.errors(rows[2], data.y_test, levels) for curve in curves]
         found[rule] = Found(
             errors=np.mean(errors, axis=0),
@@ -186,7 +190,22 @@ def _measured(data: Any, parameters: dict[str, Any]) -> dict[str, Found]:
 
 
 def _said(point: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value:g}" for name, value in point.items())
+    names = {"eta0": "eta", "l1": "lambda", "gravity": "lambda", "margin": "tau"}
+    return ", ".join(f"{names[name]} {value:g}" for name, value in point.items())
+
+
+def _at_the_end(record: Record, found: Results) -> str:
+    """Return how often the largest rate was chosen, beyond which nothing was tried."""
+    rates = [
+        of.parameters["eta0"]
+        for rules in found.values()
+        for of in rules.values()
+        if "eta0" in of.parameters
+    ]
+    largest = max(record.parameters["eta"])
+    return (
+        f" The largest eta, {largest:g}, is chosen in {rates.count(largest)} of {len(rates)} cases."
+    )
 
 
 def _picture(found: Results, levels: list[float]) -> Any:
@@ -203,7 +222,7 @@ def _picture(found: Results, levels: list[float]) -> Any:
             at = [*reached, of.density]
             errors = [*of.errors[: len(reached)], of.error]
             ax.plot(at, errors, label=rule, markersize=4, **look)
-        ax.set(title=task, ylim=(0, 40))
+        ax.set(title=task, ylim=(0, 54), xlim=(0, 44))
     for ax in all_axes[-1]:
         ax.set_xlabel("nonzero weights, %")
     for ax in all_axes[:, 0]:
@@ -228,8 +247,19 @@ def _claims(record: Record, found: Results, levels: list[float]) -> None:
             if len(others) > 1
             else "the paper does not say which step SCD has",
             ours=f"at {sum(best)} of {len(best)} levels of the tasks",
-            verdict=verdict_of(float(np.mean(best)), _PART),
+            verdict=verdict_of(float(np.mean(best))),
         )
+    lowest = [
+        rules[PROPOSED].error <= min(rules[other].error for other in (TG, GLOBAL, WIDE, NARROW))
+        for rules in found.values()
+    ]
+    record.claim(
+        "The proposed rule's last model has a lower error than TG's, SCD's with one step for all, "
+        "and SMIDAS's",
+        paper="in all tasks",
+        ours=f"{sum(lowest)} of {len(lowest)} tasks; {_last(found, RULES)}",
+        verdict=verdict_of(float(np.mean(lowest))),
+    )
     for task, limit, paper in (
         ("comp_vs_rec", 0.3, "about 5% before 30% density"),
         ("comp_vs_talk", 0.2, "5% at 20% density"),
@@ -272,7 +302,7 @@ def _claims(record: Record, found: Results, levels: list[float]) -> None:
             paper="in tasks 1 to 6",
             ours=f"TG's error is higher at {np.sum(slower)} of {np.size(slower)} levels of the "
             "tasks; " + _last(found, (TG, step)),
-            verdict=verdict_of(float(np.mean(slower)), _PART),
+            verdict=verdict_of(float(np.mean(slower))),
         )
     record.claim(
         "On webspam the proposed rule has 5.9% error with 0.8% of the features, TG 8.2% with 0.7%",
@@ -282,7 +312,7 @@ def _claims(record: Record, found: Results, levels: list[float]) -> None:
     )
 
 
-def _last(found: Results, rules: tuple[str, str]) -> str:
+def _last(found: Results, rules: tuple[str, ...]) -> str:
     errors = {rule: np.mean([of[rule].error for of in found.values()]) for rule in rules}
     said = "; ".join(f"{rule}: {error:.3g}%" for rule, error in errors.items())
     return f"mean error of the last models: {said}"

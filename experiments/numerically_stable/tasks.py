@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from experiments import available
 from thresher import datasets
 
 PAPER = "Xie, Fan, Verscheure, Ren 2010"
@@ -13,27 +15,30 @@ NEWSGROUPS = [
 ALL = [*NEWSGROUPS, "rcv1", "webspam"]
 
 
-def present(wanted: list[str]) -> list[str]:
-    """Return those of the tasks whose files are there.
+RAW, UNIT = "tf-idf", "rows of norm 1"  # how words are weighted
+
+
+def split(wanted: list[str]) -> tuple[list[str], list[str]]:
+    """Return those of the tasks whose files are there, and the others.
 
     Parameters
     ----------
     wanted : list of str
     """
-    there = datasets.names()
-    return [name for name in wanted if name in there]
+    return available.split({name: name for name in wanted})
 
 
-def not_tested(wanted: list[str]) -> str:
-    """Return a sentence about those whose files are not there.
+def span(values: Iterable[float | None], form: str = ".3f") -> str:
+    """Return the smallest and the largest of values, in words.
 
     Parameters
     ----------
-    wanted : list of str
+    values : iterable of float or None
+    form : str
+        Of the numbers.
     """
-    there = present(wanted)
-    absent = [name for name in wanted if name not in there]
-    return f" Not tested, for want of their files: {', '.join(absent)}." if absent else ""
+    known = [value for value in values if value is not None]
+    return f"{min(known):{form}} to {max(known):{form}}"
 
 
 def load(name: str, unit_norm: bool = True) -> Any:

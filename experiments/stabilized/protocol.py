@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -32,6 +32,7 @@ SETS = {
     "arcene": ("arcene", 10_000),
 }
 _SCALED = ("dexter",)  # its file is scaled already
+PUBLISHED, ROBUST, MEAN = "STSGD, published", "STSGD, robust", "mean of 16 SGD"
 
 Point = dict[str, Any]
 
@@ -43,8 +44,6 @@ class Rule:
     Attributes
     ----------
     name : str
-    published : str
-        The paper's name of it; empty for what the paper does not have.
     make : callable
         Takes the loss; returns an estimator.
     grid : sequence of dict
@@ -55,7 +54,6 @@ class Rule:
     """
 
     name: str
-    published: str
     make: Callable[[str], Any]
     grid: Sequence[Point]
     losses: tuple[str, ...] = ("hinge", "logistic")
@@ -69,7 +67,7 @@ class Found:
     Attributes
     ----------
     error, error_sd, nonzeros, nonzeros_sd : float
-        In percent.
+        In percent; the standard deviations are a sample's.
     kappa : float
         Mean over pairs of orders.
     chosen : dict
@@ -146,74 +144,55 @@ def plain(loss: str, **options: Any) -> Any:
     )
 
 
-def _truncated(etas: Sequence[float], gravities: Sequence[float]) -> list[Point]:
-    """Return a grid over the shrinkage of a step: gravity is relative to the rate (A-07)."""
-    return [
-        {"eta0": eta, "gravity": gravity / 0.1, "passes": passes}
-        for eta, gravity, passes in product(etas, gravities, (5, 20))
-    ]
-
-
 def _published(loss: str, **options: Any) -> Any:
     return StabilizedClassifier(variant="paper", loss=loss, passes=10, **options)
 
 
-def rules(annealings: Sequence[float], keeps: Sequence[float]) -> list[Rule]:
+def rules(grids: Mapping[str, Any]) -> list[Rule]:
     """Return the lines of the tables.
 
     Parameters
     ----------
-    annealings, keeps : sequence of float
-        gamma and pi_0 of the published rule to choose from.
+    grids : mapping
+        What parameters are chosen from, as an experiment's own parameters name them.
     """
-    rates, wide = (0.1, 0.5), (1e-4, 1e-3, 0.01, 0.1)
-    pulls = (0.001, 0.003, 0.01)
-    penalties = (1e-4, 1e-3, 0.01, 0.1)
+    rates, passes, penalties = grids["eta"], grids["passes"], grids["lambda"]
+    pulls = [pull / 0.1 for pull in grids["g_0 at eta 0.1"]]  # gravity is relative to eta (A-07)
     return [
-        Rule("SGD", "SGD", lambda loss: plain(loss, gravity=0.0), grid(eta0=rates, passes=(5, 20))),
-        Rule("TG, K = 5", "TG", plain, _truncated((0.1,), pulls)),
+        Rule("SGD", lambda loss: plain(loss, gravity=0.0), grid(eta0=rates, passes=passes)),
+        Rule("TG", plain, grid(eta0=rates, gravity=pulls, passes=passes)),
         Rule(
-            "RDA",
             "RDA",
             lambda loss: DualAveragingClassifier(loss=loss, boost=0.005, fit_intercept=False),
-            grid(strength=(50.0, 500.0, 5000.0), l1=penalties, passes=(5, 20)),
+            grid(strength=grids["gamma of RDA"], l1=penalties, passes=passes),
         ),
         Rule(
-            "FOBOS",
             "FOBOS",
             lambda loss: ForwardBackwardClassifier(
-                loss=loss, eta0=1.0, schedule="sqrt", decay=1.0, fit_intercept=False
+                loss=loss, schedule="sqrt", decay=1.0, fit_intercept=False
             ),
-            grid(l1=penalties, passes=(5, 20)),
+            grid(eta0=[*rates, 1.0], l1=penalties, passes=passes),
         ),
         Rule(
-            "STSGD, published",
-            "STSGD",
+            PUBLISHED,
             _published,
-            grid(eta0=rates, annealing=annealings, keep=keeps),
+            grid(eta0=rates, annealing=grids["annealing"], keep=grids["keep"]),
         ),
-        Rule("STSGD, robust", "", lambda loss: StabilizedClassifier(loss=loss), [{}]),
+        Rule(ROBUST, lambda loss: StabilizedClassifier(loss=loss), [{}]),
         Rule(
-            "SGD, any rate", "", lambda loss: plain(loss, gravity=0.0),
-            grid(eta0=wide, passes=(5, 20)),
-        ),
-        Rule("TG, any rate", "", plain, _truncated(wide, pulls)),
-        Rule(
-            "mean of 16 SGD",  # the published rule that rejects and purges nothing (P-16)
-            "",
+            MEAN,  # the published rule that rejects and purges nothing (P-16)
             lambda loss: _published(loss, rejection=0.0, keep=0.0),
-            grid(eta0=wide),
+            grid(eta0=rates),
             orders=20,
         ),
         Rule(
             "l1 logistic regression",
-            "",
             lambda loss: LogisticRegression(solver="liblinear", l1_ratio=1.0, max_iter=2000),
-            grid(C=(0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)),
+            grid(C=grids["C"]),
             losses=("logistic",),
             orders=10,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def measured(rule: Rule, loss: str, rows: Rows, orders: int, folds: int) -> Found:
@@ -237,9 +216,9 @@ def measured(rule: Rule, loss: str, rows: Rows, orders: int, folds: int) -> Foun
     nonzeros = [len(support) for support in supports]
     return Found(
         error=float(np.mean(errors)),
-        error_sd=float(np.std(errors)),
+        error_sd=float(np.std(errors, ddof=1)),
         nonzeros=100 * float(np.mean(nonzeros)) / rows.width,
-        nonzeros_sd=100 * float(np.std(nonzeros)) / rows.width,
+        nonzeros_sd=100 * float(np.std(nonzeros, ddof=1)) / rows.width,
         kappa=stability_score(supports, rows.width),
         chosen=chosen,
         orders=len(errors),

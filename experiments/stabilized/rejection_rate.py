@@ -28,11 +28,14 @@ def run(record: Record) -> None:
     rows = rows_of("dexter")
     record.uses("dexter", rows.X, rows.y)
     found = {gamma: _stages(rows, gamma, record.parameters) for gamma in gammas}
+    half = ", ".join(f"{phi(0.5, beta_0, g):.3g} (gamma = {g:g})" for g in gammas)
     record.say(
         "As printed, equation (12) is 0 where all features are left and beta_0 where none is, in "
         "both branches: the opposite of the paper's words and picture. With d and 1 - d exchanged "
         "it fits both. Points are the rates of the stages of the published rule as it learns "
-        "dexter with logistic loss; lines are the formula so corrected."
+        "dexter with logistic loss; lines are the formula so corrected. By definition, then, the "
+        "rate is beta_0 while all features are left and falls to 0 with them, and a positive gamma "
+        f"lowers it quickly, a negative one keeps it high: at half of the features it is {half}."
     )
     shares = np.linspace(0, 1, 11)
     record.table(
@@ -54,20 +57,11 @@ def run(record: Record) -> None:
     record.figure("Rejection rate against the share of features left", _picture(found, beta_0))
     off = max(_off(seen, beta_0, gamma) for gamma, seen in found.items())
     record.claim(
-        "The rejection rate is beta_0 while all features are left and falls to 0 with them",
-        paper="text and Figure 2; equation (12) as printed does the opposite",
-        ours=f"corrected formula: {phi(1, beta_0, 5):g} to {phi(0, beta_0, 5):g}; stages are off "
-        f"by at most {off:.2g}",
-        verdict=verdict_of(float(off < 1e-6 and phi(1, beta_0, 5) == beta_0)),
-    )
-    half = {gamma: phi(0.5, beta_0, gamma) for gamma in gammas}
-    ordered = half[gammas[0]] > half[gammas[1]] > half[gammas[2]]
-    record.claim(
-        "A positive gamma lowers the rate quickly, a negative one keeps it high",
-        paper="Figure 2: gamma = 5 below the straight line of gamma = 0, gamma = -5 above",
-        ours="at half of the features: "
-        + ", ".join(f"{value:.3g} (gamma = {gamma:g})" for gamma, value in half.items()),
-        verdict=verdict_of(float(ordered)),
+        "The stages of the library's published rule have the rejection rate that Figure 2 draws",
+        paper="Figure 2, whose formula is (12) with d and 1 - d exchanged",
+        ours=f"{sum(map(len, found.values()))} stages, off by at most {off:.2g}",
+        verdict=verdict_of(float(off < 1e-6)),
+        own=True,
     )
 
 
@@ -115,7 +109,7 @@ def _picture(found: dict[float, list[tuple[float, float]]], beta_0: float) -> An
         marker = look.pop("marker")
         ax.plot(shares, [phi(d, beta_0, gamma) for d in shares], label=f"gamma = {gamma:g}", **look)
         ax.plot(*zip(*seen, strict=True), color=look["color"], marker=marker, linestyle="")
-    ax.set(xlabel="share of the features left, d", ylabel="rejection rate", xlim=(1.02, -0.02))
+    ax.set(xlabel="share of the features left, d", ylabel="rejection rate", xlim=(1.04, -0.04))
     ax.legend(frameon=False)
     return ax.figure
 
