@@ -1,0 +1,126 @@
+"""Outputs of the command line: whole or not there at all, on a full disk too; inputs stay."""
+
+import re
+import resource
+import signal
+import subprocess
+
+import pytest
+
+import thresher
+from files import THRESHER, called, svmlight, vw
+from files import thresher as run
+
+GOOD = "1 1:1 2:3\n-1 2:1\n"
+
+
+def left(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# ---- full disks ----------------------------------------------------------------------------------
+
+
+def limited(size):
+    """Return what makes a process unable to write files beyond a size, as on a full disk."""
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "rows.svm", "-m", "full"],
+        ["train", "rows.svm", "-m", "other.thresher", "--cache", "full"],
+        ["predict", "model.thresher", "rows.svm", "-o", "full"],
+        ["convert", "rows.svm", "full", "--to", "cache"],
+        ["convert", "rows.svm", "full", "--to", "svmlight"],
+        ["convert", "rows.svm", "full", "--to", "parquet"],
+        ["convert", "rows.svm", "full", "--to", "csv"],
+        ["convert", "rows.svm", "full.vw.gz"],
+        ["train", "bad.svm", "-m", "other.thresher", "--on-bad-line", "quarantine=full"],
+    ],
+)
+def test_full_disk(tmp_path, arguments):
+    svmlight(tmp_path / "rows.svm", rows=1000)
+    (tmp_path / "bad.svm").write_text(GOOD + "1 x\n" * 1000)
+    called("train", tmp_path / "rows.svm", "-m", tmp_path / "model.thresher", "--quiet")
+    before = left(tmp_path)
+    name = next(word for word in arguments if "full" in word).removeprefix("quarantine=")
+    done = run(*arguments, "--quiet", code=1, cwd=tmp_path, preexec_fn=limited(1000))
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("making")]
+    assert len(lines) == 1, done.stderr
+    assert re.fullmatch(rf"{name}: (cannot write: )?File too large", lines[0])
+    assert [name for name in left(tmp_path) if name not in before] in ([], ["full"])
+    assert ("full" in left(tmp_path)) == ("quarantine=full" in arguments)
+
+
+def test_full_standard_output(tmp_path):
+    data = svmlight(tmp_path / "rows.svm", rows=3000)
+    called("train", data, "-m", tmp_path / "m.thresher", "--quiet")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*THRESHER, "predict", tmp_path / "m.thresher", data],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["standard output: No space left on device"]
+
+
+def test_a_reader_that_goes_away(tmp_path):
+    data = svmlight(tmp_path / "rows.svm", rows=1000, repeat=20)
+    called("train", data, "-m", tmp_path / "m.thresher", "--quiet")
+    process = subprocess.Popen(
+        [*THRESHER, "predict", tmp_path / "m.thresher", data],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    process.wait(60)
+
+
+# ---- files that are not overwritten --------------------------------------------------------------
+
+
+def test_what_is_read_is_not_overwritten(tmp_path):
+    """Under another name, too."""
+    data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
+    called("train", data, "-m", model, "--quiet")
+    other = tmp_path / "link.svm"
+    other.symlink_to(data)
+    before = data.read_bytes(), model.read_bytes()
+    for arguments in (
+        ["train", data, "-m", other],
+        ["train", other, "-m", data],
+        ["train", data, "-m", tmp_path / "new", "--cache", data],
+        ["train", data, "-m", tmp_path / "new", "--checkpoint", data, "--every", "0s"],
+        ["train", data, "-m", tmp_path / "new", "--on-bad-line", f"quarantine={data}"],
+        ["predict", model, data, "-o", other],
+        ["convert", data, other, "--to", "svmlight"],
+        ["train", data, "-m", tmp_path / "new", "--cache", model],
+    ):
+        done = called(*arguments, code=2)
+        assert re.match(r".*(is to be read|is no cache; it stays)", done.stderr), arguments
+    assert (data.read_bytes(), model.read_bytes()) == before
+    assert left(tmp_path) == ["link.svm", "m.thresher", "rows.svm"]
+
+
+def test_features_of_another_kind_count_for_nothing(tmp_path):
+    """Names, whose numbers are of 64 bits, given to a model of few numbers."""
+    data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
+    called("train", data, "-m", model, "--quiet")
+    done = called("predict", model, vw(tmp_path / "rows.vw", rows=20), "--as", "raw")
+    scores = {line.split()[0] for line in done.stdout.splitlines()}
+    assert [float(score) for score in scores] == [
+        pytest.approx(thresher.load(model).intercept[0], rel=1e-6)
+    ]
