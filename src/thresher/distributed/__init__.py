@@ -1,0 +1,3 @@
+"""Learning from rows on several machines, by a Ray cluster."""
+
+from __future__ import annotations

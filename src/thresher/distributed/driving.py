@@ -1,0 +1,173 @@
+"""Taking a crew from the first stage to the last, with checkpoints on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from thresher.distributed.crew import Account, Crew
+from thresher.distributed.folder import Committed, Folder
+from thresher.distributed.pieces import Kind, Learned, Lost, Mode
+
+_ATTEMPTS = 10  # to get past one stage
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """What is shown of a stage.
+
+    Attributes
+    ----------
+    stage : int
+        From 1.
+    rows : int
+        Taken in this stage, over all parts or paths.
+    loss : float or None
+        Mean progressive loss of these rows.
+    nonzeros : int or None
+        Weights, or features, that are left.
+    seconds : float
+        That the stage took.
+    bytes : int
+        Sent between pieces.
+    slowest : int
+        The worker that worked longest.
+    wait : float
+        Seconds that the others waited for it, on average.
+    remade : tuple of (kind, number)
+        Pieces that were lost, and made again from their checkpoints.
+    checkpoint : bool
+        Whether one was written.
+    """
+
+    stage: int
+    rows: int
+    loss: float | None
+    nonzeros: int | None
+    seconds: float
+    bytes: int
+    slowest: int
+    wait: float
+    remade: tuple[tuple[Kind, int], ...] = ()
+    checkpoint: bool = False
+
+
+Watch = Callable[[StageReport], Any]
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What a run came to.
+
+    Attributes
+    ----------
+    learned : Learned
+    stages : int
+    shown : list of dict
+        What leads told of stages 1 to 64, 128, 256, ... and the last.
+    """
+
+    learned: Learned
+    stages: int
+    shown: list[dict[str, Any]]
+
+
+class ContinueLater(Exception):
+    """The watcher asked to stop; a checkpoint holds what was done, where there is a folder."""
+
+
+def drive(
+    mode: Mode,
+    crew: Crew,
+    folder: Folder | None,
+    every: int,
+    committed: Committed | None = None,
+    watch: Watch | None = None,
+) -> Driven:
+    """Run all stages that are left.
+
+    Parameters
+    ----------
+    mode : Mode
+    crew : Crew
+    folder : Folder or None
+    every : int
+        Stages between two checkpoints.
+    committed : Committed, optional
+        The checkpoint to go on from.
+    watch : callable, optional
+        Is told of every stage; where it returns True, the run stops, behind a checkpoint.
+    """
+    failed, reached = 0, -1
+    while True:
+        try:
+            return _from(mode, crew, folder, every, committed, watch)
+        except Lost:
+            committed = None if folder is None else folder.committed()
+            stage = -1 if committed is None else committed.stage
+            failed, reached = (failed + 1, reached) if stage <= reached else (1, stage)
+            if failed >= _ATTEMPTS:
+                raise
+
+
+def _from(
+    mode: Mode,
+    crew: Crew,
+    folder: Folder | None,
+    every: int,
+    committed: Committed | None,
+    watch: Watch | None,
+) -> Driven:
+    lead = mode.lead()
+    stage, shown = 0, list[dict[str, Any]]()
+    if committed is not None:
+        stage, shown = committed.stage, list(committed.shown)
+        lead.restore(committed.lead)
+    crew.begin(committed)
+    while not lead.done:
+        began = time.perf_counter()
+        crew.account = Account(seconds=[0.0] * len(crew.account.seconds))
+        facts = lead.stage(crew)
+        stage += 1
+        if stage <= 64 or lead.done or stage & (stage - 1) == 0:
+            shown.append({"stage": stage, **facts})
+        written = folder is not None and (lead.done or stage % every == 0)
+        if written:
+            _commit(crew, folder, stage, lead.state(), shown)
+        report = _report(stage, facts, time.perf_counter() - began, crew.account, written)
+        if watch is not None and watch(report):
+            if folder is not None and not written:
+                _commit(crew, folder, stage, lead.state(), shown)
+            raise ContinueLater
+    return Driven(lead.result(crew), stage, shown)
+
+
+def _commit(
+    crew: Crew, folder: Folder | None, stage: int, lead: dict[str, Any], shown: list[dict[str, Any]]
+) -> None:
+    assert folder is not None
+    committed = Committed(stage, *crew.write(stage), lead, shown)
+    folder.commit(committed)
+    crew.let_go(committed)
+
+
+def _report(
+    stage: int, facts: dict[str, Any], seconds: float, account: Account, written: bool
+) -> StageReport:
+    busy = account.seconds
+    slowest = max(range(len(busy)), key=busy.__getitem__)
+    others = [busy[slowest] - s for i, s in enumerate(busy) if i != slowest]
+    return StageReport(
+        stage=stage,
+        rows=int(facts.get("rows", 0)),
+        loss=facts.get("loss"),
+        nonzeros=facts.get("nonzeros"),
+        seconds=seconds,
+        bytes=account.bytes,
+        slowest=slowest,
+        wait=sum(others) / len(others) if others else 0.0,
+        remade=tuple(account.remade),
+        checkpoint=written,
+    )

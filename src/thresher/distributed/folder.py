@@ -1,0 +1,108 @@
+"""The folder of a checkpoint: the pieces' states of one stage, and which stage counts.
+
+    committed.json                  the last stage that is whole, and where the driver stood
+    stage-00000012/part-00003       state of a part: a safetensors file
+    stage-00000012/range-00000      state of a range
+
+Files are written beside their place and renamed; a stage counts once `committed.json` names it, so
+a run that is killed at any moment goes on from the stage before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from thresher.atomic import write_whole
+from thresher.distributed.pieces import Arrays, Kind
+from thresher.errors import ModelFileError
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The last whole stage.
+
+    Attributes
+    ----------
+    stage : int
+        Stages that are done.
+    steps : dict
+        Steps taken by parts and by ranges.
+    mail : list
+        Kinds of pieces that have sent what was not received yet; their files have it.
+    lead : dict
+        Where the driver stood.
+    shown : list
+        What was shown of the stages so far.
+    """
+
+    stage: int
+    steps: dict[str, int]
+    mail: list[str]
+    lead: dict[str, Any]
+    shown: list[dict[str, Any]]
+
+
+class Folder:
+    """A checkpoint's folder, which all workers see.
+
+    Parameters
+    ----------
+    path : str
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def write(self, kind: Kind, number: int, stage: int, state: Arrays) -> int:
+        """Write the state of a piece, whole or not at all; return its size."""
+        file = self._file(kind, number, stage)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        content = save(state)
+        write_whole(file, content)
+        return len(content)
+
+    def read(self, kind: Kind, number: int, stage: int) -> Arrays:
+        """Read the state of a piece."""
+        file = self._file(kind, number, stage)
+        try:
+            return dict(load(file.read_bytes()))
+        except (OSError, SafetensorError) as error:
+            raise ModelFileError(f"{file}: cannot be read, or is damaged ({error})") from error
+
+    def commit(self, committed: Committed) -> None:
+        """Let a stage count whose pieces are all written; those before are removed."""
+        content = json.dumps(asdict(committed))
+        write_whole(Path(self.path, "committed.json"), content.encode())
+        for old in Path(self.path).glob("stage-*"):
+            if old.name != self._name(committed.stage):
+                with contextlib.suppress(OSError):
+                    shutil.rmtree(old)
+
+    def committed(self) -> Committed | None:
+        """Return the last whole stage; None where there is none."""
+        file = Path(self.path, "committed.json")
+        try:
+            return Committed(**json.loads(file.read_text()))
+        except FileNotFoundError:
+            return None
+        except (OSError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{file}: cannot be read, or is damaged ({error})") from error
+
+    def _file(self, kind: Kind, number: int, stage: int) -> Path:
+        return Path(self.path, self._name(stage), f"{kind}-{number:05}")
+
+    @staticmethod
+    def _name(stage: int) -> str:
+        return f"stage-{stage:08}"
+
+    def __repr__(self) -> str:
+        return f"Folder({os.fspath(self.path)!r})"
