@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,13 @@ from thresher.model import Model, Output, Progress
 from thresher.parameters import Task
 from thresher.search.place import Place
 from thresher.training.targets import Targets
+
+
+class Elsewhere(NamedTuple):
+    """What was learned on a cluster: outputs, and what else the model says of itself."""
+
+    outputs: list[Output]
+    extras: dict[str, Any]
 
 
 class LinearEstimator(BaseEstimator, ABC):
@@ -41,6 +48,7 @@ class LinearEstimator(BaseEstimator, ABC):
     _names: dict[int, str] | None = None  # of features of a source
     _kinds: dict[str, str] | None = None  # of columns of a source
     _place: Place | None = None  # in the search that chose it
+    _elsewhere: Elsewhere | None = None  # what was learned by others, and cannot go on here
 
     # ---- what the two tasks define -------------------------------------------------------------
 
@@ -93,6 +101,11 @@ class LinearEstimator(BaseEstimator, ABC):
         settings.check(self._rule, self._task, params, type(self).__name__)
         made_of = settings.learner_parameters(self._rule, params)
         if going_on:
+            if self._elsewhere is not None:
+                raise ParameterError(
+                    f"{type(self).__name__}: was learned on a cluster, and cannot go on from "
+                    f"there; fit anew without warm_start"
+                )
             for name, before in self._made_of[0].items():
                 if made_of[name] != before:
                     raise ParameterError(
@@ -173,7 +186,8 @@ class LinearEstimator(BaseEstimator, ABC):
         """The model as it stands now: sparse weights, and how they came about."""
         check_is_fitted(self, "_made_of")
         if self._model is None:
-            self._model = self._model_of(self._outputs(), **self._extras())
+            learned = self._elsewhere or Elsewhere(self._outputs(), self._extras())
+            self._model = self._model_of(learned.outputs, **learned.extras)
         return self._model
 
     def _model_of(self, outputs: list[Output], **extras: Any) -> Model:
@@ -247,7 +261,7 @@ class LinearEstimator(BaseEstimator, ABC):
         return self
 
     def _forget_answers(self) -> None:
-        self._model, self._coef, self._place = None, None, None
+        self._model, self._coef, self._place, self._elsewhere = None, None, None, None
 
     # ---- pickling ------------------------------------------------------------------------------
 

@@ -217,8 +217,8 @@ class StreamingEstimator(LinearEstimator):
         if is_source(X):
             return self.model_.raw(X)
         X = self._checked_rows(X)
-        if self._target() is not None:  # learners may have more weights than the model
-            return self.model_.raw(X)
+        if self._target() is not None or self._elsewhere is not None:
+            return self.model_.raw(X)  # learners may have more weights than the model, or be gone
         batch = as_batch(X)
         return self._learners.predict(batch, self._average)
 
