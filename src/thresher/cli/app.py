@@ -10,28 +10,16 @@ from typer.core import TyperGroup
 
 from thresher._version import __version__
 from thresher.cli.arguments import (
-    LEARNING,
-    NIGHT,
     Bits,
-    Cache,
-    Classes,
-    ClassWeight,
     Data,
     Format,
     Ignore,
     Interactions,
-    Json,
     Label,
-    Loss,
-    Multiclass,
     Multilabel,
-    Names,
     Ngrams,
     OnBadLine,
     Quiet,
-    Seed,
-    Shuffle,
-    Store,
     Text,
     Threads,
     Weight,
@@ -40,7 +28,7 @@ from thresher.cli.arguments import (
 )
 from thresher.cli.compare_command import compare
 from thresher.cli.inspect_command import inspect
-from thresher.cli.options import takes_parameters
+from thresher.cli.train_command import train
 from thresher.cli.tune_command import tune
 
 
@@ -116,135 +104,7 @@ def demo(
     run(examples, features, relevant, seed, quiet)
 
 
-@app.command()
-@takes_parameters
-def train(
-    data: Data,
-    model: Annotated[
-        str, typer.Option("--model", "-m", metavar="MODEL", help="Where the model goes.")
-    ],
-    rule: Annotated[
-        str,
-        typer.Option(
-            "--rule",
-            metavar="RULE",
-            help="truncated-gradient, forward-backward, ftrl, dual-averaging, averaged-sgd, "
-            "margin-perceptron, mirror-descent learn row by row; stabilized, coordinate-descent, "
-            "hard-threshold hold all rows in memory.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = "ftrl",
-    loss: Loss = None,
-    multiclass: Multiclass = False,
-    classes: Classes = None,
-    class_weight: ClassWeight = None,
-    passes: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Passes over the data. Default: 1; rules that see all rows have their own.",
-            rich_help_panel=LEARNING,
-            show_default=False,
-        ),
-    ] = None,
-    shuffle: Shuffle = False,
-    seed: Seed = 0,
-    store: Store = "auto",
-    valid: Annotated[
-        list[str],
-        typer.Option(
-            "--valid",
-            metavar="FILE",
-            help="Rows to compute the loss on after each pass; training stops when it no longer "
-            "falls, and the model of the best pass is kept. May be repeated.",
-            rich_help_panel=LEARNING,
-            show_default=False,
-        ),
-    ] = [],  # noqa: B006
-    tol: Annotated[
-        float | None,
-        typer.Option(
-            "--tol",
-            help="Stop when the loss of a pass is not better than the best by more than this, "
-            "--patience times in a row. Default: 0 with --valid, else never stop.",
-            rich_help_panel=LEARNING,
-            show_default=False,
-        ),
-    ] = None,
-    patience: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Passes without improvement before stopping.", rich_help_panel=LEARNING
-        ),
-    ] = 5,
-    format: Format = None,
-    bits: Bits = None,
-    zero_based: ZeroBased = False,
-    interactions: Interactions = [],  # noqa: B006
-    multilabel: Multilabel = False,
-    label: Label = None,
-    weight: Weight = None,
-    text: Text = [],  # noqa: B006
-    ngrams: Ngrams = 1,
-    ignore: Ignore = [],  # noqa: B006
-    threads: Threads = None,
-    on_bad_line: OnBadLine = "error",
-    cache: Cache = None,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="FILE",
-            help="Write what has been learned here now and then, and at Ctrl-C. Default: "
-            "MODEL.checkpoint, at Ctrl-C or with --every or --resume.",
-            rich_help_panel=NIGHT,
-            show_default=False,
-        ),
-    ] = None,
-    every: Annotated[
-        str | None,
-        typer.Option(
-            "--every",
-            metavar="TIME",
-            help="Time between checkpoints: 60s, 0.1s, 5m. Default: 60s.",
-            rich_help_panel=NIGHT,
-            show_default=False,
-        ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Go on from the checkpoint, to the same model byte for byte; without one, start "
-            "from the beginning.",
-            rich_help_panel=NIGHT,
-        ),
-    ] = False,
-    names: Names = True,
-    json: Json = False,
-    quiet: Quiet = False,
-    chosen: Any = None,
-) -> None:
-    """Learn a model from files, row by row, in bounded memory.
-
-    [bold]thresher train clicks.vw.gz -m clicks.thresher --bits 22[/]
-
-    Labels are -1 and 1, or 0 and 1; others need --multiclass, --multilabel, or a loss for numbers.
-    The loss shown is progressive: that of each row before it was learned, since the line before.
-    Exit codes: 0; 1 bad data or model; 2 bad usage; 130 interrupted.
-    """
-    reading = reading_of(locals())
-    from thresher.cli.train import Options
-    from thresher.cli.train import train as run
-
-    options = Options(
-        data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,
-        classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume, names, json,
-        quiet,
-    )  # fmt: skip
-    raise typer.Exit(run(options))
-
-
+app.command()(train)
 app.command()(tune)
 app.command()(compare)
 

@@ -7,20 +7,17 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from thresher import settings
 from thresher.atomic import clear_leftovers
 from thresher.cli.options import parameters, task_of
 from thresher.cli.outputs import aside_of, check_outputs
-from thresher.cli.show import Shown, as_json, shown
-from thresher.data.collisions import Collisions
-from thresher.data.reading import Reading
+from thresher.cli.show import Shown, shown
+from thresher.cli.trained import described, report
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
-from thresher.learned import least_valid_loss
-from thresher.model import Model
 from thresher.parameters import Task
 from thresher.rules import RULES
 from thresher.training.checkpoint import check_replaceable
@@ -60,6 +57,13 @@ class Options:
     names: bool = True
     json: bool = False
     quiet: bool = False
+    ray: str | None = None
+    mode: str | None = None
+    workers: int | None = None
+    parts: int | None = None
+    rounds: int | None = None
+    batch: int | None = None
+    blocks: int | None = None
 
 
 def train(options: Options) -> int:
@@ -68,21 +72,16 @@ def train(options: Options) -> int:
         raise ParameterError(f"--rule must be one of {', '.join(RULES)}; got {options.rule!r}")
     if options.loss is not None:
         check_loss(options)
+    task, params, auto = _parameters(options)
+    if options.ray is not None or options.workers is not None:
+        from thresher.cli.cluster import train_on_cluster
+
+        return train_on_cluster(options, task, params, auto)
+    for name in ("mode", "parts", "rounds", "batch", "blocks"):
+        if getattr(options, name) is not None:
+            raise ParameterError(f"--{name} needs --ray ADDRESS, or --workers 0")
     results = {"--model": options.model, "--checkpoint": options.checkpoint}
     check_outputs(results, {"--cache": options.cache, "--on-bad-line": aside_of(options.reading)})
-    labelled = options.multiclass or bool(options.reading.get("multilabel"))
-    labelled = labelled or options.classes is not None
-    task = task_of(options.rule, options.loss, labelled)
-    defaults: dict[str, Any] = {"random_state": options.seed}
-    if options.rule not in MATRIX_RULES:
-        defaults |= {"tol": options.tol, "patience": options.patience}
-    if options.loss is not None:
-        defaults["loss"] = options.loss
-    auto = options.rule == "ftrl" and options.chosen.get("alpha", "auto") == "auto"
-    chosen = {k: v for k, v in options.chosen.items() if not (auto and k == "alpha")}
-    params = parameters(options.rule, task, chosen, defaults)
-    if options.rule in MATRIX_RULES and options.passes is not None:
-        params["passes"] = options.passes
     options.passes = options.passes or 1
     watcher = shown(options.quiet, options.json, options.passes)
     source = watcher.watched(scan(list(options.data), **options.reading))
@@ -120,6 +119,24 @@ def train(options: Options) -> int:
             raise ParameterError("--center must read the rows twice: standard input needs --cache")
         learning.center(*source.mean())
     return _go(options, run, watcher)
+
+
+def _parameters(options: Options) -> tuple[Task, dict[str, Any], bool]:
+    """Return the task, the rule's parameters, and whether FTRL's rate is to follow the rows."""
+    labelled = options.multiclass or bool(options.reading.get("multilabel"))
+    labelled = labelled or options.classes is not None
+    task = task_of(options.rule, options.loss, labelled)
+    defaults: dict[str, Any] = {"random_state": options.seed}
+    if options.rule not in MATRIX_RULES:
+        defaults |= {"tol": options.tol, "patience": options.patience}
+    if options.loss is not None:
+        defaults["loss"] = options.loss
+    auto = options.rule == "ftrl" and options.chosen.get("alpha", "auto") == "auto"
+    chosen = {k: v for k, v in options.chosen.items() if not (auto and k == "alpha")}
+    params = parameters(options.rule, task, chosen, defaults)
+    if options.rule in MATRIX_RULES and options.passes is not None:
+        params["passes"] = options.passes
+    return task, params, auto
 
 
 def check_loss(options: Options) -> None:
@@ -249,7 +266,17 @@ def class_weights(text: str | None, labels: Labels) -> dict[Any, float] | None:
         return None
     if labels.classes is None:
         raise ParameterError("--class-weight needs classes; the loss is one for numbers")
+    found = weights_in(text)
     known = {-1, 0, 1} if isinstance(labels, TwoClasses) else set(labels.classes.tolist())
+    for label in found:
+        if label not in known and not isinstance(labels, Arriving):
+            word = f"{label:g}" if isinstance(label, float) else label
+            raise ParameterError(f"--class-weight: {word} is not one of the classes")
+    return found
+
+
+def weights_in(text: str) -> dict[Any, float]:
+    """Return the weights that a text has, by class."""
     found: dict[Any, float] = {}
     for entry in text.split(","):
         word, _, weight = entry.rpartition(":")
@@ -262,8 +289,6 @@ def class_weights(text: str | None, labels: Labels) -> dict[Any, float] | None:
             raise ParameterError(
                 f"--class-weight must be CLASS:WEIGHT,..., weights >= 0; got {text!r}"
             )
-        if label not in known and not isinstance(labels, Arriving):
-            raise ParameterError(f"--class-weight: {word} is not one of the classes")
     return found
 
 
@@ -336,60 +361,3 @@ def seconds_of(text: str) -> float:
     if found is None:
         raise ParameterError(f"--every must be a time such as 60s, 0.1s or 5m; got {text!r}")
     return float(found[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[found[2]]
-
-
-# ---- the end -------------------------------------------------------------------------------------
-
-
-def described(options: Options, source: Source) -> dict[str, Any]:
-    """Return how the rows were read, as predicting must read them too."""
-    reading = asdict(Reading(**options.reading))
-    for name in ("threads", "on_bad_line", "labelled"):
-        reading.pop(name)
-    for name in ("interactions", "text", "ignore"):
-        reading[name] = json.dumps(reading[name]) if reading[name] else ""
-    reading["kinds"] = json.dumps(source.kinds) if source.kinds else ""
-    return reading | {"shuffle": "blocks" if options.shuffle else False, "first": source.first}
-
-
-def report(
-    options: Options, model: Model, source: Source, seconds: float, loss: float | None
-) -> None:
-    """Say what was learned."""
-    last = model.history[-1] if model.history else None
-    examples = 0 if last is None else last.examples
-    facts = {
-        "event": "done",
-        "model": options.model,
-        "examples": examples,
-        "mean_loss": loss,
-        "valid_loss": least_valid_loss(model.history),
-        "nonzeros": model.nnz,
-        "seconds": round(seconds, 3),
-        "bad_lines": source.bad_lines.count,
-        "distinct_features": source.distinct,
-    }
-    folded = None
-    if source.distinct is not None and source.bits is not None:
-        folded = Collisions(source.distinct, source.bits)
-        facts |= {
-            "load": folded.load,
-            "expected_collisions": folded.shared,
-            "suggested_bits": folded.suggested_bits,
-        }
-    if options.json:
-        print(as_json(facts))
-        return
-    if source.bad_lines.warning:
-        print(f"warning: {source.bad_lines.warning}", file=sys.stderr)
-    if options.quiet:
-        return
-    if folded is not None:
-        print(folded)
-    elif source.distinct is not None:
-        print(f"about {source.distinct:,} different features")
-    mean = "" if loss is None else f", mean progressive loss {loss:.5f}"
-    print(
-        f"{examples:,} examples in {seconds:.2f} s{mean}, {model.nnz:,} nonzero weights -> "
-        f"{options.model}"
-    )

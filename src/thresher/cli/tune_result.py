@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from thresher._version import __version__
 from thresher.atomic import written_whole
 from thresher.cli.show import as_json
-from thresher.cli.train import described
+from thresher.cli.trained import described
 from thresher.data.source import Source
 from thresher.errors import DivergenceError
 from thresher.search.drawing import text_chart

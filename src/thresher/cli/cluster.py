@@ -1,0 +1,173 @@
+"""`thresher train --ray`: the same rules on a Ray cluster."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from thresher import estimators
+from thresher.cli.outputs import check_outputs
+from thresher.cli.show import Shown, as_json, shown
+from thresher.cli.trained import described, report
+from thresher.data.source import Source, scan
+from thresher.distributed.driving import StageReport
+from thresher.distributed.fitting import Fitting, Wishes
+from thresher.errors import ParameterError
+from thresher.parameters import Task
+from thresher.training.labels import OF_THE_SHELL
+from thresher.training.learning import alpha_for
+from thresher.training.passes import Interrupted
+
+if TYPE_CHECKING:
+    from thresher.cli.train import Options
+    from thresher.distributed.agreeing import Agreed
+
+_HEAD = "  stage        rows      loss    nonzeros      rows/s      sent  slowest worker"
+
+
+def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto: bool) -> int:
+    """Train as the options say; return the exit code."""
+    from thresher.cli.train import store_of, weights_in
+
+    _refuse_others(options)
+    folder = options.checkpoint or (options.model + ".checkpoint" if options.resume else None)
+    check_outputs({"--model": options.model}, {})
+    watcher = shown(options.quiet, options.json, options.passes or 1)
+    source = watcher.watched(scan(list(options.data), **options.reading))
+    source.spare(options.model)
+    if options.rule != "stabilized":
+        params["passes"] = options.passes or 1
+        params["shuffle"] = "each" if options.shuffle else False
+    if "store" in params:
+        params["store"] = store_of(options, source, ("auto", "dense", "hashed"))
+    if auto:
+        params["alpha"] = _alpha(source)
+    if options.class_weight is not None:
+        params["class_weight"] = weights_in(options.class_weight)
+    estimator = _estimator(options.rule, task, params)
+    wishes = Wishes(
+        options.mode, options.ray, options.workers, options.parts, options.rounds, options.batch,
+        options.blocks, folder, options.resume, _stages(options.every), reading=options.reading,
+    )  # fmt: skip
+    fitting = Fitting(estimator, list(options.data), wishes)
+
+    def check(agreed: Agreed) -> None:
+        if task == "regressor" or options.multiclass or agreed.classes is None:
+            return
+        if not set(agreed.classes.tolist()) <= {-1.0, 0.0, 1.0} or len(agreed.classes) > 2:
+            raise ParameterError(
+                f"labels must be -1 and 1, or 0 and 1, for two classes; {OF_THE_SHELL}"
+            )
+
+    began = time.perf_counter()
+    seen = Stages(watcher, options)
+    try:
+        fitting.run(seen.see, check, lambda message: watcher.tell("note", message=message))
+    except Interrupted:
+        held = (
+            f"{folder} holds what was learned, and --resume goes on from it"
+            if folder
+            else ("with --checkpoint FOLDER it could go on later")
+        )
+        print(f"interrupted after stage {seen.stage}; {held}", file=sys.stderr)
+        return 130
+    model = estimator.model_
+    about = described(options, source) | {"mode": fitting.mode, "parts": fitting.parts}
+    model = replace(model, parameters={**model.parameters, **about})
+    model.save(options.model)
+    report(options, model, source, time.perf_counter() - began, None)
+    return 0
+
+
+class Stages:
+    """Shows stages as they end.
+
+    Parameters
+    ----------
+    watcher : Shown
+        Knows where lines go, and whether to stop.
+    options : Options
+    """
+
+    def __init__(self, watcher: Shown, options: Options) -> None:
+        self.watcher, self.options = watcher, options
+        self.stage = 0
+        self._shown, self._head = 0.0, False
+
+    def see(self, done: StageReport) -> bool:
+        """Show a stage where it is time; tell whether to stop."""
+        self.stage = done.stage
+        for kind, number in done.remade:
+            self.watcher.tell(
+                "note", message=f"stage {done.stage}: {kind} {number} was lost, and made again"
+            )
+        now = time.monotonic()
+        if now - self._shown >= self.watcher.often or done.stage & (done.stage - 1) == 0:
+            self._shown = now
+            self._show(done)
+        return self.watcher.stops()
+
+    def _show(self, done: StageReport) -> None:
+        if self.options.quiet:
+            return
+        rate = done.rows / done.seconds if done.seconds > 0 else 0.0
+        if self.options.json:
+            facts = {name: getattr(done, name) for name in _SHOWN}
+            print(as_json({"event": "stage", **facts, "rows_per_second": round(rate)}), flush=True)
+            return
+        if not self._head:
+            self._head = True
+            print(_HEAD, file=sys.stderr)
+        loss = "" if done.loss is None else f"{done.loss:.4f}"
+        nonzeros = "" if done.nonzeros is None else f"{done.nonzeros:,}"
+        behind = f"{done.slowest}, by {done.wait:.2f} s" if done.wait > 0.01 else ""
+        print(
+            f"{done.stage:>7}{done.rows:>12,}{loss:>10}{nonzeros:>12}{rate:>12,.0f}"
+            f"{_size(done.bytes):>10}  {behind}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+_SHOWN = ("stage", "rows", "loss", "nonzeros", "seconds", "bytes", "slowest", "wait", "checkpoint")
+
+
+def _size(count: int) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000  # type: ignore[assignment]
+    return f"{count:.1f} GB"
+
+
+def _refuse_others(options: Options) -> None:
+    for name in ("cache", "valid", "classes"):
+        if getattr(options, name):
+            raise ParameterError(f"--{name} does not go with --ray or --workers")
+
+
+def _estimator(rule: str, task: Task, params: Mapping[str, Any]) -> Any:
+    """Return the estimator of a rule; those that do not learn on a cluster are refused by `fit`."""
+    for name in estimators.__all__:
+        made = getattr(estimators, name)
+        if getattr(made, "_rule", None) == rule and made._task == task:
+            known = made().get_params(deep=False)
+            return made(**{name: value for name, value in params.items() if name in known})
+    raise ParameterError(f"the rule {rule} is not one for a {task}")
+
+
+def _alpha(source: Source) -> float:
+    """Return a rate for FTRL that fits the first rows."""
+    block = next((block for block in source.blocks() if block.rows), None)
+    return 1.0 if block is None else alpha_for(block)
+
+
+def _stages(every: str | None) -> int | None:
+    if every is None:
+        return None
+    if not every.isdigit() or int(every) < 1:
+        raise ParameterError(f"--every is a number of stages on a cluster; got {every!r}")
+    return int(every)
