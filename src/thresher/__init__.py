@@ -15,7 +15,15 @@ from thresher._version import __version__
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 
 if TYPE_CHECKING:
-    from thresher import certificates, datasets, health, plots, preprocessing, stability
+    from thresher import (
+        certificates,
+        datasets,
+        distributed,
+        health,
+        plots,
+        preprocessing,
+        stability,
+    )
     from thresher.comparison import Comparison, compare
     from thresher.data.source import Source, scan
     from thresher.estimators import (
@@ -95,6 +103,7 @@ __all__ = [
     "certificates",
     "compare",
     "datasets",
+    "distributed",
     "health",
     "load",
     "plots",
@@ -104,7 +113,15 @@ __all__ = [
     "stability_score",
 ]
 
-_MODULES = ("certificates", "datasets", "health", "plots", "preprocessing", "stability")
+_MODULES = (
+    "certificates",
+    "datasets",
+    "distributed",
+    "health",
+    "plots",
+    "preprocessing",
+    "stability",
+)
 _HOMES = {
     **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model"),
     **dict.fromkeys((name for name in __all__ if name.endswith("Display")), "plots"),

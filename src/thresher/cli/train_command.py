@@ -149,7 +149,7 @@ def train(
             "--ray",
             metavar="ADDRESS",
             help="Learn on a Ray cluster, whose nodes all see the files: auto, local (one on this "
-            "machine), HOST:PORT or ray://HOST:PORT. --checkpoint is then a folder that all see, "
+            "machine) or HOST:PORT. --checkpoint is then a folder that all see, "
             "and --every a number of stages.",
             rich_help_panel=CLUSTER,
             show_default=False,

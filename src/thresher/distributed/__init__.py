@@ -1,3 +1,9 @@
-"""Learning from rows on several machines, by a Ray cluster."""
+"""Learning from rows on several machines, by a Ray cluster: `fit`."""
 
 from __future__ import annotations
+
+from thresher.distributed.driving import StageReport
+from thresher.distributed.fitting import fit
+from thresher.errors import ClusterError
+
+__all__ = ["ClusterError", "StageReport", "fit"]

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from thresher.atomic import all_or_nothing
-from thresher.distributed.agreeing import Agreed, agree, agreed_labels, names_of
-from thresher.distributed.average import Average
-from thresher.distributed.columns import Columns
-from thresher.distributed.crew import Crew, InProcess
+from thresher.distributed import manifest as manifests
+from thresher.distributed.agreeing import Agreed, Spread, agree, agreed_labels, in_turn, names_of
+from thresher.distributed.cluster import Cluster
+from thresher.distributed.crew import InProcess
+from thresher.distributed.dataset import dataset_to_files, is_dataset
 from thresher.distributed.driving import Driven, StageReport, drive
 from thresher.distributed.folder import Folder
-from thresher.distributed.manifest import Manifest, begin_folder
-from thresher.distributed.paper_stages import PaperStages
-from thresher.distributed.pieces import Job, Learned, Mode
-from thresher.distributed.robust_stages import RobustStages
-from thresher.distributed.shards import Shards, dataset_to_files, find_shards
+from thresher.distributed.handing import hand_over
+from thresher.distributed.manifest import Manifest
+from thresher.distributed.modes import DEFAULTS, checked_params, mode_of, modes_of
+from thresher.distributed.pieces import Job, Mode
+from thresher.distributed.ray_crew import RayCrew
+from thresher.distributed.shards import Shards, find_shards
 from thresher.errors import ParameterError
-from thresher.estimators.linear import Elsewhere, LinearEstimator
-from thresher.estimators.stabilized import StabilizedClassifier
-from thresher.estimators.streaming import StreamingEstimator
-from thresher.health.watch import DivergenceWatch
-from thresher.model import Progress
 
-if TYPE_CHECKING:
-    from thresher.distributed.ray_crew import Cluster
-
-MODES = ("stages", "average", "columns")
+Note = Callable[[str], Any]
+Watch = Callable[[StageReport], Any]
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,7 @@ def fit(
     watch: Callable[[StageReport], Any] | None = None,
     **reading: Any,
 ) -> Any:
-    """Fit an estimator to files that a cluster reads, and return it.
+    r"""Fit an estimator to files that a cluster reads, and return it.
 
     The result is the same, bit for bit, for any number of workers, without a cluster, and after any
     failure. It depends on the parts into which the rows are cut: by default, the files.
@@ -89,7 +84,7 @@ def fit(
         each feature by how often a part has updated it. "columns": the margin perceptron, with
         features spread over workers. By default what fits the estimator: the first, or the second.
     address : str, optional
-        Of the cluster: "auto", "local", "HOST:PORT" or "ray://HOST:PORT". By default the one that
+        Of the cluster: "auto", "local" or "HOST:PORT". By default the one that
         Ray is connected to, else that of RAY_ADDRESS, else one is started on this machine.
     workers : int, optional
         Processes. By default one for each node (stages), or for each processor. 0: no cluster, all
@@ -137,7 +132,7 @@ def fit(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for number in range(4):
     ...         file = pathlib.Path(folder, f"clicks-{number}.svm")
-    ...         _ = file.write_text("1 3:1 7:1\\n-1 5:1 7:1\\n" * 100)
+    ...         _ = file.write_text("1 3:1 7:1\n-1 5:1 7:1\n" * 100)
     ...     clf = fit(FTRLClassifier(passes=2), f"{folder}/clicks-*.svm", workers=0)
     >>> sorted(clf.model_.indices.tolist())
     [2, 4]
@@ -151,29 +146,42 @@ def fit(
 
 
 class Fitting:
-    """The steps of a fit: check, find the shards, connect, agree, run, hand over.
+    """The steps of a fit: check, connect, find the shards, agree, run, hand over.
 
     Parameters
     ----------
     estimator : LinearEstimator
     data : as of `fit`
     wishes : Wishes
+
+    Attributes
+    ----------
+    mode : str
+    parts : int
+        Known once it has run.
     """
 
     def __init__(self, estimator: Any, data: Any, wishes: Wishes) -> None:
         self.estimator, self.data, self.wishes = estimator, data, wishes
-        self.owner = type(estimator).__name__
-        self.mode = _mode_of(estimator, wishes)
-        self.params = _checked_params(estimator, self.mode)
-        self.seed = int(estimator._generator().integers(2**31))
+        self.mode = mode_of(estimator, wishes.mode)
+        self.parts = 0
+        self._params = checked_params(estimator, self.mode)
+        self._own = _own_options(self.mode, wishes)
+        self._seed = int(estimator._generator().integers(2**31))
+        if wishes.every is not None and wishes.every < 1:
+            raise ParameterError(f"every must be a whole number of 1 or more; got {wishes.every!r}")
+        if wishes.resume and wishes.checkpoint is None:
+            raise ParameterError("resume=True needs the folder of a checkpoint to go on from")
+        if is_dataset(data) and wishes.checkpoint is None:
+            raise ParameterError("a Ray Dataset needs checkpoint=, a folder to write its rows to")
 
     def run(
         self,
-        watch: Callable[[StageReport], Any] | None = None,
+        watch: Watch | None = None,
         check: Callable[[Agreed], None] | None = None,
-        note: Callable[[str], None] | None = None,
+        note: Note | None = None,
     ) -> Any:
-        """Do all of it.
+        """Do all of it, and return the estimator.
 
         Parameters
         ----------
@@ -184,34 +192,137 @@ class Fitting:
         note : callable, optional
             Is told in words what happens besides stages.
         """
-        with self._connected(note) as cluster:
-            spread = _in_turn if cluster is None else cluster.spread
+        with self._connected() as cluster:
+            spread = in_turn if cluster is None else cluster.spread
             shards = self._shards()
-            folder, agreed = self._agreed(shards, spread, cluster)
+            self.parts = shards.parts
+            ranges = 1 if cluster is None else len(cluster.places(shards.parts))
+            manifest = self._agreed(shards, spread, ranges)
+            agreed = manifest.agreed
+            assert agreed is not None
             if check is not None:
                 check(agreed)
-            job = self._job(shards, agreed, cluster)
-            driven = [
-                self._drive(mode, cluster, folder, output, watch)
-                for output, mode in enumerate(self._modes(job))
-            ]
-            learned = [one.learned for one in driven]
-            outputs = [output for one in learned for output in one.outputs]
+            job = self._job(shards, agreed, manifest.options["ranges"])
+            driven = []
+            for output, mode in enumerate(modes_of(job, self.mode, self._own)):
+                folder = self._folder(output, job)
+                driven.append(self._drive(mode, cluster, folder, watch, note))
             names = None
-            if shards.named:
+            if agreed.named:
+                outputs = [found for one in driven for found in one.learned.outputs]
                 keys = np.unique(np.concatenate([output.keys for output in outputs]))
-                names = names_of(shards, keys, spread)
-        self._hand_over(job, learned, driven, names)
+                names = names_of(shards, keys.tolist(), spread)
+        hand_over(self.estimator, job, agreed, shards, driven, names)
         return self.estimator
 
     @contextlib.contextmanager
-    def _connected(self, note: Callable[[str], None] | None) -> Iterator[Cluster | None]:
-        if self.wishes.workers == 0:
+    def _connected(self) -> Iterator[Cluster | None]:
+        wishes = self.wishes
+        if wishes.workers == 0:
             yield None
             return
-        from thresher.distributed.ray_crew import Cluster
+        with Cluster.connect(wishes.address, wishes.workers, self.mode == "stages") as cluster:
+            yield cluster
 
+    def _shards(self) -> Shards:
+        wishes, files, most = self.wishes, self.data, None
+        if is_dataset(files):
+            assert wishes.checkpoint is not None
+            files = dataset_to_files(files, wishes.checkpoint, wishes.resume)
+        if self.mode == "stages":  # a path, or a pair of them, has the rows of one part
+            most = int(self._params["paths"]) // (2 if self._params["variant"] == "robust" else 1)
+        return find_shards(files, wishes.reading, wishes.parts, most)
+
+    def _agreed(self, shards: Shards, spread: Spread, ranges: int) -> Manifest:
+        """Return the manifest of the run: the one it goes on from, or a new one."""
+        folder, loss = self.wishes.checkpoint, self.estimator._loss()
+        before = None if folder is None else manifests.earlier(folder, self.wishes.resume)
+        if before is not None:
+            ranges = before.options["ranges"]  # no matter how many workers there are now
+        values = {k: v for k, v in self._params.items() if k not in ("callback", "n_jobs")}
+        options = {"mode": self.mode, "rule": self.estimator._rule, "ranges": ranges} | self._own
+        options |= {"seed": self._seed} | {k: v for k, v in values.items() if k != "random_state"}
+        now = Manifest.of(options, shards)
+        if before is not None:
+            assert folder is not None
+            manifests.check(before, now, folder, spread)
+            return before
+        dtype = str(self._params.get("dtype", "float64"))
+        found = agree(shards, spread, task=self.estimator._task, loss=loss, dtype=dtype)
+        now = replace(now, agreed=found)
+        if folder is not None:
+            now.write(folder)
+        return now
+
+    def _job(self, shards: Shards, agreed: Agreed, ranges: int) -> Job:
+        estimator, multilabel = self.estimator, bool(shards.reading.get("multilabel"))
+        checkpoint = self.wishes.checkpoint
+        labels = agreed_labels(estimator._task, estimator._loss(), multilabel, agreed)
+        return Job(
+            rule=estimator._rule,
+            task=estimator._task,
+            params=_with_weights(self._params, agreed, multilabel),
+            rows=shards,
+            labels=labels,
+            width=0 if agreed.width == 2**64 else agreed.width,
+            counts=agreed.rows,
+            seed=self._seed,
+            ranges=ranges,
+            folder=checkpoint and os.path.abspath(checkpoint),
+        )
+
+    def _folder(self, output: int, job: Job) -> Folder | None:
+        """Return where the states of an output's pieces go."""
+        if self.wishes.checkpoint is None:
+            return None
+        several = self.mode != "average" and job.labels.outputs > 1
+        path = os.path.abspath(self.wishes.checkpoint)
+        return Folder(os.path.join(path, f"output-{output:05}") if several else path)
+
+    def _drive(
+        self,
+        mode: Mode,
+        cluster: Cluster | None,
+        folder: Folder | None,
+        watch: Watch | None,
+        note: Note | None,
+    ) -> Driven:
         wishes = self.wishes
-        threaded = self.mode == "stages"
-        with Cluster.connect(wishes.address, wishes.workers, threaded, wishes.patience, note) as c:
-            yield c
+        every = wishes.every or mode.every
+        if folder is not None:
+            os.makedirs(folder.path, exist_ok=True)
+        committed = None if folder is None else folder.committed()
+        if cluster is None:
+            threads = os.cpu_count() or 1 if mode.threaded else 1
+            return drive(mode, InProcess(mode, folder, 1, threads), folder, every, committed, watch)
+        with RayCrew(mode, folder, cluster, wishes.patience, note) as crew:
+            return drive(mode, crew, folder, every, committed, watch)
+
+
+def _own_options(mode: str, wishes: Wishes) -> dict[str, int]:
+    """Return the options that this mode has, and no other."""
+    own = {}
+    for name, (owner, default) in DEFAULTS.items():
+        given = getattr(wishes, name)
+        if owner == mode:
+            own[name] = default if given is None else given
+            if type(own[name]) is not int or own[name] < 1:
+                raise ParameterError(f"{name} must be a whole number of 1 or more; got {given!r}")
+        elif given is not None:
+            raise ParameterError(f"{name} goes with mode={owner!r}, and this is {mode!r}")
+    return own
+
+
+def _with_weights(params: dict[str, Any], agreed: Agreed, multilabel: bool) -> dict[str, Any]:
+    """Return parameters whose weights of classes are numbers: "balanced" follows the scan."""
+    if params.get("class_weight") is None:
+        return params
+    if multilabel:
+        raise ParameterError("class_weight does not go with lists of labels")
+    if params["class_weight"] != "balanced":
+        return params
+    assert agreed.classes is not None
+    assert agreed.counts is not None
+    share = sum(agreed.rows) / len(agreed.classes)
+    weights = {c: share / n for c, n in zip(agreed.classes, agreed.counts, strict=True)}
+    return {**params, "class_weight": weights}

@@ -1,0 +1,87 @@
+"""What was learned on a cluster, as a fitted estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thresher import settings
+from thresher.distributed.agreeing import Agreed
+from thresher.distributed.driving import Driven
+from thresher.distributed.pieces import Job
+from thresher.distributed.shards import Shards
+from thresher.estimators.linear import Elsewhere
+from thresher.estimators.tasks import LinearClassifier
+from thresher.evidence import Evidence
+from thresher.health.watch import DivergenceWatch
+from thresher.model import Progress
+
+
+def hand_over(
+    estimator: Any,
+    job: Job,
+    agreed: Agreed,
+    shards: Shards,
+    driven: Sequence[Driven],
+    names: dict[int, str] | None,
+) -> None:
+    """Let an estimator have what was learned, as if it had learned it itself.
+
+    A single output of a rule that learns row by row goes on with `partial_fit`; other estimators
+    predict, and can be fitted anew.
+    """
+    stabilized = estimator._rule == "stabilized"
+    made_of = settings.learner_parameters(job.rule, job.params)
+    estimator._made_of = made_of, sum(agreed.rows) if stabilized else None
+    estimator._width = estimator.n_features_in_ = agreed.width
+    estimator._sparse_coef = job.params.get("store", "dense") != "dense"
+    if isinstance(estimator, LinearClassifier):
+        estimator.classes_ = job.labels.classes
+    if not stabilized and estimator._task == "classifier":
+        estimator._multilabel = "sparse" if shards.reading.get("multilabel") else ""
+    estimator.history_ = [record for one in driven for record in _records(one)]
+    estimator.n_iter_ = max(int(one.learned.facts.get("passes", 0)) for one in driven)
+    estimator._forget_answers()
+    estimator._names, estimator._kinds = names or None, shards.reading.get("kinds") or None
+    estimator.__dict__.pop("feature_names_in_", None)
+    learned = [one.learned for one in driven]
+    outputs = [output for one in learned for output in one.outputs]
+    states = learned[0].states
+    if states is not None and len(outputs) == 1 and estimator._rule != "margin-perceptron":
+        estimator._learners = estimator._recipe(agreed.width).restore(states, 1)
+        estimator._recorded, estimator._watch = (0.0, 0.0), DivergenceWatch()
+        estimator._regret = []  # of truncated gradient, whose certificate is of rows in memory
+        return
+    estimator.__dict__.pop("_learners", None)
+    extras: dict[str, Any] = {}
+    if all(one.evidence is not None for one in learned):
+        extras["evidence"] = _together([one.evidence for one in learned if one.evidence])
+    estimator._elsewhere = Elsewhere(outputs, extras)
+
+
+def _records(driven: Driven) -> list[Progress]:
+    return [
+        Progress(
+            examples=int(facts["examples"]),
+            loss=float(facts.get("loss") or 0.0),
+            nonzeros=facts.get("nonzeros"),
+            rate=float(facts.get("rate") or 0.0),
+            seconds=float(facts["seconds"]),
+        )
+        for facts in driven.shown
+    ]
+
+
+def _together(found: Sequence[Evidence]) -> Evidence:
+    """Return the evidence of several outputs as one."""
+    counts = [len(one.features) for one in found]
+    return Evidence(
+        indptr=np.cumsum([0, *counts], dtype=np.int64),
+        features=np.concatenate([one.features for one in found]),
+        probability=np.concatenate([one.probability for one in found]),
+        updates=np.concatenate([one.updates for one in found]),
+        purged=np.concatenate([one.purged for one in found]),
+        documents=np.concatenate([one.documents for one in found]),
+    )

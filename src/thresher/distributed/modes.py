@@ -1,0 +1,73 @@
+"""Which estimators learn in which mode, and with which options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from thresher.distributed.average import Average
+from thresher.distributed.columns import Columns
+from thresher.distributed.paper_stages import PaperStages
+from thresher.distributed.pieces import Job, Mode
+from thresher.distributed.robust_stages import RobustStages
+from thresher.errors import ParameterError
+from thresher.estimators.stabilized import StabilizedClassifier
+from thresher.estimators.streaming import StreamingEstimator
+
+MODES = ("stages", "average", "columns")
+
+# Options of one mode alone: whose, and the default.
+DEFAULTS = {"rounds": ("average", 1), "batch": ("columns", 4096), "blocks": ("columns", 8)}
+
+
+def mode_of(estimator: Any, wanted: str | None) -> str:
+    """Return the mode in which an estimator learns.
+
+    Raises ParameterError where it does not learn in the one wanted, or in any.
+    """
+    name = type(estimator).__name__
+    if wanted is not None and wanted not in MODES:
+        raise ParameterError(f"mode must be one of {', '.join(MODES)}; got {wanted!r}")
+    if isinstance(estimator, StabilizedClassifier):
+        fitting: tuple[str, ...] = ("stages",)
+    elif isinstance(estimator, StreamingEstimator):
+        fitting = ("average",)
+        if estimator._rule == "margin-perceptron":
+            fitting = ("average", "columns")
+    else:
+        raise ParameterError(
+            f"{name}: does not learn on a cluster; StabilizedClassifier and estimators that learn "
+            f"row by row do"
+        )
+    if wanted is not None and wanted not in fitting:
+        raise ParameterError(f"{name}: mode must be {' or '.join(fitting)}; got {wanted!r}")
+    return wanted or fitting[0]
+
+
+def checked_params(estimator: Any, mode: str) -> dict[str, Any]:
+    """Return the parameters of an estimator, all checked.
+
+    Raises ParameterError for those that make no sense on a cluster.
+    """
+    estimator._checked_params()
+    params: dict[str, Any] = estimator.get_params(deep=False)
+    name = type(estimator).__name__
+    if params.get("callback") is not None:
+        raise ParameterError(f"{name}: callback is not called on a cluster; watch= of fit is")
+    if params.get("warm_start"):
+        raise ParameterError(f"{name}: warm_start=True does not go with a cluster")
+    return params
+
+
+def modes_of(job: Job, mode: str, own: Mapping[str, int]) -> Iterator[Mode]:
+    """Yield what is to be run, one after the other: one for all outputs, or one for each."""
+    if mode == "average":
+        yield Average(job, **own)
+        return
+    for output in range(job.labels.outputs):
+        each = replace(job, output=output)
+        if mode == "columns":
+            yield Columns(each, **own)
+        else:
+            yield (RobustStages if job.params["variant"] == "robust" else PaperStages)(each)
