@@ -1,6 +1,7 @@
 """Spans of files: wherever a file is cut, its spans together have its rows, each once, in order."""
 
 import gzip
+import io
 import itertools
 import os
 import pathlib
@@ -209,6 +210,8 @@ def test_what_cannot_be_read_in_spans(tmp_path):
     assert extent(str(table), "csv") is None
     with pytest.raises(ParameterError, match="csv cannot be read in spans"):
         spanned(table, [Span(0, 1)])
+    with pytest.raises(ValueError, match="end: of a path"):
+        _core.Reader(io.BytesIO(b""), "vw", end=3)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ParameterError, match="only a local file"):
         spanned(tmp_path / "pipe", [Span(0, 1)], format="vw")

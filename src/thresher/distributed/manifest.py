@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,13 @@ import numpy as np
 
 from thresher.atomic import write_whole
 from thresher.data import opening
+from thresher.data.reading import Reading
 from thresher.distributed.agreeing import Agreed, Spread, checksums_of, in_turn
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError, ModelFileError
 
 FORMAT = 1
 NAME = "manifest.json"
-_KINDS = "kinds"  # an option, or a matter of the data
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,9 @@ def check(
     """
     assert before.agreed is not None
     _compare(folder, before.options, now.options)
-    _compare(folder, _reading(before), _reading(now))
+    read, reads = _reading(before), _reading(now)
+    kinds = {"kinds": dict(read.pop("kinds"))}, {"kinds": dict(reads.pop("kinds"))}
+    _compare(folder, read, reads)
     _check_files(before, now)
     _compare(folder, {"parts": before.shards.parts}, {"parts": now.shards.parts})
     doubtful = {
@@ -178,7 +180,7 @@ def check(
                 f"{groups[part][at]}: has changed since the run began; a resumed run needs the "
                 f"same data"
             )
-    _compare(folder, _reading(before, [_KINDS]), _reading(now, [_KINDS]))
+    _compare(folder, *kinds)  # where the data are the same, they were given
     if before.shards.groups != now.shards.groups:  # the same bytes, so only how they are cut
         raise ModelFileError(
             f"{os.fspath(folder)}: the data were cut in other places in the run that wrote it; a "
@@ -217,12 +219,10 @@ def _compare(
             )
 
 
-def _reading(manifest: Manifest, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return how files are read: these options, or all that are the user's alone."""
-    options: dict[str, Any] = json.loads(json.dumps(manifest.shards.reading, default=_plain))
-    if names is None:
-        names = [name for name in options if name not in ("threads", _KINDS)]
-    return {name: options.get(name) for name in names}
+def _reading(manifest: Manifest) -> dict[str, Any]:
+    """Return how files are read, with what was not said."""
+    options = asdict(Reading.of(**manifest.shards.reading))
+    return {name: value for name, value in options.items() if name != "threads"}
 
 
 def _another(folder: str | os.PathLike[str]) -> ModelFileError:
