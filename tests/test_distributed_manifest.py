@@ -1,20 +1,23 @@
 """A checkpoint knows its run: other options, other data and other runs are refused."""
 
+import io
 import json
 import os
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from files import svmlight
 from thresher import scan
+from thresher.data import opening
 from thresher.data.writing import write
 from thresher.distributed.agreeing import agree, in_turn
 from thresher.distributed.manifest import Manifest, check, earlier
 from thresher.distributed.shards import find_shards
-from thresher.errors import DataError, ModelFileError
+from thresher.errors import DataError, ModelFileError, ParameterError
 
 OPTIONS = {"mode": "stages", "rule": "stabilized", "l1": 0.5, "ranges": 4, "seed": 0}
 
@@ -230,3 +233,23 @@ def test_manifests_of_other_versions(folder):
 def test_a_folder_can_be_moved(folder, data, tmp_path):
     shutil.move(folder, tmp_path / "moved")
     assert resumed(tmp_path / "moved", data, nobody)
+
+
+def test_files_elsewhere_are_whole_and_read_again(tmp_path, monkeypatch):
+    files = {f"d/{n}.svm": svmlight(tmp_path / "a", rows=9, seed=n).read_bytes() for n in (1, 2)}
+    system = SimpleNamespace(
+        exists=files.__contains__,
+        isdir=lambda path: False,
+        size=lambda path: len(files[path]),
+        open=lambda path, mode: io.BytesIO(files[path]),
+    )
+    monkeypatch.setattr(opening, "_file_system", lambda url: (system, url.split("//")[1]))
+    data = ["s3://d/1.svm", "s3://d/2.svm"]
+    folder = tmp_path / "checkpoint"
+    begun(folder, data, parts=None)
+    assert resumed(folder, data, parts=None).rows == [9, 9]
+    files["d/2.svm"] = files["d/2.svm"].replace(b":0.", b":1.")
+    with pytest.raises(DataError, match=r"s3://d/2.svm: has changed since the run began"):
+        resumed(folder, data, parts=None)
+    with pytest.raises(ParameterError, match="parts must be at most 2"):
+        find_shards(data, parts=3)
