@@ -105,3 +105,25 @@ def blocks(
         cast,
         **given,
     )
+
+
+def rows_of(source, **options):
+    """Return rows as plain values, with where they came from."""
+    found = []
+    for block in source.blocks(**options):
+        native = block.native
+        starts, keys, values = (np.asarray(a) for a in (native.starts, native.keys, native.values))
+        label_starts, labels = block.label_sets()
+        for row in range(block.rows):
+            cells = slice(starts[row], starts[row + 1])
+            found.append(
+                (
+                    block.place(row),
+                    labels[label_starts[row] : label_starts[row + 1]].tolist(),
+                    keys[cells].astype(np.int64).tolist(),
+                    values[cells].tolist(),
+                    1.0 if block.weights is None else float(block.weights[row]),
+                    "" if block.tags is None else block.tags[row],
+                )
+            )
+    return found

@@ -76,9 +76,10 @@ class PythonReader {
                nb::object waiting)
       : path_(path.value_or("")), waiting_(std::move(waiting)) {
     if (source.is_none() == !path) throw std::invalid_argument("a source or a path");
+    if (!path && reading.end != io::FileBytes::all) throw std::invalid_argument("end: of a path");
     std::unique_ptr<io::ByteSource> bytes;
     try {
-      if (path) bytes = std::make_unique<io::FileBytes>(path_, reading.offset);
+      if (path) bytes = std::make_unique<io::FileBytes>(path_, reading.offset, reading.end);
       else bytes = std::make_unique<PythonBytes>(std::move(source));
     } catch (const std::system_error& error) {
       raise_os_error(error, path_);
@@ -242,7 +243,7 @@ void bind_readers(nb::module_& m) {
              bool multilabel, const std::vector<nb::bytes>& interactions, bool names,
              bool names_again, std::shared_ptr<io::KeySet> wanted, bool sketch, bool keep_going,
              int threads, std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
-             std::size_t max_line, nb::object waiting) {
+             std::size_t max_line, nb::object waiting, std::optional<std::uint64_t> end) {
             io::Options options;
             if (dtype != "float32" && dtype != "float64")
               throw std::invalid_argument("dtype: float32 or float64");
@@ -257,7 +258,8 @@ void bind_readers(nb::module_& m) {
             options.sketch = sketch;
             options.wanted = std::move(wanted);
             options.keep_going = keep_going;
-            const io::Reading reading{threads, offset, first_line, block_bytes, max_line};
+            const io::Reading reading{threads,     offset,   first_line,
+                                      block_bytes, max_line, end.value_or(io::FileBytes::all)};
             new (self) PythonReader(std::move(source), parser_of(format, options), reading,
                                     keep_going, std::move(path), std::move(waiting));
           },
@@ -267,8 +269,10 @@ void bind_readers(nb::module_& m) {
           "wanted"_a = nb::none(), "sketch"_a = false, "keep_going"_a = true, "threads"_a = 1,
           "offset"_a = 0, "first_line"_a = 1, "block_bytes"_a = std::size_t{1} << 20,
           "max_line"_a = std::size_t{32} << 20, "waiting"_a.none() = nb::none(),
+          "end"_a.none() = nb::none(),
           "Read `format` from `path`, or from the `readinto` of `source`, which stands at "
-          "`offset`. `waiting` is called now and then while `next` waits for threads; what it "
+          "`offset`, up to the byte `end` of a path. `waiting` is called now and then while `next` "
+          "waits for threads; what it "
           "raises, `next` raises.")
       .def("next", &PythonReader::next, nb::sig("def next(self) -> Block | None"),
            "The next block of rows; None at the end.")

@@ -616,9 +616,10 @@ class Reader:
         block_bytes: int = 1048576,
         max_line: int = 33554432,
         waiting: object | None = None,
+        end: int | None = None,
     ) -> None:
         """
-        Read `format` from `path`, or from the `readinto` of `source`, which stands at `offset`. `waiting` is called now and then while `next` waits for threads; what it raises, `next` raises.
+        Read `format` from `path`, or from the `readinto` of `source`, which stands at `offset`, up to the byte `end` of a path. `waiting` is called now and then while `next` waits for threads; what it raises, `next` raises.
         """
 
     def next(self) -> Block | None:

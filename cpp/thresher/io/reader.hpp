@@ -28,6 +28,7 @@ struct Reading {
   std::uint64_t first_line = 1;  // which line that is
   std::size_t block_bytes = std::size_t{1} << 20;
   std::size_t max_line = std::size_t{32} << 20;
+  std::uint64_t end = FileBytes::all;  // of a file: where to stop
 };
 
 class Reader {

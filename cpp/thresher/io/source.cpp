@@ -3,13 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
 namespace thresher::io {
 
-FileBytes::FileBytes(const std::string& path, std::uint64_t offset)
-    : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+FileBytes::FileBytes(const std::string& path, std::uint64_t offset, std::uint64_t end)
+    : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), left_(end > offset ? end - offset : 0) {
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), path);
 #if defined(POSIX_FADV_SEQUENTIAL)
   ::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -24,9 +25,13 @@ FileBytes::FileBytes(const std::string& path, std::uint64_t offset)
 FileBytes::~FileBytes() { ::close(file_); }
 
 std::size_t FileBytes::read(char* into, std::size_t size) {
+  size = static_cast<std::size_t>(std::min<std::uint64_t>(size, left_));
   for (;;) {
     const ssize_t count = ::read(file_, into, size);
-    if (count >= 0) return static_cast<std::size_t>(count);
+    if (count >= 0) {
+      left_ -= static_cast<std::uint64_t>(count);
+      return static_cast<std::size_t>(count);
+    }
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "read");
   }
 }

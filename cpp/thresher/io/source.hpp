@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace thresher::io {
@@ -16,10 +17,12 @@ class ByteSource {
   virtual std::size_t read(char* into, std::size_t size) = 0;
 };
 
-// A file by its path.
+// A file by its path, from a byte up to another, or to its end.
 class FileBytes final : public ByteSource {
  public:
-  explicit FileBytes(const std::string& path, std::uint64_t offset = 0);
+  static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+
+  explicit FileBytes(const std::string& path, std::uint64_t offset = 0, std::uint64_t end = all);
   ~FileBytes() override;
   FileBytes(const FileBytes&) = delete;
   FileBytes& operator=(const FileBytes&) = delete;
@@ -28,6 +31,7 @@ class FileBytes final : public ByteSource {
 
  private:
   int file_;
+  std::uint64_t left_;  // so many bytes at most
 };
 
 }  // namespace thresher::io

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.spans import lines_before
 from thresher.errors import DataError
 
 __all__ = ["BadRow", "Block", "Position"]
@@ -66,6 +67,8 @@ class Block:
         The line of each row in its file, where bad ones were left out; else `native` knows it.
     raw : int
         Bytes read of all files up to here, as they lie on disk.
+    counted : int
+        Lines are counted from this byte of the file on: that where its span begins.
     """
 
     native: _core.Block
@@ -74,6 +77,7 @@ class Block:
     words: NDArray[Any] | None = None
     lines: NDArray[np.int64] | None = None
     raw: int = 0
+    counted: int = 0
 
     @property
     def batch(self) -> _core.Batch:
@@ -142,7 +146,11 @@ class Block:
         if self.rows == 0:
             return self.file
         line = self.native.line(row) if self.lines is None else int(self.lines[row])
-        return f"{self.file}:{line}"
+        return f"{self.file}:{self.true_line(line)}"
+
+    def true_line(self, line: int) -> int:
+        """Return which line of its file a line of its span is: all before the span is read."""
+        return line + lines_before(self.file, self.counted) if self.counted else line
 
     def label_place(self, row: int) -> str:
         """Return where a row's label stands: that of a line of text at its beginning."""

@@ -18,6 +18,7 @@ from thresher.data import opening
 from thresher.data.block import BadRow, Block, Position
 from thresher.data.looking import look
 from thresher.data.reading import BadLines, Kinds, Reading
+from thresher.data.spans import Span, line_start
 from thresher.errors import DataError, ParameterError
 
 _SKIP = 1 << 20  # bytes discarded at a time
@@ -109,12 +110,14 @@ class Part(ABC):
 
 
 class FilePart(Part):
-    """A part that is a file, local or not, or standard input."""
+    """A part that is a file, local or not, or standard input; or a span of a local file."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, span: Span | None = None) -> None:
+        self.name, self.span = name, span
         self.rereadable = opening.can_reopen(name)
         self.local = self.rereadable and "://" not in name
+        if span is not None and not self.local:
+            raise ParameterError(f"{name}: only a local file can be read in spans")
 
     @property
     def size(self) -> int | None:
@@ -122,11 +125,12 @@ class FilePart(Part):
         return os.path.getsize(self.name) if self.local and os.path.isfile(self.name) else None
 
     def facts(self) -> Any:
-        """Name, size and time of change, of a local file."""
+        """Name, size, time of change and span, of a local file."""
         if not self.local or not os.path.isfile(self.name):
             return None
         status = os.stat(self.name)
-        return [self.name, status.st_size, status.st_mtime_ns]
+        span = [] if self.span is None else [self.span.begin, self.span.end]
+        return [self.name, status.st_size, status.st_mtime_ns, *span]
 
     def is_file(self, path: str) -> bool:
         """Tell whether it is this file, whatever the names."""
@@ -134,10 +138,10 @@ class FilePart(Part):
 
 
 class TextPart(FilePart):
-    """A text file, plain or packed."""
+    """A text file, plain or packed; or the lines that begin in a span of bytes of a plain one."""
 
-    def __init__(self, name: str, format: str, reading: Reading) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, format: str, reading: Reading, span: Span | None = None) -> None:
+        super().__init__(name, span)
         self.format, self.named = format, format == "vw"
         self.first = 0 if reading.zero_based or self.named else 1
 
@@ -150,9 +154,10 @@ class TextPart(FilePart):
         wanted: Wanted,
     ) -> Iterator[Block]:
         """Parse the file, on the threads wanted."""
-        begin = after or Position()
         known = wanted.names if isinstance(wanted.names, _core.WantedNames) else None
         stream = opening.open_bytes(self.name)
+        span = Span(0, 0) if self.span is None else self._lines(stream, self.span)
+        begin = after or Position(offset=span.begin)
         if self.waiting is not None:
             stream.waiting = self.waiting
         reader = None
@@ -177,14 +182,15 @@ class TextPart(FilePart):
                 offset=begin.offset,
                 first_line=begin.line + 1,
                 waiting=self.waiting,
+                end=None if self.span is None else span.end,
             )
             if not stream.seekable_plain:
                 _under_way.add((stream, reader))
             while (native := reader.next()) is not None:
                 behind = native.offset + native.bytes
                 end = Position(number, behind, native.first_line + native.line_count - 1)
-                raw = behind if stream.seekable_plain else stream.raw_position
-                yield Block(native, self.name, end, raw=raw)
+                raw = behind - span.begin if stream.seekable_plain else stream.raw_position
+                yield Block(native, self.name, end, raw=raw, counted=span.begin)
             _under_way.discard((stream, reader))
         finally:
             # Threads end before what they read is closed. Those on a slow disk or network are not
@@ -194,6 +200,23 @@ class TextPart(FilePart):
                 reader.close()
                 _under_way.discard((stream, reader))
             stream.close()
+
+    @property
+    def size(self) -> int | None:
+        """Bytes on disk, of the span or of the whole file."""
+        return super().size if self.span is None else self.span.size
+
+    def _lines(self, stream: opening.BinaryStream, span: Span) -> Span:
+        """Return the span of the whole lines that begin in a span."""
+        if not stream.seekable_plain:
+            stream.close()
+            raise ParameterError(f"{self.name}: packed text cannot be read in spans")
+        try:
+            span.within(self.name, stream.size or 0, "bytes")
+        except DataError:
+            stream.close()
+            raise
+        return Span(line_start(self.name, span.begin), line_start(self.name, span.end))
 
 
 def _skip(stream: opening.BinaryStream, count: int, name: str) -> None:
@@ -208,16 +231,20 @@ def _skip(stream: opening.BinaryStream, count: int, name: str) -> None:
 
 
 class CachePart(FilePart):
-    """A cache: rows parsed before."""
+    """A cache: rows parsed before; or a span of its blocks."""
 
     shuffles = True
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, span: Span | None = None) -> None:
+        super().__init__(name, span)
         if not self.local:
             raise ParameterError(f"{name}: a cache must be a local file")
         self.reader = _core.CacheReader(name)
-        self.sketch = bytes(self.reader.sketch)
+        if span is None or span.size == self.reader.blocks:  # else nobody knows it
+            self.sketch = bytes(self.reader.sketch)
+        self._blocks = (span or Span(0, self.reader.blocks)).within(
+            name, self.reader.blocks, "blocks"
+        )
         made = self._made_from()
         self.named = self.reader.named or bool(made.get("named"))
         self.first = 1 if made.get("first") == 1 else 0
@@ -237,18 +264,24 @@ class CachePart(FilePart):
         wanted: Wanted,
     ) -> Iterator[Block]:
         """Read the blocks of the cache, in this order or as they lie."""
-        count = self.reader.blocks
+        first, count = self._blocks.begin, self._blocks.size
         named = wanted.names is not False
         places = None if wanted.order is None else _core.path_order(*wanted.order, 0, count)
         for at in range(0 if after is None else after.offset, count):
             native = self.reader.block(
-                at if places is None else int(places[at]), wanted.dtype, named
+                first + (at if places is None else int(places[at])), wanted.dtype, named
             )
             end = Position(number, at + 1, native.first_line + native.line_count - 1)
             raw = (self.size or 0) * (at + 1) // count
             if places is not None and at + 1 < count:  # as they lie, the reader does it by itself
-                self.reader.prefetch(int(places[at + 1]), wanted.dtype, named)
+                self.reader.prefetch(first + int(places[at + 1]), wanted.dtype, named)
             yield Block(native, self.name, end, raw=raw)
+
+    @property
+    def size(self) -> int | None:
+        """Bytes on disk, about, where it is a span."""
+        whole = super().size
+        return None if whole is None else whole * self._blocks.size // max(self.reader.blocks, 1)
 
     def _made_from(self) -> dict[str, Any]:
         """Return what it says of the files that it was made from."""
@@ -259,12 +292,14 @@ class CachePart(FilePart):
 
 
 class TablePart(FilePart):
-    """A CSV, Parquet or Arrow file."""
+    """A CSV, Parquet or Arrow file; or a span of the rows of a Parquet file."""
 
-    def __init__(self, name: str, format: str, reading: Reading, kinds: Kinds) -> None:
+    def __init__(
+        self, name: str, format: str, reading: Reading, kinds: Kinds, span: Span | None = None
+    ) -> None:
         from thresher.data.tables import Columns, TableSource
 
-        super().__init__(name)
+        super().__init__(name, span)
         columns = Columns(
             label=reading.label,
             weight=reading.weight,
@@ -273,7 +308,7 @@ class TablePart(FilePart):
             ignore=reading.ignore,
             label_needed=reading.labelled,
         )
-        self.table = TableSource(name, format, columns, reading.bits, kinds=kinds)
+        self.table = TableSource(name, format, columns, reading.bits, kinds=kinds, span=span)
         self.named = not self.table.numbered
 
     def kinds(self) -> dict[str, str]:
@@ -338,11 +373,11 @@ def _is_paths(files: Any) -> bool:
     )
 
 
-def part_of(name: str, reading: Reading, kinds: Kinds) -> Part:
-    """Return the part that is a file, of the format named or found by looking."""
+def part_of(name: str, reading: Reading, kinds: Kinds, span: Span | None = None) -> Part:
+    """Return the part that is a file, or a span of it, of the format named or found by looking."""
     format = reading.format or look(name)
     if format in ("svmlight", "vw"):
-        return TextPart(name, format, reading)
+        return TextPart(name, format, reading, span)
     if format == "cache":
-        return CachePart(name)
-    return TablePart(name, format, reading, kinds)
+        return CachePart(name, span)
+    return TablePart(name, format, reading, kinds, span)

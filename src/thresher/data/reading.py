@@ -71,6 +71,16 @@ class Reading:
                 f"on_bad_line must be error, skip or quarantine=FILE; got {self.on_bad_line!r}"
             )
 
+    @classmethod
+    def of(cls, **options: Any) -> Reading:
+        """Make it of the options as `scan` takes them: any sequences, and kinds as a mapping."""
+        for name in ("interactions", "text", "ignore"):
+            if name in options:
+                options[name] = tuple(options[name])
+        if "kinds" in options:
+            options["kinds"] = tuple((options["kinds"] or {}).items())
+        return cls(**options)
+
     @property
     def workers(self) -> int:
         """Number of threads that parse."""
@@ -128,9 +138,11 @@ class BadLines:
         """Deal with the bad lines of a block; return the error to raise behind its rows."""
         for bad in block.native.bad:
             line = block.native.first_line + bad.line
+            where = ""
+            if self.first is None:  # finding the true line may take time
+                where = f"{block.file}:{block.true_line(line)}:{bad.column}: {bad.what}"
             if self.policy == "error":
-                return DataError(f"{block.file}:{line}:{bad.column}: {bad.what}")
-            where = f"{block.file}:{line}:{bad.column}: {bad.what}"
+                return DataError(where)
             self.put_aside(block.end.file, line, where, bad.text)
         return None
 

@@ -320,18 +320,18 @@ def scan(
     """
     from thresher.data.parts import parts_of
 
-    reading = Reading(
+    reading = Reading.of(
         format=format,
         bits=bits,
         zero_based=zero_based,
         multilabel=multilabel,
-        interactions=tuple(interactions),
+        interactions=interactions,
         label=label,
         weight=weight,
-        text=tuple(text),
+        text=text,
         ngrams=ngrams,
-        ignore=tuple(ignore),
-        kinds=tuple((kinds or {}).items()),
+        ignore=ignore,
+        kinds=kinds,
         threads=threads,
         on_bad_line=on_bad_line,
         labelled=labelled,

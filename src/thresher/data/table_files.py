@@ -5,6 +5,9 @@ Files are cut by rows alone, so that a run that is resumed gets the same tables.
 
 from __future__ import annotations
 
+import itertools
+import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -13,6 +16,7 @@ import numpy as np
 from thresher.data.columns import arrow, integers, is_number, is_string, plain, strings
 from thresher.data.features import BadCells
 from thresher.data.opening import open_bytes, open_seekable
+from thresher.data.spans import Span
 from thresher.errors import DataError, ParameterError
 
 __all__ = ["TABLE_FORMATS", "Ragged", "kinds_of", "read_csv", "read_tables", "typed"]
@@ -27,12 +31,12 @@ Ragged = Callable[[int, str, str], None]
 """Is told line, fault and text of a line of CSV that does not have as many cells as the first."""
 
 
-def read_tables(path: str, kind: str, rows: int, skip: int) -> Iterator[Any]:
-    """Yield the rows of a Parquet or Arrow file, so many at a time."""
+def read_tables(path: str, kind: str, rows: int, span: Span) -> Iterator[Any]:
+    """Yield those rows of a Parquet or Arrow file that are in a span, so many at a time."""
     pa = arrow(f"reading {kind} files")
     batches = _parquet if kind == "parquet" else _arrow
     try:
-        yield from _cut(batches(pa, path, skip), rows)
+        yield from _cut(batches(pa, path, span), rows)
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
@@ -59,19 +63,43 @@ def _cut(batches: Iterable[Any], rows: int) -> Iterator[Any]:
         yield pa.Table.from_batches(pending, schema)
 
 
-def _parquet(pa: Any, path: str, skip: int) -> Iterator[Any]:
+def _parquet(pa: Any, path: str, span: Span) -> Iterator[Any]:
+    # A buffered stream reads pages as they are needed, not whole row groups.
+    with _opened(path, pre_buffer=False, buffer_size=1 << 16) as file:
+        starts = _starts(file)
+        if span.end < sys.maxsize:
+            span.within(path, starts[-1], "rows")
+        first = bisect_right(starts, span.begin) - 1
+        last = bisect_left(starts, span.end)
+        groups = range(first, min(last, len(starts) - 1)) if span.size else range(0)
+        yield from _rows_in(
+            file.iter_batches(4096, row_groups=groups, use_threads=False),
+            Span(span.begin - starts[first], span.end - starts[first]),
+        )
+
+
+def _opened(path: str, **options: Any) -> Any:
     from pyarrow import parquet
 
-    # A buffered stream reads pages as they are needed, not whole row groups.
-    with parquet.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=1 << 16) as file:
-        groups = file.metadata.num_row_groups
-        first = 0
-        while first < groups and file.metadata.row_group(first).num_rows <= skip:
-            skip -= file.metadata.row_group(first).num_rows
-            first += 1
-        yield from _skipped(
-            file.iter_batches(4096, row_groups=range(first, groups), use_threads=False), skip
-        )
+    return parquet.ParquetFile(open_seekable(path), **options)
+
+
+def _starts(file: Any) -> list[int]:
+    about = file.metadata
+    sizes = (about.row_group(group).num_rows for group in range(about.num_row_groups))
+    return [0, *itertools.accumulate(sizes)]
+
+
+def row_groups(path: str) -> list[int]:
+    """Return at which row each row group of a Parquet file begins, and how many rows there are."""
+    pa = arrow("reading parquet files")
+    try:
+        with _opened(path) as file:
+            return _starts(file)
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise DataError(f"{path}: no Parquet file, or damaged: {error}") from None
 
 
 def schema_of(path: str) -> Any:
@@ -85,24 +113,29 @@ def schema_of(path: str) -> Any:
         raise DataError(f"{path}: no Parquet file, or damaged: {error}") from None
 
 
-def _arrow(pa: Any, path: str, skip: int) -> Iterator[Any]:
+def _arrow(pa: Any, path: str, span: Span) -> Iterator[Any]:
     with open_bytes(path) as stream:
         if stream.peek(6).startswith(b"ARROW1"):
             source = open_seekable(path)
             if isinstance(source, str):
                 source = pa.memory_map(source)
             with source, pa.ipc.open_file(source) as file:
-                yield from _skipped(map(file.get_batch, range(file.num_record_batches)), skip)
+                yield from _rows_in(map(file.get_batch, range(file.num_record_batches)), span)
         else:
             with pa.ipc.open_stream(stream) as messages:
-                yield from _skipped(messages, skip)
+                yield from _rows_in(messages, span)
 
 
-def _skipped(batches: Iterable[Any], skip: int) -> Iterator[Any]:
+def _rows_in(batches: Iterable[Any], span: Span) -> Iterator[Any]:
+    at = 0
     for batch in batches:
-        if skip < batch.num_rows:
-            yield batch.slice(skip)
-        skip = max(skip - batch.num_rows, 0)
+        behind = at + batch.num_rows
+        if span.begin < behind:
+            begin = max(span.begin - at, 0)
+            yield batch.slice(begin, min(span.end, behind) - at - begin)
+        if behind >= span.end:
+            return
+        at = behind
 
 
 def read_csv(

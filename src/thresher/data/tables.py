@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from thresher.data.columns import (
 from thresher.data.features import BadCells, Names, Part, rows_of_parts
 from thresher.data.opening import can_reopen, stored_size
 from thresher.data.reading import Kinds
+from thresher.data.spans import Span
 from thresher.data.table_files import (
     TABLE_FORMATS,
     check_unique,
@@ -123,6 +125,8 @@ class TableSource:
         Of CSV; by default the one of tab, comma and semicolon that the first line has most of.
     kinds : Kinds, optional
         What columns are taken for, shared with the tables that belong together.
+    span : Span, optional
+        Which rows of a Parquet file are meant; by default all.
 
     Examples
     --------
@@ -143,9 +147,12 @@ class TableSource:
         bits: int | None = None,
         delimiter: str | None = None,
         kinds: Kinds | None = None,
+        span: Span | None = None,
     ):
         if format not in TABLE_FORMATS:
             raise ParameterError(f"format must be one of {', '.join(TABLE_FORMATS)}; got {format}")
+        if span is not None and format != "parquet":
+            raise ParameterError(f"{file}: {format} cannot be read in spans")
         arrow(f"reading {format} files")
         self.file = file
         self.format = format
@@ -153,6 +160,7 @@ class TableSource:
         self.bits = bits
         self.delimiter = delimiter
         self.kinds = kinds or Kinds({})
+        self.span = span
         self.read = 0  # bytes that lie behind, about
         self._seen = False  # whether `kinds` has seen the first rows
 
@@ -196,11 +204,12 @@ class TableSource:
         ragged = _Ragged(self.file)
         self.read, csv = 0, self.format == "csv"
         first = 0 if csv else after.offset  # a CSV file is always read from its beginning
+        before = 0 if self.span is None else self.span.begin
         for batch, table in enumerate(self._tables(first, ragged), first):
             if batch == first and not kinds.fixed:
                 kinds.add(kinds_of(table, self.format))
                 self._seen = True
-            places = np.arange(table.num_rows) + batch * BATCH_ROWS
+            places = np.arange(table.num_rows) + (before + batch * BATCH_ROWS)
             lines = ragged.lines(places) if csv else places + 1
             last = int(lines[-1])
             bad = ragged.up_to(last)
@@ -216,7 +225,9 @@ class TableSource:
     def _tables(self, first: int, ragged: _Ragged) -> Iterator[Any]:
         """Yield the tables from this one on; `ragged` is told of the lines that are in none."""
         if self.format != "csv":
-            return read_tables(self.file, self.format, BATCH_ROWS, first * BATCH_ROWS)
+            span = self.span or Span(0, sys.maxsize)
+            skip = min(span.begin + first * BATCH_ROWS, span.end)
+            return read_tables(self.file, self.format, BATCH_ROWS, Span(skip, span.end))
 
         def progress(position: int) -> None:
             self.read = position

@@ -1,0 +1,292 @@
+"""What all parts must agree on before the first stage: a first scan of all rows.
+
+Each part is read once, by itself: rows, labels and the widest row are found, and a checksum of each
+shard, by which a resumed run knows its data again. Bad rows are errors here, before anything is
+learned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.data.block import Block
+from thresher.distributed.shards import Shards
+from thresher.errors import DataError
+from thresher.parameters import Task
+from thresher.training.labels import Labels, LabelSets, ManyClasses, Values, tidy
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Spread = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Runs a function that can be pickled over items, and returns the results in their order."""
+
+_MIXED = "labels are partly numbers and partly words"
+
+
+def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Run a function over items in this process: the spread that needs no cluster."""
+    return [function(item) for item in items]
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What the first scan has found. JSON can carry it.
+
+    Attributes
+    ----------
+    rows : list of int
+        Of each part.
+    classes : list or None
+        All labels, in increasing order; None for a regression.
+    counts : list of int or None
+        How many rows have each of them.
+    width : int
+        Number of features: 2^64 where any key may come.
+    named : bool
+        Whether features have names.
+    first : int
+        What the files call the feature of number 0.
+    checksums : list of lists of str
+        Of each shard of each part.
+    dtype : str
+        Number type of the values read, which checksums of tables depend on.
+    skipped : int
+        Bad lines that were left out.
+    """
+
+    rows: list[int]
+    classes: list[Any] | None
+    counts: list[int] | None
+    width: int
+    named: bool
+    first: int
+    checksums: list[list[str]]
+    dtype: str = "float64"
+    skipped: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `json.dump` takes."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Agreed:
+        """Return what `to_json` described."""
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """How parts are looked at."""
+
+    task: Task
+    loss: str
+    multilabel: bool
+    dtype: str
+
+
+@dataclass
+class _Found:
+    """What one part has."""
+
+    rows: int
+    labels: Counter[Any]
+    words: bool | None  # whether labels are; None: there are none
+    width: int
+    named: bool
+    first: int
+    checksums: list[str]
+    skipped: int
+
+
+def agree(
+    shards: Shards,
+    spread: Spread = in_turn,
+    *,
+    task: Task = "classifier",
+    loss: str = "",
+    dtype: str = "float64",
+) -> Agreed:
+    """Read all rows once, and return what the parts have to agree on.
+
+    Parameters
+    ----------
+    shards : Shards
+    spread : callable
+        Runs a function over the parts.
+    task : {"classifier", "regressor"}
+        Labels of a classifier are collected, those of a regressor are only checked.
+    loss : str
+        Decides which labels of a regressor make sense.
+    dtype : {"float32", "float64"}
+        As rows will be read: values too large for it are errors.
+
+    Raises
+    ------
+    DataError
+        A row is bad, a part has no rows, labels are partly words, or all are the same.
+    """
+    look = _Look(task, loss, bool(shards.reading.get("multilabel")), dtype)
+    found: list[_Found] = spread(_look, [(shards.only(part), look) for part in range(shards.parts)])
+    for part, facts in enumerate(found):
+        if facts.rows == 0:
+            raise DataError(_no_rows(shards, part))
+    classes, counts = None, None
+    if task == "classifier":
+        classes, counts = _classes(shards, found)
+        _labels_class(look.multilabel)(classes)  # raises where they are not enough
+    return Agreed(
+        rows=[facts.rows for facts in found],
+        classes=classes,
+        counts=counts,
+        width=_width(shards, found),
+        named=any(facts.named for facts in found),
+        first=1 if all(facts.first == 1 for facts in found) else 0,
+        checksums=[facts.checksums for facts in found],
+        dtype=dtype,
+        skipped=sum(facts.skipped for facts in found),
+    )
+
+
+def agreed_labels(task: Task, loss: str, multilabel: bool, agreed: Agreed) -> Labels:
+    """Return what makes targets of the labels, as all parts will see them."""
+    if task == "regressor":
+        return Values(loss)
+    assert agreed.classes is not None
+    assert agreed.counts is not None
+    low = 0.0 if loss == "clipped_square" else -1.0
+    labels = _labels_class(multilabel)(np.array(agreed.classes), low)
+    labels.counted = np.array(agreed.counts, np.int64), sum(agreed.rows)
+    return labels
+
+
+def names_of(shards: Shards, keys: Iterable[int], spread: Spread = in_turn) -> dict[int, str]:
+    """Return the names of features, where they have any: of two, that of the first part."""
+    wanted = np.unique(np.fromiter(keys, np.uint64))
+    names: dict[int, str] = {}
+    if len(wanted):
+        for found in spread(_names, [(shards.only(n), wanted) for n in range(shards.parts)]):
+            names = {**found, **names}
+    return dict(sorted(names.items()))
+
+
+def checksums_of(
+    shards: Shards, places: Sequence[tuple[int, int]], dtype: str, spread: Spread = in_turn
+) -> list[str]:
+    """Read shards again, which are given by part and number, and return their checksums."""
+    alone = [Shards(((shards.groups[part][at],),), shards.reading) for part, at in places]
+    return spread(_checksum, [(shard, dtype) for shard in alone])
+
+
+# ---- what is done for each part ------------------------------------------------------------------
+
+
+def _look(item: tuple[Shards, _Look]) -> _Found:
+    shards, look = item
+    source = shards.source(0)
+    chains = [0] * len(source.parts)
+    found = _Found(0, Counter(), None, 0, source.named, source.first, [], 0)
+    values = Values(look.loss)
+    for block in source.blocks(dtype=look.dtype):
+        at = block.end.file
+        chains[at] = _core.mix_keys(chains[at], block.digest)
+        if block.rows == 0:
+            continue
+        found.rows += block.rows
+        found.width = max(found.width, block.width or 2**64)
+        if look.task == "regressor":
+            values.targets(block)  # raises where one makes no sense
+        else:
+            _count(found, block, look.multilabel)
+    found.checksums = [f"{chain:016x}" for chain in chains]
+    found.skipped = source.bad_lines.count
+    return found
+
+
+def _count(found: _Found, block: Block, multilabel: bool) -> None:
+    """Count the labels of a block."""
+    if not multilabel:
+        _refuse_none(block)
+    _, labels = block.label_sets()
+    if len(labels) == 0:
+        return
+    words = labels.dtype.kind not in "fiub"
+    if found.words is None:
+        found.words = words
+    elif words != found.words:
+        raise DataError(f"{block.label_place(0)}: {_MIXED}")
+    different, counts = np.unique(labels.astype(str) if words else labels, return_counts=True)
+    found.labels.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
+
+
+def _refuse_none(block: Block) -> None:
+    """Raise DataError where a row has not exactly one label."""
+    labels = block.labels
+    if labels is None:
+        raise DataError(
+            f"{block.label_place(0)}: rows have lists of labels; multilabel (--multilabel) learns "
+            f"them"
+        )
+    if labels.dtype.kind == "f":
+        none = np.isnan(labels)
+    else:
+        none = np.array([label is None for label in labels], bool)
+    if none.any():
+        raise DataError(f"{block.label_place(int(none.argmax()))}: the row has no label")
+
+
+def _names(item: tuple[Shards, NDArray[np.uint64]]) -> dict[int, str]:
+    shards, keys = item
+    return shards.source(0).names(keys.tolist())
+
+
+def _checksum(item: tuple[Shards, str]) -> str:
+    shards, dtype = item
+    chain = 0
+    for block in shards.source(0).blocks(dtype=dtype):
+        chain = _core.mix_keys(chain, block.digest)
+    return f"{chain:016x}"
+
+
+# ---- what is made of it --------------------------------------------------------------------------
+
+
+def _labels_class(multilabel: bool) -> type[ManyClasses] | type[LabelSets]:
+    return LabelSets if multilabel else ManyClasses
+
+
+def _classes(shards: Shards, found: Sequence[_Found]) -> tuple[list[Any], list[int]]:
+    total: Counter[Any] = Counter()
+    words: bool | None = None
+    for part, facts in enumerate(found):
+        if facts.words is not None:
+            if words is not None and words != facts.words:
+                raise DataError(f"{shards.groups[part][0]}: {_MIXED}, which other files have")
+            words = facts.words
+        total.update(facts.labels)
+    labels = sorted(total)
+    return tidy(np.array(labels)).tolist(), [total[label] for label in labels]
+
+
+def _width(shards: Shards, found: Sequence[_Found]) -> int:
+    bits = shards.reading.get("bits")
+    if bits is not None:
+        return 1 << int(bits)
+    if any(facts.named for facts in found):
+        return 2**64
+    return max(facts.width for facts in found)
+
+
+def _no_rows(shards: Shards, part: int) -> str:
+    first, *others = shards.groups[part]
+    more = f" and {len(others)} more" if others else ""
+    return (
+        f"{first}{more}: no rows to learn from, and each part needs some; leave the file out, or "
+        f"choose another number of parts"
+    )

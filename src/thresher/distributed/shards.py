@@ -1,0 +1,297 @@
+"""Shards: files and spans of files that all workers can read, in parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from thresher.data import opening
+from thresher.data.looking import look
+from thresher.data.parts import Part, part_of
+from thresher.data.reading import Kinds, Reading
+from thresher.data.source import Source
+from thresher.data.spans import Span, extent
+from thresher.distributed.cutting import (
+    TooFewLines,
+    even_cuts,
+    grouped,
+    line_cuts,
+    line_starts,
+    shared_out,
+    snapped,
+)
+from thresher.errors import ParameterError
+
+_TABLES = ("csv", "parquet", "arrow")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A file, or a span of one.
+
+    Attributes
+    ----------
+    path : str
+    format : str
+        One of those of `scan`.
+    begin, end : int or None
+        Bytes of plain text, rows of Parquet, blocks of a cache; None for other files, which are
+        read as a whole.
+    bytes : int
+        On disk, about.
+    """
+
+    path: str
+    format: str
+    begin: int | None
+    end: int | None
+    bytes: int
+
+    @property
+    def span(self) -> Span | None:
+        """What of the file is meant; None: all."""
+        return None if self.begin is None or self.end is None else Span(self.begin, self.end)
+
+    def __str__(self) -> str:
+        if self.begin is None:
+            return self.path
+        unit = {"parquet": "rows", "cache": "blocks"}.get(self.format, "bytes")
+        return f"{self.path} ({unit} {self.begin} to {self.end})"
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Rows of shards, some of which are a part. `find_shards` makes them.
+
+    Attributes
+    ----------
+    groups : tuple of tuples of Shard
+        The shards of each part, in the order of their rows.
+    reading : dict
+        Options of `scan`, with what all columns of tables are taken for.
+    """
+
+    groups: tuple[tuple[Shard, ...], ...]
+    reading: dict[str, Any]
+
+    @property
+    def parts(self) -> int:
+        """Number of parts."""
+        return len(self.groups)
+
+    @property
+    def files(self) -> list[str]:
+        """All files, in the order of their rows."""
+        return list(dict.fromkeys(shard.path for group in self.groups for shard in group))
+
+    @property
+    def bytes(self) -> int:
+        """On disk, of all shards, about."""
+        return sum(shard.bytes for group in self.groups for shard in group)
+
+    def only(self, part: int) -> Shards:
+        """Return one part alone: what a worker needs to know of it."""
+        return Shards((self.groups[part],), self.reading)
+
+    def source(self, part: int, piece: int = 0, pieces: int = 1) -> Source:
+        """Return the rows of a part; of `pieces` pieces into which it is cut, the one of number.
+
+        Pieces follow each other, and have about as many bytes. They may be empty: a file that can
+        only be read as a whole is in the piece where it begins.
+        """
+        shards = self.groups[part]
+        if pieces > 1:
+            shards = _piece(shards, piece, pieces)
+        reading = Reading.of(**self.reading)
+        kinds = Kinds(dict(reading.kinds))
+        found = [
+            part_of(shard.path, replace(reading, format=shard.format), kinds, shard.span)
+            for shard in shards or self.groups[part][:1]
+        ]
+        return Source(found if shards else [_Nothing(found[0])], reading)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `json.dump` takes."""
+        return {
+            "groups": [[asdict(shard) for shard in group] for group in self.groups],
+            "reading": self.reading,
+        }
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Shards:
+        """Return the shards that `to_json` described."""
+        groups = (tuple(Shard(**shard) for shard in group) for group in fields["groups"])
+        return cls(tuple(groups), dict(fields["reading"]))
+
+
+class _Nothing(Part):
+    """No rows of a part."""
+
+    def __init__(self, part: Part) -> None:
+        self.name, self.named, self.first = part.name, part.named, part.first
+
+    def blocks(self, *_: Any) -> Any:
+        """Yield nothing."""
+        return iter(())
+
+
+def _piece(shards: Sequence[Shard], piece: int, pieces: int) -> tuple[Shard, ...]:
+    """Return the shards of a piece. Each cut depends on its number alone, so pieces fit."""
+    total = sum(shard.bytes for shard in shards)
+    low, high = total * piece // pieces, total * (piece + 1) // pieces
+    found, behind = [], 0
+    for shard in shards:
+        before, behind = behind, behind + shard.bytes
+        if shard.begin is None:
+            if low <= before < high:
+                found.append(shard)
+        elif low < behind and before < high:
+            begin = _place(shard, low - before, total // pieces)
+            end = _place(shard, high - before, total // pieces)
+            if begin < end:
+                size = min(high, behind) - max(low, before)
+                found.append(replace(shard, begin=begin, end=end, bytes=size))
+    return tuple(found)
+
+
+def _place(shard: Shard, offset: int, piece: int) -> int:
+    """Return where in a shard so many of its bytes lie behind, in its own unit."""
+    assert shard.begin is not None
+    assert shard.end is not None
+    if offset <= 0:
+        return shard.begin
+    if offset >= shard.bytes:
+        return shard.end
+    size = shard.end - shard.begin
+    at = shard.begin + size * offset // shard.bytes
+    if shard.format != "parquet":
+        return at
+    from thresher.data.table_files import row_groups
+
+    starts = [row for row in row_groups(shard.path) if shard.begin <= row <= shard.end]
+    return snapped(at, starts, size * piece // shard.bytes // 4)
+
+
+def find_shards(
+    data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    reading: dict[str, Any] | None = None,
+    parts: int | None = None,
+    most: int | None = None,
+) -> Shards:
+    """Find the files that are meant, and make parts of them.
+
+    Parameters
+    ----------
+    data : path or sequence of paths
+        Files and globs, as `scan` takes them, that all workers can read. Names of local files are
+        made absolute: workers have working folders of their own.
+    reading : dict, optional
+        Options of `scan`; by default each part is read by one thread.
+    parts : int, optional
+        How many parts of about as many bytes are made: of whole files, or where there are fewer
+        files, of spans of them. By default each file is a part.
+    most : int, optional
+        There are no more parts than that: by default files are put together.
+
+    Raises
+    ------
+    ParameterError
+        The data are no files that can be read again, or there cannot be so many parts.
+    FileNotFoundError
+        A file is not there, or a glob matches none.
+    """
+    for name, value in (("parts", parts), ("most", most)):
+        if value is not None and not (type(value) is int and value >= 1):
+            raise ParameterError(f"{name} must be a whole number of 1 or more; got {value!r}")
+    if parts is not None and most is not None and parts > most:
+        raise ParameterError(f"parts must be at most {most} here; got {parts}")
+    options = {"threads": 1, **(reading or {})}
+    checked = Reading.of(**options)
+    if checked.on_bad_line.startswith("quarantine"):
+        raise ParameterError(
+            f"on_bad_line must be error or skip: many workers cannot write one file; got "
+            f"{checked.on_bad_line!r}"
+        )
+    files = _files(data)
+    whole = [_whole(name, checked) for name in files]
+    if any(shard.format in _TABLES for shard in whole):
+        options["kinds"] = Shards((tuple(whole),), options).source(0).kinds
+    return Shards(_grouped(whole, parts, most), options)
+
+
+def _files(data: Any) -> list[str]:
+    """Return the names of files that can be read anywhere, more than once."""
+    given = [data] if isinstance(data, str | os.PathLike) else data
+    if not isinstance(given, list | tuple) or not all(
+        isinstance(name, str | os.PathLike) for name in given
+    ):
+        raise ParameterError(
+            f"data must be files that all workers can read, by their names; got "
+            f"{type(data).__name__}"
+        )
+    if not given:
+        raise ParameterError("data must name one file at least; got none")
+    files = opening.expand(given)
+    for name in files:
+        if not opening.can_reopen(name):
+            what = "standard input" if name == opening.STANDARD_INPUT else name
+            raise ParameterError(
+                f"data must be files that all workers can read; {what} can be read only once, and "
+                f"only here"
+            )
+    return [name if opening.is_remote(name) else os.path.abspath(name) for name in files]
+
+
+def _whole(name: str, reading: Reading) -> Shard:
+    format = reading.format or look(name)
+    size, units = opening.stored_size(name) or 0, extent(name, format)
+    return Shard(name, format, None if units is None else 0, units, size)
+
+
+def _grouped(
+    files: list[Shard], parts: int | None, most: int | None
+) -> tuple[tuple[Shard, ...], ...]:
+    count = min(len(files), most or len(files)) if parts is None else parts
+    if count <= len(files):
+        runs = grouped([shard.bytes for shard in files], count)
+        return tuple(tuple(files[i] for i in run) for run in runs)
+    sizes = [shard.bytes for shard in files]
+    able = [1 if shard.end is None else max(shard.end, 1) for shard in files]
+    try:
+        return _cut_all(files, shared_out(sizes, able, count), count)
+    except TooFewLines:  # of a text there cannot be as many as it has bytes
+        able = [
+            len(line_starts(shard.path)) if shard.format in ("svmlight", "vw") and n > 1 else n
+            for shard, n in zip(files, able, strict=True)
+        ]
+    if sum(able) < count:
+        what = "the file" if len(files) == 1 else f"the {len(files)} files"
+        raise ParameterError(
+            f"parts must be at most {sum(able)}: {what} cannot be cut into more; got {count}"
+        )
+    return _cut_all(files, shared_out(sizes, able, count), count)
+
+
+def _cut_all(files: list[Shard], counts: list[int], count: int) -> tuple[tuple[Shard, ...], ...]:
+    if sum(counts) < count:
+        raise TooFewLines
+    return tuple((cut,) for file, n in zip(files, counts, strict=True) for cut in _cut(file, n))
+
+
+def _cut(file: Shard, count: int) -> list[Shard]:
+    if count == 1 or file.end is None:
+        return [file]
+    if file.format == "cache":
+        spans = even_cuts(file.end, count)
+    elif file.format == "parquet":
+        from thresher.data.table_files import row_groups
+
+        spans = even_cuts(file.end, count, row_groups(file.path))
+    else:
+        spans = line_cuts(file.path, file.end, count)
+    return [
+        replace(file, begin=s.begin, end=s.end, bytes=file.bytes * s.size // file.end)
+        for s in spans
+    ]
