@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from thresher._core import CacheError, DataError, DivergenceError
 
-__all__ = ["CacheError", "DataError", "DivergenceError", "ModelFileError", "ParameterError"]
+__all__ = [
+    "CacheError",
+    "ClusterError",
+    "DataError",
+    "DivergenceError",
+    "ModelFileError",
+    "ParameterError",
+]
+
+
+class ClusterError(RuntimeError):
+    """A cluster cannot be reached, or lost too much; the message says what can be done."""
 
 
 class ParameterError(ValueError):

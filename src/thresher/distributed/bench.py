@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thresher.distributed.folder import Folder
 from thresher.distributed.pieces import Arrays, Behind, Kind, Mode, Outcome, Packet, Piece
 
-_STATE, _SENT = "state:", "sent:"  # of the names of arrays in a checkpoint
+# Names of arrays in a checkpoint: of a state, of what was sent, and how many places it was sent to.
+_STATE, _SENT, _PLACES = "state:", "sent:", "places"
 
 
 @dataclass
@@ -68,25 +72,16 @@ class Bench:
         A piece that has taken it already, and whose answer was lost, gives the same answer again.
         Raises Behind where pieces are not at hand, or not as far: nothing has changed then.
         """
-        behind = [n for n in numbers if not self._is_ready(kind, n, step)]
-        if behind:
-            raise Behind(kind, behind)
+        self._check(kind, [n for n in numbers if not self._is_ready(kind, n, step)])
         began = time.perf_counter()
         told: list[tuple[int, dict[str, Any]]] = []
-        places: list[Packet] = []
         for number in numbers:
             held = self._held[kind, number]
             if held.steps < step:
-                held.outcome = None
-                held.steps = -1  # should it fail half way, its state is nothing to go on from
-                held.outcome = held.piece.step(message, _received(packets[number]))
-                held.steps = step
+                self._take(kind, held, step, message, packets[number])
             assert held.outcome is not None
             told.append((number, held.outcome.told))
-            for place, arrays in enumerate(held.outcome.sent):
-                if place == len(places):
-                    places.append([])
-                places[place].append((number, arrays))
+        places = self._places(kind, numbers)
         if kind == "part":
             places = [self.mode.combined(message, packet) for packet in places]
         size = sum(array.nbytes for p in places for _, arrays in p for array in arrays.values())
@@ -96,9 +91,7 @@ class Bench:
         self, kind: Kind, numbers: Sequence[int], step: int, question: dict[str, Any]
     ) -> list[tuple[int, Any]]:
         """Let pieces that have taken the step of this number answer a question."""
-        behind = [n for n in numbers if not self._is_at(kind, n, step)]
-        if behind:
-            raise Behind(kind, behind)
+        self._check(kind, [n for n in numbers if not self._is_at(kind, n, step)])
         return [(n, self._held[kind, n].piece.answer(question)) for n in numbers]
 
     def write(
@@ -109,29 +102,22 @@ class Bench:
         `with_sent`: what they have sent was not received yet, and is written too.
         """
         assert self.folder is not None
-        behind = [n for n in numbers if not self._is_at(kind, n, step)]
-        if behind:
-            raise Behind(kind, behind)
+        self._check(kind, [n for n in numbers if not self._is_at(kind, n, step)])
         written = 0
         for number in numbers:
             held = self._held[kind, number]
             content = {f"{_STATE}{name}": array for name, array in held.piece.state().items()}
             if with_sent and held.outcome is not None:
+                content[_PLACES] = np.array([len(held.outcome.sent)])
                 for place, arrays in enumerate(held.outcome.sent):
                     content |= {f"{_SENT}{place}:{name}": a for name, a in arrays.items()}
             written += self.folder.write(kind, number, stage, content)
         return written
 
-    def sent(self, kind: Kind, numbers: Sequence[int]) -> list[Packet]:
+    def sent(self, kind: Kind, numbers: Sequence[int], step: int) -> list[Packet]:
         """Return what pieces that were made from a checkpoint had sent before it."""
-        places: list[Packet] = []
-        for number in numbers:
-            outcome = self._held[kind, number].outcome
-            for place, arrays in enumerate(outcome.sent if outcome is not None else []):
-                if place == len(places):
-                    places.append([])
-                places[place].append((number, arrays))
-        return places
+        self._check(kind, [n for n in numbers if not self._is_at(kind, n, step)])
+        return self._places(kind, numbers)
 
     def make(
         self,
@@ -157,7 +143,7 @@ class Bench:
             made = (
                 self.mode.part(number, self.threads, self.shared)
                 if kind == "part"
-                else (self.mode.range(number, self.shared))
+                else self.mode.range(number, self.shared)
             )
             held = _Held(made, steps)
             if stage is not None:
@@ -168,9 +154,36 @@ class Bench:
                 )
                 held.outcome = Outcome(sent=_sent_of(content))
             for message, packets in since:
-                held.outcome = made.step(message, _received(packets))
-                held.steps += 1
+                self._take(kind, held, held.steps + 1, message, packets)
             self._held[kind, number] = held
+
+    def _take(
+        self, kind: Kind, held: _Held, step: int, message: dict[str, Any], packets: Sequence[Packet]
+    ) -> None:
+        """Let a piece take a step."""
+        held.outcome = None
+        held.steps = -1  # should it fail half way, its state is nothing to go on from
+        outcome = held.piece.step(message, _received(packets))
+        allowed = self.mode.ranges if kind == "part" else 1
+        if len(outcome.sent) not in (0, allowed):
+            raise ValueError(f"a {kind} sends {allowed} bundles or none, not {len(outcome.sent)}")
+        held.outcome, held.steps = outcome, step
+
+    def _places(self, kind: Kind, numbers: Sequence[int]) -> list[Packet]:
+        """Return what pieces have sent, place by place; nothing at all where no piece has."""
+        places: list[Packet] = []
+        for number in numbers:
+            outcome = self._held[kind, number].outcome
+            for place, arrays in enumerate(outcome.sent if outcome is not None else []):
+                if place == len(places):
+                    places.append([])
+                places[place].append((number, arrays))
+        return places
+
+    @staticmethod
+    def _check(kind: Kind, behind: list[int]) -> None:
+        if behind:
+            raise Behind(kind, behind)
 
     def _is_at(self, kind: Kind, number: int, step: int) -> bool:
         return (kind, number) in self._held and self._held[kind, number].steps == step
@@ -182,15 +195,26 @@ class Bench:
 
 def _sent_of(content: Arrays) -> list[Arrays]:
     """Return what a checkpoint says that a piece had sent, place by place."""
-    found: dict[int, Arrays] = {}
+    found: list[Arrays] = [{} for _ in range(int(content[_PLACES][0]) if _PLACES in content else 0)]
     for key, array in content.items():
         if key.startswith(_SENT):
             place, _, name = key.removeprefix(_SENT).partition(":")
-            found.setdefault(int(place), {})[name] = array
-    return [found[place] for place in sorted(found)]
+            found[int(place)][name] = array
+    return found
 
 
 def _received(packets: Sequence[Packet]) -> list[Arrays]:
-    """Return what pieces have sent, in the order of their numbers, whatever bench they are on."""
+    """Return what pieces have sent, in the order of their numbers, whatever bench they are on.
+
+    It is read-only, as what comes from another process is: a piece that writes into it fails
+    everywhere alike.
+    """
     flat = [entry for packet in packets for entry in packet]
-    return [arrays for _, arrays in sorted(flat, key=lambda entry: entry[0])]
+    ordered = sorted(flat, key=lambda entry: entry[0])
+    return [{name: _read_only(array) for name, array in arrays.items()} for _, arrays in ordered]
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +12,14 @@ from thresher.distributed.bench import Bench
 from thresher.distributed.folder import Committed, Folder
 from thresher.distributed.pieces import Behind, Kind, Lost, Mode
 
+_KINDS: tuple[Kind, Kind] = ("part", "range")
+
 Work = list[tuple[int, tuple[Any, ...]]]  # for benches: which, and with what arguments
 Sent = list[list[Any]]  # by bench, then by place: packets, or references to them
+
+
+class Moved(Exception):
+    """Pieces have got another home."""
 
 
 @dataclass
@@ -44,6 +51,11 @@ class Crew(ABC):
         Of checkpoints; without one, lost pieces begin the whole task again.
     benches : int
         Pieces are dealt out to so many.
+
+    Attributes
+    ----------
+    note : callable
+        Is told in words of what went wrong and was mended; a logger's, by default.
     """
 
     def __init__(self, mode: Mode, folder: Folder | None, benches: int) -> None:
@@ -53,6 +65,7 @@ class Crew(ABC):
             "range": [list(range(b, mode.ranges, benches)) for b in range(benches)],
         }
         self.account = Account(seconds=[0.0] * benches)
+        self.note: Callable[[str], Any] = logging.getLogger("thresher.distributed").warning
         self._steps: dict[Kind, int] = {"part": 0, "range": 0}
         self._since: dict[Kind, list[tuple[dict[str, Any], Any]]] = {"part": [], "range": []}
         self._mail: dict[Kind, Sent] = {"part": [], "range": []}  # sent by these, not yet received
@@ -87,21 +100,17 @@ class Crew(ABC):
     def begin(self, committed: Committed | None) -> None:
         """Make all pieces: anew, or as they were in a checkpoint."""
         self._committed = committed
-        for kind in self._steps:
-            self._steps[kind] = committed.steps[kind] if committed else 0
-            self._since[kind] = []
-            stage = committed.stage if committed else None
-            work: Work = [
-                (b, (kind, homes, stage, self._steps[kind], [])) for b, homes in self._at(kind)
-            ]
-            self._call("make", work)
-            self._mail[kind] = []
-            if committed is not None and kind in committed.mail:
-                self._mail[kind] = self._call(
-                    "sent", [(b, (kind, homes)) for b, homes in self._at(kind)]
-                )
+        self._steps = {k: committed.steps[k] if committed else 0 for k in _KINDS}
+        self._since = {"part": [], "range": []}
+        self._mail = {"part": [], "range": []}
+        stage = committed.stage if committed else None
+        for kind, step in self._steps.items():
+            self._all("make", kind, stage, step, [])
+        for kind in committed.mail if committed else []:
+            found = self._all("sent", kind, self._steps[kind])
+            self._mail[kind] = [places for _, places in found if places]
 
-    def write(self, stage: int) -> tuple[dict[str, int], list[str]]:
+    def write(self, stage: int) -> tuple[dict[Kind, int], list[Kind]]:
         """Write the states of all pieces.
 
         Returns the steps that the kinds have taken, and which of them have sent what was not
@@ -109,7 +118,7 @@ class Crew(ABC):
         """
         for kind, step in self._steps.items():
             kept = bool(self._mail[kind])
-            self._call("write", [(b, (kind, n, step, stage, kept)) for b, n in self._at(kind)])
+            self._all("write", kind, step, stage, kept)
         return dict(self._steps.items()), [kind for kind, sent in self._mail.items() if sent]
 
     def let_go(self, committed: Committed) -> None:
@@ -122,66 +131,76 @@ class Crew(ABC):
 
     # ---- how -----------------------------------------------------------------------------------
 
-    def _at(self, kind: Kind) -> list[tuple[int, list[int]]]:
-        return [(bench, numbers) for bench, numbers in enumerate(self.homes[kind]) if numbers]
-
     def _step(self, kind: Kind, message: dict[str, Any]) -> list[dict[str, Any]]:
-        step = self._steps[kind] + 1
-        sent = self._mail["range" if kind == "part" else "part"]
-        work: Work = [
-            (bench, (kind, numbers, step, message, self._packets(kind, numbers, sent)))
-            for bench, numbers in self._at(kind)
-        ]
-        results = self._call("step", work)
+        other: Kind = "range" if kind == "part" else "part"
+        step, sent = self._steps[kind] + 1, self._mail[other]
+        results = self._all("step", kind, step, message, sent=sent)
         told: list[tuple[int, dict[str, Any]]] = []
-        for (bench, _), (done, _) in zip(work, results, strict=True):
+        for bench, (done, _) in results:
             told += done.told
             self.account.seconds[bench] += done.seconds
             # A range's one bundle goes to every bench that has parts.
-            self.account.bytes += done.bytes * (len(self._at("part")) if kind == "range" else 1)
+            receivers = sum(map(bool, self.homes["part"])) if kind == "range" else 1
+            self.account.bytes += done.bytes * receivers
         self._steps[kind] = step
-        self._mail["range" if kind == "part" else "part"] = []
-        if any(places for _, places in results):
-            self._mail[kind] = [places for _, places in results]
+        self._mail[other] = []
+        self._mail[kind] = [places for _, (_, places) in results if places]
         if self.folder is not None:
             self._since[kind].append((message, sent))
         return [facts for _, facts in sorted(told, key=lambda entry: entry[0])]
 
     def _ask(self, kind: Kind, question: dict[str, Any]) -> list[Any]:
-        step = self._steps[kind]
-        found = self._call(
-            "ask", [(b, (kind, numbers, step, question)) for b, numbers in self._at(kind)]
-        )
-        answers = [entry for answers in found for entry in answers]
+        found = self._all("ask", kind, self._steps[kind], question)
+        answers = [entry for _, answers in found for entry in answers]
         return [answer for _, answer in sorted(answers, key=lambda entry: entry[0])]
 
     def _packets(self, kind: Kind, numbers: Sequence[int], sent: Sent) -> dict[int, list[Any]]:
         """Return what each of these pieces is to be given, by its number."""
         if kind == "part":  # all get the same
-            everything = [places[0] for places in sent if places]
+            everything = [places[0] for places in sent]
             return dict.fromkeys(numbers, everything)
-        return {number: [places[number] for places in sent if places] for number in numbers}
+        return {number: [places[number] for places in sent] for number in numbers}
 
-    def _catch_up(self, bench: int, behind: Behind) -> None:
-        """Make lost pieces again, where they are to work."""
-        if self._committed is None and self._steps[behind.kind] > 0:
+    def _all(
+        self, method: str, kind: Kind, *arguments: Any, sent: Sent | None = None
+    ) -> list[tuple[int, Any]]:
+        """Call a method of `Bench` for all pieces of a kind; return what each bench returns.
+
+        `sent` is given to the pieces it is for, as the last argument. Every method can be called
+        twice: a piece that has done it gives the same answer again.
+        """
+        while True:
+            work: Work = []
+            for bench, numbers in enumerate(self.homes[kind]):
+                if numbers:
+                    mail = [] if sent is None else [self._packets(kind, numbers, sent)]
+                    work.append((bench, (kind, list(numbers), *arguments, *mail)))
+            try:
+                results = self._call(method, work)
+            except Moved:
+                continue
+            return [(bench, result) for (bench, _), result in zip(work, results, strict=True)]
+
+    def _again(self, behind: Behind) -> list[tuple[Any, ...]]:
+        """Return what `Bench.make` is to be told, so that pieces which were lost catch up."""
+        kind = behind.kind
+        before = self._committed.steps[kind] if self._committed else 0
+        since = self._since[kind]
+        if self._steps[kind] != before + len(since):  # without a folder, steps are not kept
             raise Lost
         stage = self._committed.stage if self._committed else None
-        steps = self._committed.steps[behind.kind] if self._committed else 0
-        self.account.remade += [(behind.kind, number) for number in behind.numbers]
-        for number in behind.numbers:
-            since = [
-                (message, self._packets(behind.kind, [number], sent)[number])
-                for message, sent in self._since[behind.kind]
-            ]
-            self._call("make", [(bench, (behind.kind, [number], stage, steps, since))])
+        self.account.remade += [(kind, number) for number in behind.numbers]
+        return [
+            (kind, [n], stage, before, [(m, self._packets(kind, [n], s)[n]) for m, s in since])
+            for n in behind.numbers
+        ]
 
     @abstractmethod
     def _call(self, method: str, work: Work) -> list[Any]:
         """Call a method of `Bench` on benches, all at once, and return what they return.
 
         Pieces that are `Behind` are made again. Raises Lost where they cannot be, because what was
-        sent to them is gone.
+        sent to them is gone; Moved where pieces have got another home meanwhile.
         """
 
 
@@ -205,11 +224,13 @@ class InProcess(Crew):
 
     def _call(self, method: str, work: Work) -> list[Any]:
         found = []
-        for bench, arguments in work:
+        for number, arguments in work:
+            bench = self.benches[number]
             while True:
                 try:
-                    found.append(getattr(self.benches[bench], method)(*arguments))
+                    found.append(getattr(bench, method)(*arguments))
                     break
                 except Behind as behind:
-                    self._catch_up(bench, behind)
+                    for making in self._again(behind):
+                        bench.make(*making)
         return found

@@ -9,7 +9,8 @@ from typing import Any
 
 from thresher.distributed.crew import Account, Crew
 from thresher.distributed.folder import Committed, Folder
-from thresher.distributed.pieces import Kind, Learned, Lost, Mode
+from thresher.distributed.pieces import Kind, Lead, Learned, Lost, Mode
+from thresher.errors import ClusterError
 
 _ATTEMPTS = 10  # to get past one stage
 
@@ -40,6 +41,8 @@ class StageReport:
         Pieces that were lost, and made again from their checkpoints.
     checkpoint : bool
         Whether one was written.
+    trouble : str or None
+        Why one was not, where it should have been. The run goes on; the one before is whole.
     """
 
     stage: int
@@ -52,6 +55,7 @@ class StageReport:
     wait: float
     remade: tuple[tuple[Kind, int], ...] = ()
     checkpoint: bool = False
+    trouble: str | None = None
 
 
 Watch = Callable[[StageReport], Any]
@@ -96,20 +100,28 @@ def drive(
     every : int
         Stages between two checkpoints.
     committed : Committed, optional
-        The checkpoint to go on from.
+        The checkpoint to go on from. Without one, those that are in the folder are removed.
     watch : callable, optional
         Is told of every stage; where it returns True, the run stops, behind a checkpoint.
     """
+    if folder is not None and committed is None:
+        folder.forget()  # files of another run would be mixed with those of this one
+    elif folder is not None:
+        folder.clear()
     failed, reached = 0, -1
     while True:
         try:
             return _from(mode, crew, folder, every, committed, watch)
-        except Lost:
+        except Lost as lost:
             committed = None if folder is None else folder.committed()
-            stage = -1 if committed is None else committed.stage
+            stage = 0 if committed is None else committed.stage
             failed, reached = (failed + 1, reached) if stage <= reached else (1, stage)
             if failed >= _ATTEMPTS:
-                raise
+                raise ClusterError(
+                    f"workers were lost {failed} times before stage {stage + 1} was done"
+                    + (f"; {folder.path} has all stages before it" if folder else "")
+                ) from lost
+            crew.note(f"what workers had sent was lost; all go on from the end of stage {stage}")
 
 
 def _from(
@@ -133,28 +145,48 @@ def _from(
         stage += 1
         if stage <= 64 or lead.done or stage & (stage - 1) == 0:
             shown.append({"stage": stage, **facts})
-        written = folder is not None and (lead.done or stage % every == 0)
-        if written:
-            _commit(crew, folder, stage, lead.state(), shown)
-        report = _report(stage, facts, time.perf_counter() - began, crew.account, written)
+        trouble = None
+        due = folder is not None and (lead.done or stage % every == 0)
+        if due:
+            trouble = _tried(crew, folder, stage, lead, shown)
+        report = _report(stage, facts, time.perf_counter() - began, crew.account, due, trouble)
         if watch is not None and watch(report):
-            if folder is not None and not written:
-                _commit(crew, folder, stage, lead.state(), shown)
+            if folder is not None and not report.checkpoint:
+                _commit(crew, folder, stage, lead, shown)
             raise ContinueLater
     return Driven(lead.result(crew), stage, shown)
 
 
+def _tried(
+    crew: Crew, folder: Folder | None, stage: int, lead: Lead, shown: list[dict[str, Any]]
+) -> str | None:
+    """Write a checkpoint, or return why it cannot be: no reason to give up what was learned."""
+    try:
+        _commit(crew, folder, stage, lead, shown)
+    except OSError as error:
+        assert folder is not None
+        folder.clear()
+        crew.note(f"no checkpoint of stage {stage} could be written: {error}")
+        return str(error)
+    return None
+
+
 def _commit(
-    crew: Crew, folder: Folder | None, stage: int, lead: dict[str, Any], shown: list[dict[str, Any]]
+    crew: Crew, folder: Folder | None, stage: int, lead: Lead, shown: list[dict[str, Any]]
 ) -> None:
     assert folder is not None
-    committed = Committed(stage, *crew.write(stage), lead, shown)
+    committed = Committed(stage, *crew.write(stage), lead.state(), shown)
     folder.commit(committed)
     crew.let_go(committed)
 
 
 def _report(
-    stage: int, facts: dict[str, Any], seconds: float, account: Account, written: bool
+    stage: int,
+    facts: dict[str, Any],
+    seconds: float,
+    account: Account,
+    due: bool,
+    trouble: str | None,
 ) -> StageReport:
     busy = account.seconds
     slowest = max(range(len(busy)), key=busy.__getitem__)
@@ -169,5 +201,6 @@ def _report(
         slowest=slowest,
         wait=sum(others) / len(others) if others else 0.0,
         remade=tuple(account.remade),
-        checkpoint=written,
+        checkpoint=due and trouble is None,
+        trouble=trouble,
     )

@@ -21,7 +21,7 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from thresher.atomic import write_whole
+from thresher.atomic import clear_leftovers, write_whole
 from thresher.distributed.pieces import Arrays, Kind
 from thresher.errors import ModelFileError
 
@@ -45,8 +45,8 @@ class Committed:
     """
 
     stage: int
-    steps: dict[str, int]
-    mail: list[str]
+    steps: dict[Kind, int]
+    mail: list[Kind]
     lead: dict[str, Any]
     shown: list[dict[str, Any]]
 
@@ -57,10 +57,11 @@ class Folder:
     Parameters
     ----------
     path : str
+        Made absolute: workers stand elsewhere.
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self.path = os.path.abspath(path)
 
     def write(self, kind: Kind, number: int, stage: int, state: Arrays) -> int:
         """Write the state of a piece, whole or not at all; return its size."""
@@ -81,21 +82,43 @@ class Folder:
     def commit(self, committed: Committed) -> None:
         """Let a stage count whose pieces are all written; those before are removed."""
         content = json.dumps(asdict(committed))
-        write_whole(Path(self.path, "committed.json"), content.encode())
-        for old in Path(self.path).glob("stage-*"):
-            if old.name != self._name(committed.stage):
-                with contextlib.suppress(OSError):
-                    shutil.rmtree(old)
+        write_whole(self._committed_file, content.encode())
+        self._keep(committed.stage)
+
+    def forget(self) -> None:
+        """Let no stage count any more, and remove them all."""
+        self._committed_file.unlink(missing_ok=True)
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove what runs that were killed have left: all but the last whole stage."""
+        committed = self.committed()
+        self._keep(None if committed is None else committed.stage)
+        clear_leftovers(self._committed_file)
+        if committed is not None:
+            for left in Path(self.path, self._name(committed.stage)).glob("*.part"):
+                left.unlink(missing_ok=True)
 
     def committed(self) -> Committed | None:
         """Return the last whole stage; None where there is none."""
-        file = Path(self.path, "committed.json")
+        file = self._committed_file
         try:
-            return Committed(**json.loads(file.read_text()))
+            return _checked(Committed(**json.loads(file.read_bytes())))
         except FileNotFoundError:
             return None
-        except (OSError, TypeError, ValueError) as error:
+        except (AttributeError, OSError, TypeError, ValueError) as error:
             raise ModelFileError(f"{file}: cannot be read, or is damaged ({error})") from error
+
+    def _keep(self, stage: int | None) -> None:
+        """Remove all stages but one."""
+        for old in Path(self.path).glob("stage-*"):
+            if stage is None or old.name != self._name(stage):
+                with contextlib.suppress(OSError):
+                    shutil.rmtree(old)
+
+    @property
+    def _committed_file(self) -> Path:
+        return Path(self.path, "committed.json")
 
     def _file(self, kind: Kind, number: int, stage: int) -> Path:
         return Path(self.path, self._name(stage), f"{kind}-{number:05}")
@@ -105,4 +128,19 @@ class Folder:
         return f"stage-{stage:08}"
 
     def __repr__(self) -> str:
-        return f"Folder({os.fspath(self.path)!r})"
+        return f"Folder({self.path!r})"
+
+
+def _checked(committed: Committed) -> Committed:
+    """Raise ValueError unless all fields are what they should be."""
+    kinds = {"part", "range"}
+    numbers = [committed.stage, *committed.steps.values()]
+    if not (
+        set(committed.steps) == kinds
+        and all(type(number) is int and number >= 0 for number in numbers)
+        and set(committed.mail) <= kinds
+        and isinstance(committed.lead, dict)
+        and isinstance(committed.shown, list)
+    ):
+        raise ValueError("its fields are not those of a checkpoint")
+    return committed

@@ -1,0 +1,319 @@
+"""Pieces taken through stages in one process: the same bits, however they are spread or lost."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from thresher.distributed.crew import InProcess
+from thresher.distributed.driving import ContinueLater, drive
+from thresher.distributed.folder import Committed, Folder
+from thresher.distributed.pieces import Lost, Outcome
+from thresher.errors import ClusterError, DataError, DivergenceError, ModelFileError, ParameterError
+from toys import Toy, ToyPart
+
+
+@pytest.fixture(autouse=True)
+def _no_power_cuts(monkeypatch):
+    """Hundreds of small files are written here; none has to outlive the machine."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+def run(mode, folder=None, benches=1, every=1, committed=None, watch=None, crew=None):
+    crew = crew or InProcess(mode, folder, benches)
+    return drive(mode, crew, folder, every, committed, watch)
+
+
+def bits(driven):
+    return driven.learned.facts, driven.stages, driven.shown
+
+
+MODES = [Toy(), Toy(keep=True), Toy(combine=True), Toy(combine=True, keep=True), Toy(1, 1)]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=["plain", "mail", "combined", "both", "one piece"])
+def test_any_number_of_benches_gives_the_same_bits(mode, tmp_path):
+    whole = bits(run(mode))
+    for benches in (2, 3, 8):
+        assert bits(run(mode, benches=benches)) == whole
+        assert bits(run(mode, Folder(str(tmp_path)), benches)) == whole
+
+
+def test_the_toy_shows_the_order_of_sums():
+    swapped = InProcess(Toy(), None)
+    swapped._packets = lambda kind, numbers, sent: {
+        n: [[(-i, a) for i, a in p] for p in found]
+        for n, found in InProcess._packets(swapped, kind, numbers, sent).items()
+    }
+    assert bits(run(Toy(), crew=swapped)) != bits(run(Toy()))
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize("stop", [1, 2, 3, 4])
+def test_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path, keep, every, stop):
+    mode, folder = Toy(keep=keep), Folder(str(tmp_path))
+    with pytest.raises(ContinueLater):
+        run(mode, folder, 2, every, watch=lambda report: report.stage == stop)
+    told = []
+    again = run(mode, folder, 3, every, folder.committed(), watch=lambda r: told.append(r.stage))
+    assert bits(again) == bits(run(mode))
+    assert told == list(range(stop + 1, 5))
+    assert sorted(os.listdir(tmp_path)) == ["committed.json", "stage-00000004"]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("every", [1, 2, 3, 9])
+@pytest.mark.parametrize("when", [1, 2, 3])
+def test_a_bench_that_forgets_makes_its_own_pieces_again(tmp_path, keep, every, when):
+    mode, folder = Toy(keep=keep), Folder(str(tmp_path))
+    crew, remade = InProcess(mode, folder, 2), {}
+
+    def watch(report):
+        remade[report.stage] = set(report.remade)
+        if report.stage == when:
+            crew.benches[1]._held.clear()
+
+    assert bits(run(mode, folder, every=every, watch=watch, crew=crew)) == bits(run(mode))
+    own = {("part", 1), ("part", 3), ("range", 1)}
+    assert remade == {stage: own if stage == when + 1 else set() for stage in range(1, 5)}
+
+
+def test_without_a_folder_a_lost_bench_begins_all_again():
+    crew, stages = InProcess(Toy(), None, 2), []
+    notes = []
+    crew.note = notes.append
+
+    def watch(report):
+        stages.append(report.stage)
+        if stages == [1, 2]:
+            crew.benches[0]._held.clear()
+
+    assert bits(run(Toy(), watch=watch, crew=crew)) == bits(run(Toy()))
+    assert stages == [1, 2, 1, 2, 3, 4]
+    assert notes == ["what workers had sent was lost; all go on from the end of stage 0"]
+
+
+class Losing(InProcess):
+    """Loses what was sent, at certain calls."""
+
+    def __init__(self, *args, calls):
+        super().__init__(*args)
+        self.calls, self.count, self.note = calls, 0, lambda text: None
+
+    def _call(self, method, work):
+        self.count += 1
+        if self.count in self.calls:
+            raise Lost
+        return super()._call(method, work)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_lost_mail_takes_all_back_to_the_checkpoint(tmp_path, keep):
+    mode = Toy(keep=keep)
+    whole = bits(run(mode))
+    for every in (1, 2):
+        for call in range(1, 24):
+            folder = Folder(str(tmp_path / f"{every}-{call}"))
+            crew = Losing(mode, folder, 2, calls={call, call + 3})
+            assert bits(run(mode, folder, every=every, crew=crew)) == whole
+
+
+def test_losing_for_ever_ends_with_an_error_that_names_the_checkpoint(tmp_path):
+    folder = Folder(str(tmp_path))
+    crew = Losing(Toy(), folder, calls=range(9, 1000))
+    with pytest.raises(ClusterError, match="lost 10 times before stage 2 was done"):
+        run(Toy(), folder, crew=crew)
+    assert folder.committed().stage == 1
+    assert bits(run(Toy(), folder, committed=folder.committed())) == bits(run(Toy()))
+
+
+def test_reports_say_what_a_stage_cost(tmp_path):
+    told = []
+    run(Toy(), Folder(str(tmp_path)), 2, every=2, watch=lambda r: told.append(r))
+    assert [r.checkpoint for r in told] == [False, True, False, True]
+    # Parts send an array to each range; ranges send one, which both benches get.
+    assert [r.bytes for r in told] == [(5 * 3 + 3 * 2) * 7 * 8] * 4
+    assert {r.rows for r in told} == {50}
+    assert all(r.slowest in (0, 1) and r.wait >= 0 and r.trouble is None for r in told)
+    combined = []
+    run(Toy(combine=True), benches=2, watch=combined.append)
+    assert combined[0].bytes == (2 * 3 + 3 * 2) * 7 * 8
+
+
+def test_what_is_sent_may_be_empty_and_survives_a_checkpoint(tmp_path):
+    folder = Folder(str(tmp_path))
+    mode = Toy(keep=True, stages=2, width=0)
+    whole = bits(run(mode))
+    with pytest.raises(ContinueLater):
+        run(mode, folder, watch=lambda report: True)
+    assert bits(run(mode, folder, committed=folder.committed())) == whole
+
+
+def test_a_bundle_without_arrays_keeps_its_place(tmp_path):
+    from thresher.distributed.bench import Bench
+
+    folder = Folder(str(tmp_path))
+    bench = Bench(Toy(), folder)
+    bench.make("part", [0], None, 0)
+    held = bench._held["part", 0]
+    held.piece.step = lambda message, received: Outcome({}, [{}, {"x": np.ones(2)}, {}])
+    bench.step("part", [0], 1, {"doing": "send", "stage": 1}, {0: []})
+    bench.write("part", [0], 1, 1, True)
+    again = Bench(Toy(), folder)
+    again.make("part", [0], 1, 1)
+    assert [list(p[0][1]) for p in again.sent("part", [0], 1)] == [[], ["x"], []]
+
+
+def test_what_was_received_cannot_be_changed(monkeypatch):
+    def step(self, message, received):
+        if received:
+            received[0]["x"][:] = 0
+        return real(self, message, received)
+
+    real = ToyPart.step
+    monkeypatch.setattr(ToyPart, "step", step)
+    with pytest.raises(ValueError, match="read-only"):
+        run(Toy())
+
+
+def test_a_wrong_number_of_bundles_is_refused(monkeypatch):
+    monkeypatch.setattr(ToyPart, "step", lambda *_: Outcome({}, [{}, {}]))
+    with pytest.raises(ValueError, match="a part sends 3 bundles or none, not 2"):
+        run(Toy())
+
+
+# ---- checkpoints --------------------------------------------------------------------------------
+
+
+def checkpoint(tmp_path, stages=2):
+    folder = Folder(str(tmp_path))
+    with pytest.raises(ContinueLater):
+        run(Toy(), folder, watch=lambda report: report.stage == stages)
+    return folder
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path):
+    folder = checkpoint(tmp_path)
+    (tmp_path / "stage-00000003").mkdir()
+    (tmp_path / "stage-00000003" / "part-00000").write_bytes(b"half")
+    left = [
+        "stage-00000002/part-00000.0123456789abcdef.part",
+        "committed.json.0123456789abcdef.part",
+    ]
+    for name in left:
+        (tmp_path / name).write_bytes(b"half")
+    folder.clear()
+    assert sorted(os.listdir(tmp_path)) == ["committed.json", "stage-00000002"]
+    assert not list(tmp_path.rglob("*.part"))
+    assert bits(run(Toy(), folder, committed=folder.committed())) == bits(run(Toy()))
+
+
+def test_a_run_from_the_beginning_is_not_mixed_with_another_one(tmp_path):
+    folder = checkpoint(tmp_path)
+    other = Toy(parts=4)
+    crew = Losing(other, folder, calls={4})  # before its first checkpoint
+    assert bits(run(other, folder, crew=crew)) == bits(run(other))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"null", b"{}", b'"x"', b"\xff\xfe"]
+    + [
+        json.dumps(
+            {"stage": 1, "steps": {"part": 1, "range": 1}, "mail": [], "lead": {}, "shown": []}
+            | change
+        ).encode()
+        for change in (
+            {"stage": "1"},
+            {"stage": -1},
+            {"stage": True},
+            {"steps": {"part": 1}},
+            {"steps": {"part": 1, "range": 1.5}},
+            {"steps": []},
+            {"mail": ["x"]},
+            {"mail": None},
+            {"lead": []},
+            {"shown": {}},
+            {"more": 1},
+        )
+    ],
+)
+def test_a_damaged_checkpoint_is_named(tmp_path, content):
+    (tmp_path / "committed.json").write_bytes(content)
+    with pytest.raises(ModelFileError, match=r"committed\.json: cannot be read, or is damaged"):
+        Folder(str(tmp_path)).committed()
+
+
+def test_a_damaged_state_is_named(tmp_path):
+    folder = checkpoint(tmp_path)
+    file = tmp_path / "stage-00000002" / "range-00001"
+    for content in (file.read_bytes()[:-3], b"", None):
+        file.unlink() if content is None else file.write_bytes(content)
+        with pytest.raises(ModelFileError, match="range-00001: cannot be read"):
+            run(Toy(), folder, committed=folder.committed())
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on(tmp_path, monkeypatch):
+    folder, told, notes = Folder(str(tmp_path)), [], []
+    real = Folder.write
+
+    def write(self, kind, number, stage, state):
+        if stage in (2, 3) and (kind, number) == ("part", 3):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "part-00003")
+        return real(self, kind, number, stage, state)
+
+    def watch(report):
+        told.append((report.checkpoint, report.trouble is not None, folder.committed().stage))
+        assert os.listdir(tmp_path / f"stage-{told[-1][2]:08}")
+        assert len(os.listdir(tmp_path)) == 2
+        if report.stage == 3:
+            crew.benches[0]._held.clear()  # steps since the last one that was written are kept
+
+    monkeypatch.setattr(Folder, "write", write)
+    crew = InProcess(Toy(), folder, 2)
+    crew.note = notes.append
+    assert bits(run(Toy(), folder, watch=watch, crew=crew)) == bits(run(Toy()))
+    assert told == [(True, False, 1), (False, True, 1), (False, True, 1), (True, False, 4)]
+    assert len(notes) == 2
+    assert "stage 2 could be written: [Errno 28] No space left" in notes[0]
+
+
+def test_a_run_asked_to_stop_that_cannot_write_says_so(tmp_path, monkeypatch):
+    folder = checkpoint(tmp_path, 1)
+
+    def write(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Folder, "write", write)
+    crew = InProcess(Toy(), folder)
+    crew.note = lambda text: None
+    with pytest.raises(OSError, match="No space left"):
+        run(Toy(), folder, crew=crew, committed=folder.committed(), watch=lambda report: True)
+    assert folder.committed().stage == 1
+
+
+def test_a_folder_is_the_same_wherever_workers_stand(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = Folder("here")
+    monkeypatch.chdir("/")
+    folder.write("part", 0, 1, {"x": np.ones(1)})
+    folder.commit(Committed(1, {"part": 1, "range": 0}, [], {}, []))
+    assert (tmp_path / "here" / "stage-00000001" / "part-00000").exists()
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [DataError, DivergenceError, ModelFileError, ParameterError])
+def test_errors_of_pieces_come_as_themselves_and_can_be_sent(error):
+    with pytest.raises(error, match="part 2: a row is bad") as caught:
+        run(Toy(trouble={"2:3": error.__name__}))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is error
+    assert str(again) == str(caught.value)
