@@ -19,7 +19,9 @@ namespace {
 template <class Real>
 class HeldRows {
  public:
-  explicit HeldRows(std::uint64_t width) : width_(width), narrow_(width <= 1ull << 31) {}
+  explicit HeldRows(std::uint64_t width) : width_(width), narrow_(width <= 1ull << 31) {
+    narrow_keys_.reserve(1), wide_keys_.reserve(1);  // rows without any are no dense array
+  }
 
   std::int64_t count() const { return static_cast<std::int64_t>(labels_.size()); }
 
