@@ -303,7 +303,7 @@ def test_gravity_is_found(
     assert [s["gravity"] for s in run.shown[: len(stages)]] == [s.gravity for s in stages]
     assert run.learned.facts["gravity"] > 0
     assert asked.count("histogram") >= (run.stages if few else 1)
-    assert few or len(asked) < run.stages / 4
+    assert few or same or len(asked) < run.stages / 4
 
 
 # ---- any workers, and any that are lost ----------------------------------------------------------
@@ -340,7 +340,8 @@ def test_stopping_and_going_on(
     every: int,
 ) -> None:
     """After any stage, also when nothing but the result was left, on other workers."""
-    job = job_of(some_rows(data.draw, parts), 2, **params, dtype=dtype, tol=tol)
+    few = {"bursts": 3, "passes": min(params["passes"], 2)}  # stages: all are written
+    job = job_of(some_rows(data.draw, parts), 2, **params | few, dtype=dtype, tol=tol)
     try:
         expected = driven(job, 2)
     except DivergenceError:
@@ -368,7 +369,8 @@ def test_a_worker_that_is_lost(
     tol: float | None,
 ) -> None:
     """Only its own pieces are made again, to the same bits."""
-    job = job_of(some_rows(data.draw, 3), 3, **params, dtype=dtype, tol=tol)
+    few = {"bursts": 3, "passes": min(params["passes"], 2)}
+    job = job_of(some_rows(data.draw, 3), 3, **params | few, dtype=dtype, tol=tol)
     try:
         expected = driven(job)
     except DivergenceError:
