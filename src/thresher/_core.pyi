@@ -758,3 +758,168 @@ def path_order(
     seed: int, path: int, number: int, rows: int
 ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
     """The order in which a path of the stabilized rule takes the rows."""
+
+class PaperPart:
+    """A part of the rows, and the paths that walk through it."""
+
+    def add(self, batch: Batch) -> None:
+        """Take more rows, a copy of them."""
+
+    @property
+    def rows(self) -> int: ...
+    def documents(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
+        list[Annotated[NDArray[numpy.uint32], dict(shape=(None,))]],
+    ]:
+        """Features, and how many rows have each."""
+
+    def stage(
+        self,
+        stage: int,
+        burst: int,
+        gravity: float,
+        beta: float,
+        low: float,
+        high: float,
+        most: int,
+    ) -> tuple[int, int, int, Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, float]:
+        """
+        Make a stage. Returns how many ratios there are, below low, and up to high; the latter
+        themselves, where there are no more than `most`; and sums of losses and of weights.
+        """
+
+    def counts(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
+        list[Annotated[NDArray[numpy.uint32], dict(shape=(None,))]],
+    ]:
+        """Features that the stage saw, and b, kb and k of each; once."""
+
+    def histogram(
+        self, first: int, shift: int
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """Ratios of the stage by their bits, from `first` on."""
+
+    def values(
+        self, first: int, shift: int
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The ratios in the first bin of such a histogram."""
+
+    def freeze(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Purge features from all paths."""
+
+    def sums(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """Features and their weights, added up over the paths."""
+
+    def state(self) -> bytes: ...
+    def restore(self, state: bytes) -> None: ...
+
+def make_paper_part(
+    dtype: str,
+    width: int,
+    first: int,
+    paths: int,
+    threads: int,
+    numbers: Mapping[str, float],
+    words: Mapping[str, str],
+) -> PaperPart:
+    """The paths from `first` on, so many, on so many threads."""
+
+class PaperRange:
+    """The evidence of a range of features."""
+
+    def __init__(self, width: int, keep: float, min_updates: float) -> None: ...
+    def see(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> int:
+        """Features that came; returns how many had not come before."""
+
+    def add(
+        self,
+        stage: int,
+        keys: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        b: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        kb: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        k: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Add counts of a stage."""
+
+    def weigh(
+        self,
+        stage: int,
+        keys: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """Weigh features of a stage; returns those purged now."""
+
+    def findings(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    ]:
+        """
+        Features seen; their selection probabilities, numbers of updates, stages of purge.
+        """
+
+    def state(self) -> bytes: ...
+    def restore(self, state: bytes) -> None: ...
+
+def sum_counts(
+    keys: Annotated[
+        NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    columns: Sequence[
+        Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+    ],
+    others: Annotated[
+        NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    their_columns: Sequence[
+        Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+    ],
+) -> tuple[
+    Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
+    list[Annotated[NDArray[numpy.uint32], dict(shape=(None,))]],
+]:
+    """Add up counts of features, each sorted by feature."""
+
+def rejection_rate(d: float, beta0: float, gamma: float) -> float:
+    """The rejection rate while a share d of the features is stable."""
+
+def burst_size(burst: int, growth: float, d: float) -> int:
+    """The steps of a burst while a share d of the features is stable."""
+
+def quantile_rank(beta: float, count: int) -> int:
+    """The place, from 0, of the beta-quantile among so many numbers."""

@@ -120,8 +120,13 @@ def stabilized(
     epsilon: float = 0.1,
     quantile: float = 0.5,
     dtype: Any = np.float64,
+    rows: int | None = None,
 ) -> StabilizedResult:
-    """Learn from the rows of X, each path in the order of its permutation."""
+    """Learn from the rows of X, each path in the order of its permutation.
+
+    Where rows are in parts, a permutation names those of one part alone, and n is `rows`: those of
+    the largest part.
+    """
     if count not in ("x", "gradient"):
         raise ValueError(f"unknown count {count!r}; one of x, gradient is allowed")
     if gravity_rule not in ("update-quantile", "weight-quantile"):
@@ -135,6 +140,7 @@ def stabilized(
         loss=loss, eta=eta, count=count, epsilon=epsilon, quantile=quantile
     )
     n, width = X.shape
+    n = n if rows is None else rows
     M = len(permutations)
     seen = np.any(X != 0, axis=0)
 

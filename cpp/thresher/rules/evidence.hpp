@@ -125,7 +125,8 @@ class Evidence {
     facts_[j].fate = kept + static_cast<std::int32_t>(stage);
     return true;
   }
-  bool never_purges() const { return pi0_ <= 0 && !(delta_K_ > 0); }
+  // Whether there is anything to weigh at the end of this stage: none in the warm-up.
+  bool evaluates(std::int64_t stage) const { return stage > 0 && (pi0_ > 0 || delta_K_ > 0); }
 
   // Of features never seen there is nothing to tell.
   Findings findings() const {
@@ -144,6 +145,26 @@ class Evidence {
   template <class Archive>
   void archive(Archive& io) {
     whole(io, counts_), whole(io, facts_);
+  }
+
+  // The same without features that never came.
+  template <class Archive>
+  void archive_known(Archive& io) {
+    std::vector<std::uint32_t> keys;
+    for (std::uint64_t j = 0; j < width(); ++j)
+      if (facts_[j].fate != unseen) keys.push_back(static_cast<std::uint32_t>(j));
+    io(keys);
+    std::vector<Counts> counts(keys.size());
+    std::vector<Facts> facts(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i] >= width()) throw std::invalid_argument("the state of a range is damaged");
+      counts[i] = counts_[keys[i]], facts[i] = facts_[keys[i]];
+    }
+    io(counts), io(facts);
+    if (counts.size() != keys.size() || facts.size() != keys.size())
+      throw std::invalid_argument("the state of a range is damaged");
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      counts_[keys[i]] = counts[i], facts_[keys[i]] = facts[i];
   }
 
  private:

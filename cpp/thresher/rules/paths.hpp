@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -62,12 +63,17 @@ template <class Real>
 class Paths {
  public:
   Paths(std::uint64_t width, const Loss& loss, const Params& params)
+      : Paths(width, loss, params, 0, static_cast<std::size_t>(params.number("paths"))) {}
+
+  // Some of them: `count`, from the path of number `first` on.
+  Paths(std::uint64_t width, const Loss& loss, const Params& params, std::size_t first,
+        std::size_t count)
       : loss_(loss),
         width_(width),
         seed_(static_cast<std::uint64_t>(params.number("seed"))),
+        first_(first),
         reshuffles_(params.word("shuffle") == "each") {
     if (width == 0) throw std::invalid_argument("the stabilized rule needs a width");
-    const auto count = static_cast<std::size_t>(params.number("paths"));
     for (std::size_t m = 0; m < count; ++m) cells_.emplace_back(padded_width());
   }
 
@@ -77,22 +83,36 @@ class Paths {
 
   // Cells of a path: whole packs, the last filled up with features that never come.
   DenseStore<PathCell<Real>>& cells(std::size_t path) { return cells_[path]; }
+  const DenseStore<PathCell<Real>>& cells(std::size_t path) const { return cells_[path]; }
   std::uint64_t padded_width() const { return (width_ + pack_size - 1) / pack_size * pack_size; }
+
+  // A purged feature of a path stays 0 for good.
+  void freeze(std::size_t path, std::uint64_t j) {
+    cells_[path].data()[j] = PathCell<Real>(0, frozen);
+  }
+  bool is_frozen(std::size_t path, std::uint64_t j) const {
+    return cells_[path].data()[j].second() == frozen;
+  }
 
   // The order in which a path takes the rows: one for all passes, or a new one for each.
   std::vector<std::int64_t> order(std::size_t path, std::uint64_t pass, std::int64_t rows) const {
-    return permutation(seed_, path, passes_ + (reshuffles_ ? pass : 0), rows);
+    return permutation(seed_, first_ + path, passes_ + (reshuffles_ ? pass : 0), rows);
   }
   void end_pass() { ++passes_; }  // rows to come are others: partial_fit
 
-  // The mean of the paths, in double precision and in the order of the paths.
-  std::vector<double> mean() const {
+  // The sum of the paths, in double precision and in their order.
+  std::vector<double> sum() const {
     std::vector<double> sum(width_);
     for (const auto& cells : cells_)
       for (std::uint64_t j = 0; j < width_; ++j)
         sum[j] += static_cast<double>(cells.data()[j].first());
-    for (double& w : sum) w /= static_cast<double>(count());
     return sum;
+  }
+  // Their mean.
+  std::vector<double> mean() const {
+    std::vector<double> mean = sum();
+    for (double& w : mean) w /= static_cast<double>(count());
+    return mean;
   }
 
   // Paths run together, so a bad row must be found before any of them begins. Looks through rows
@@ -136,8 +156,11 @@ class Paths {
   }
 
  private:
+  static constexpr auto frozen = std::numeric_limits<Whole<Real>>::min();
+
   Loss loss_;
   std::uint64_t width_, seed_;
+  std::size_t first_;  // number of the first path
   bool reshuffles_;
   std::uint64_t passes_ = 0;
   std::vector<DenseStore<PathCell<Real>>> cells_;
@@ -161,6 +184,18 @@ class Walk {
       rows_->next();
     }
     if (zeros_) leave_zeros_out();
+  }
+
+  // Goes on where a walk stood that had taken so many rows.
+  void resume(std::int64_t taken, const Tally& tally) {
+    const std::int64_t position = taken % batch_->rows;
+    pass_ = static_cast<std::uint64_t>(taken / batch_->rows);
+    rows_.reset();
+    if (position > 0) {
+      order_ = paths_->order(path_, pass_++, batch_->rows);
+      rows_.emplace(*batch_, Visit{order_.data(), position, batch_->rows}, paths_->width());
+    }
+    tally_ = tally;
   }
 
   // Soon it is this path's turn: fetches its next rows, and later their cells. (Since its last turn other

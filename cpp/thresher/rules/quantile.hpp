@@ -77,22 +77,26 @@ struct Ratios {
     n_within = n, below = less;
   }
 
+  // Ratios by their bits, whose order is theirs: a bin has those that are alike but for `shift` bits,
+  // and the first bin begins with the bits `first`.
   using Bits = std::make_unsigned_t<Whole<Real>>;
-  static constexpr std::size_t bins = 1 << 11;  // of the sign, always 0, and the next 11 bits
-  static std::size_t bin(Real ratio) {
-    return std::bit_cast<Bits>(ratio) >> (8 * sizeof(Real) - 12);
+  static constexpr std::size_t bins = 1 << 11;
+  static constexpr int widest = 8 * sizeof(Real) - 12;  // of the sign, always 0, and the next 11
+  static Bits bin(Real ratio, Bits first, int shift) {
+    return static_cast<Bits>(std::bit_cast<Bits>(ratio) - first) >> shift;
   }
 
-  void count_bins() {
-    histogram.assign(bins, 0);
-    for (std::size_t i = 0; i < size; ++i) ++histogram[bin(all[i])];
+  void count_bins(Bits first = 0, int shift = widest) {
+    histogram.assign(bins + 1, 0);
+    for (std::size_t i = 0; i < size; ++i)  // those outside are in the last
+      ++histogram[std::min<Bits>(bin(all[i], first, shift), bins)];
   }
-  void take_bin(std::size_t wanted) {
+  void take_bin(std::size_t wanted, Bits first = 0, int shift = widest) {
     if (within.size() < size + 1) within.resize(all.size() + 1);
     n_within = 0;
     for (std::size_t i = 0; i < size; ++i) {
       within[n_within] = all[i];
-      n_within += bin(all[i]) == wanted;
+      n_within += bin(all[i], first, shift) == wanted;
     }
   }
 };

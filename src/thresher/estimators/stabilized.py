@@ -275,15 +275,27 @@ class _Stages:
         if self._warned or self.estimator._made_of[0]["gravity_rule"] != "update-quantile":
             return
         self._warned = True
-        avoided = "count='gradient'"
-        if self.estimator.loss != "logistic":
-            avoided += " or loss='logistic'"
-        warnings.warn(
-            f"StabilizedClassifier: gravity is 0 at stage {stage.number} while the rejection rate "
-            f"is {stage.beta:.2g}: most features of a stage did not change, and rejection and "
-            f"annealing have no effect; {avoided} avoids it",
-            stacklevel=6,
-        )
+        message = without_gravity(self.estimator.loss, stage.number, stage.beta)
+        warnings.warn(message, stacklevel=6)
+
+
+def without_gravity(loss: str, stage: int, beta: float) -> str:
+    """Return what a warning says of gravity that is 0 although features are to be rejected.
+
+    Parameters
+    ----------
+    loss : str
+    stage : int
+        At whose end it is 0.
+    beta : float
+        The rejection rate.
+    """
+    avoided = "count='gradient'" + ("" if loss == "logistic" else " or loss='logistic'")
+    return (
+        f"StabilizedClassifier: gravity is 0 at stage {stage} while the rejection rate is "
+        f"{beta:.2g}: most features of a stage did not change, and rejection and annealing have "
+        f"no effect; {avoided} avoids it"
+    )
 
 
 def _documents(X: Any) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core, settings
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Progress
 from thresher.parameters import Task
@@ -21,6 +21,7 @@ from thresher.training.outputs import Outputs
 from thresher.training.recipe import Recipe
 from thresher.training.targets import Targets
 from thresher.training.together import OnlyNonzero, Together
+from thresher.training.weights import row_weights
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -198,21 +199,7 @@ class Learning:
                 ) from None
 
     def _weights(self, block: Block, targets: Targets) -> NDArray[np.float64] | None:
-        """Return the weights of the rows, those of their classes included."""
-        by_class = self.params.get("class_weight")
-        if not by_class:
-            return block.weights
-        classes = self.labels.classes
-        assert classes is not None
-        unknown = set(by_class) - set(classes.tolist())
-        if unknown and not isinstance(self.labels, Arriving):
-            raise ParameterError(
-                f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
-                f"these are {classes.tolist()[:20]}"
-            )
-        factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
-        weights: NDArray[np.float64] = factors[targets.single()]
-        return weights if block.weights is None else weights * block.weights
+        return row_weights(block, targets, self.labels, self.params.get("class_weight"))
 
     # ---- the record ----------------------------------------------------------------------------
 

@@ -1,0 +1,80 @@
+// The published stabilized rule where rows are in several parts: the evidence of a range of features, whose
+// counts come from all parts. What it says of a feature is, of rules/evidence.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "archive.hpp"
+#include "paper_part.hpp"
+#include "rules/evidence.hpp"
+
+namespace thresher {
+
+// Keys are counted from the begin of the range.
+class PaperRange {
+ public:
+  PaperRange(std::uint64_t width, double pi0, double delta_K) : evidence_(width, pi0, delta_K) {}
+
+  mutable std::mutex gate;  // as of Learner
+  mutable std::shared_mutex mutex;
+
+  // Features that parts have; returns how many no part had before.
+  std::int64_t see(std::span<const std::uint32_t> keys) {
+    check(keys);
+    std::int64_t fresh = 0;
+    for (const std::uint32_t j : keys) fresh += evidence_.see(j);
+    return fresh;
+  }
+
+  // Counts of a stage: b, kb and k.
+  void add(std::int64_t stage, const FeatureCounts& counts) {
+    check(counts.keys);
+    if (counts.columns.size() != 3) throw std::invalid_argument("counts are b, kb and k");
+    const std::size_t n = counts.keys.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      evidence_.fetch(counts.keys[std::min(i + 32, n - 1)]);
+      evidence_.add(counts.keys[i], stage, counts.columns[0][i], counts.columns[1][i],
+                    counts.columns[2][i]);
+    }
+  }
+
+  // Features of a stage, all of whose counts were added: those that are purged now.
+  std::vector<std::uint32_t> weigh(std::int64_t stage, std::span<const std::uint32_t> keys) {
+    check(keys);
+    std::vector<std::uint32_t> purged;
+    if (!evidence_.evaluates(stage)) return purged;
+    for (const std::uint32_t j : keys)
+      if (evidence_.weigh(j, stage)) purged.push_back(j);
+    return purged;
+  }
+
+  Findings findings() const { return evidence_.findings(); }
+
+  std::vector<std::byte> state() const {
+    Saver save;
+    const_cast<Evidence&>(evidence_).archive_known(save);  // saving reads
+    return save.take();
+  }
+  void restore(std::span<const std::byte> state) {
+    Restorer restore(state);
+    evidence_.archive_known(restore);
+    if (!restore.finished()) throw std::invalid_argument("the state of a range is damaged");
+  }
+
+ private:
+  void check(std::span<const std::uint32_t> keys) const {
+    for (const std::uint32_t j : keys)
+      if (j >= evidence_.width()) throw std::invalid_argument("a feature is outside the range");
+  }
+
+  Evidence evidence_;
+};
+
+}  // namespace thresher

@@ -1,0 +1,196 @@
+// What paths do in a stage of the published rule: n_K bursts each, K steps and a truncation (R-13.2 to
+// Workers share the paths out; what they have counted is then asked for, by feature.
+//
+// Used by the rule on one machine (stabilized.hpp), and for the paths of one part of the rows where there
+// are several (paper_part.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "../team.hpp"
+#include "bursts.hpp"
+#include "evidence.hpp"
+#include "paths.hpp"
+#include "quantile.hpp"
+
+namespace thresher {
+
+// What stays the same in all bursts.
+struct BurstRule {
+  explicit BurstRule(const Params& params)
+      : eta(params.number("eta0")),
+        n_K(static_cast<std::int64_t>(params.number("bursts"))),
+        counts_gradients(params.word("count") == "gradient"),
+        by_weight(params.word("gravity_rule") == "weight-quantile") {}
+
+  double eta;
+  std::int64_t n_K;
+  bool counts_gradients, by_weight;
+};
+
+// What a stage begins with.
+struct StagePlan {
+  std::int64_t stage, K;
+  double g0, beta;
+};
+
+template <class Real>
+class StageWork {
+  using Cells = DenseStore<PathCell<Real>>;
+
+ public:
+  // `zeros`: rows have stored zeros. `touched`: features that a burst sees, as far as is known.
+  StageWork(const Batch& batch, Paths<Real>& paths, const BurstRule& rule, std::size_t workers,
+            bool zeros, double touched = 0.0)
+      : paths_(paths), rule_(rule), touched_(touched) {
+    for (std::size_t w = 0; w < workers; ++w) workers_.emplace_back(paths.width(), workers);
+    for (std::size_t m = 0; m < paths.count(); ++m) walks_.emplace_back(batch, paths, m, zeros);
+  }
+
+  // A stage of all paths. Before it, what was purged is frozen. Ratios are sifted by an interval.
+  void run(Team& team, const StagePlan& plan, Real low, Real high) {
+    sweeps_ = sweeping_pays(plan.K);
+    team.together([&](std::size_t w) {
+      Worker& worker = workers_[w];
+      freeze(w);
+      worker.letters.clear();
+      worker.sweep.end_stage();
+      worker.ratios.size = 0;
+      for (std::size_t m = w; m < paths_.count(); m += workers_.size()) {
+        if (sweeps_) worker.sweep.begin(paths_.cells(m));
+        const std::size_t after = m + workers_.size() < paths_.count() ? m + workers_.size() : w;
+        walks_[after].fetch_rows();
+        for (std::int64_t b = 0; b < rule_.n_K; ++b) {
+          if (b == rule_.n_K - 1) walks_[after].fetch_cells(paths_.cells(after));
+          sweeps_ ? sweeping_burst(walks_[m], paths_.cells(m), worker, plan)
+                  : listing_burst(walks_[m], paths_.cells(m), worker, plan);
+        }
+      }
+      worker.ratios.sift(low, high);
+    });
+    std::size_t found = 0;
+    for (const Worker& worker : workers_) found += worker.ratios.size;
+    touched_ = static_cast<double>(found) /
+               static_cast<double>(static_cast<std::int64_t>(paths_.count()) * rule_.n_K);
+  }
+
+  // What all workers have counted of the features that are one's own, once a stage. add(j, b, kb, k) tells
+  // of some bursts or of all, a little before that comes fetch(j); and where it is wanted comes see(j),
+  // once or more often, when all of j was added.
+  template <class Fetch, class Add, class See>
+  void tell(std::size_t self, const Fetch& fetch, const Add& add, bool wanted, const See& see) {
+    if (sweeps_) {
+      for (std::uint64_t from = 0; from < paths_.width(); from += 64) {
+        if (Letters::owner(from, workers_.size()) != self) continue;
+        for (std::uint64_t j = from; j < std::min(paths_.width(), from + 64); ++j) {
+          bool seen = false;
+          for (Worker& worker : workers_)
+            worker.sweep.take(j, [&](std::uint32_t b, std::uint32_t kb, std::uint32_t k) {
+              add(j, b, kb, k), seen = true;
+            });
+          if (seen && wanted) see(j);
+        }
+      }
+      return;
+    }
+    for (const Worker& worker : workers_)
+      worker.letters.each(self, fetch, [&](std::uint64_t j, std::uint32_t k, std::uint32_t left) {
+        add(j, left, 1u, k);
+      });
+    if (!wanted) return;
+    for (const Worker& worker : workers_)
+      worker.letters.each(self, fetch,
+                          [&](std::uint64_t j, std::uint32_t, std::uint32_t) { see(j); });
+  }
+
+  std::size_t workers() const { return workers_.size(); }
+  Ratios<Real>& ratios(std::size_t worker) { return workers_[worker].ratios; }
+  Walk<Real>& walk(std::size_t path) { return walks_[path]; }
+  const std::vector<Walk<Real>>& walks() const { return walks_; }
+  double touched() const { return touched_; }
+
+  // Features that are purged: what each worker writes here, all freeze before the next stage, or now.
+  std::vector<std::uint64_t>& purged(std::size_t worker) { return workers_[worker].purged; }
+  void freeze(Team& team) {
+    team.together([this](std::size_t w) { freeze(w); });
+  }
+
+ private:
+  // Workers share nothing within a stage.
+  struct Worker {
+    Worker(std::uint64_t width, std::size_t workers) : touched(width), letters(workers) {}
+
+    Touched<Real> touched;
+    Sweep<Real> sweep;
+    Staged<Real> row;
+    Ratios<Real> ratios;
+    Letters letters;
+    std::vector<std::uint64_t> purged;
+  };
+
+  // K steps of one path, and the truncation.
+  void listing_burst(Walk<Real>& walk, Cells& cells, Worker& worker, const StagePlan& plan) {
+    Touched<Real>& touched = worker.touched;
+    touched.begin();
+    for (std::int64_t t = 0; t < plan.K; ++t) {
+      walk.next();
+      const auto before = touched.mark();
+      const double slope = walk.slope(cells, worker.row, touched.lister());
+      touched.end_row(walk.count(), worker.row);
+      if (slope == 0.0 && rule_.counts_gradients) touched.back_to(before);
+      else walk.move(cells, worker.row, static_cast<Real>(-rule_.eta * slope));
+    }
+    touched.truncate(cells, truncation(cells, plan), worker.ratios, worker.letters);
+  }
+
+  void sweeping_burst(Walk<Real>& walk, Cells& cells, Worker& worker, const StagePlan& plan) {
+    typename Sweep<Real>::Idler nobody;
+    for (std::int64_t t = 0; t < plan.K; ++t) {
+      walk.next();
+      const double slope = walk.slope(cells, worker.row, nobody);
+      if (slope != 0.0 || !rule_.counts_gradients)
+        walk.move(cells, worker.row, static_cast<Real>(-rule_.eta * slope));
+    }
+    worker.sweep.truncate(cells, truncation(cells, plan), plan.K, worker.ratios);
+  }
+
+  Truncation<Real> truncation(const Cells& cells, const StagePlan& plan) const {
+    const double g = !rule_.by_weight ? plan.g0
+                     : plan.stage > 0 ? quantile_of_weights(cells, plan.beta)
+                                      : 0.0;
+    return {Pack<Real>::all(static_cast<Real>(g)), !rule_.by_weight};
+  }
+
+  // The rule of the authors' code: the beta-quantile of the weights that are not zero.
+  double quantile_of_weights(const Cells& cells, double beta) const {
+    std::vector<Real> sizes;
+    for (std::uint64_t j = 0; j < paths_.width(); ++j)
+      if (const Real w = cells.data()[j].first(); w != 0) sizes.push_back(std::fabs(w));
+    return beta <= 0 || sizes.empty() ? 0.0 : nth(sizes, rank_of(beta, sizes.size()));
+  }
+
+  // A sweep costs about as much for a feature as the list does for a third of a touched one.
+  bool sweeping_pays(std::int64_t K) const {
+    return touched_ > 0.3 * static_cast<double>(paths_.width()) && K <= Sweep<Real>::longest;
+  }
+
+  // Purged features are frozen at 0, for good, in every path.
+  void freeze(std::size_t self) {
+    for (const Worker& worker : workers_)
+      for (std::size_t m = self; m < paths_.count(); m += workers_.size())
+        for (const std::uint64_t j : worker.purged) paths_.freeze(m, j);
+  }
+
+  Paths<Real>& paths_;
+  BurstRule rule_;
+  std::vector<Worker> workers_;
+  std::vector<Walk<Real>> walks_;
+  double touched_;  // features that a burst of the last stage saw, on average
+  bool sweeps_ = false;
+};
+
+}  // namespace thresher
