@@ -293,4 +293,5 @@ NB_MODULE(_core, m) {
   bindings::bind_readers(m);
   bindings::bind_solvers(m);
   bindings::bind_stabilized(m);
+  bindings::bind_stages_robust(m);
 }

@@ -119,7 +119,7 @@ class Learning:
         arrivals = self._arrivals(block, order)
         targets = self.labels.targets(block)
         self.make_room(block)
-        weights = self._weights(block, targets)
+        weights = row_weights(self.labels, self.params.get("class_weight"), block, targets)
         self._expect(targets, weights)
         batch, position, rows, learners = block.batch, 0, block.rows, self.learners
         try:
@@ -196,23 +196,6 @@ class Learning:
                     f"store; --store hashed needs memory for the features seen alone, and --bits "
                     f"folds their numbers"
                 ) from None
-
-    def _weights(self, block: Block, targets: Targets) -> NDArray[np.float64] | None:
-        """Return the weights of the rows, those of their classes included."""
-        by_class = self.params.get("class_weight")
-        if not by_class:
-            return block.weights
-        classes = self.labels.classes
-        assert classes is not None
-        unknown = set(by_class) - set(classes.tolist())
-        if unknown and not isinstance(self.labels, Arriving):
-            raise ParameterError(
-                f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
-                f"these are {classes.tolist()[:20]}"
-            )
-        factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
-        weights: NDArray[np.float64] = factors[targets.single()]
-        return weights if block.weights is None else weights * block.weights
 
     # ---- the record ----------------------------------------------------------------------------
 
@@ -338,6 +321,25 @@ class Learning:
     def seconds(self) -> float:
         """Time spent so far, over all runs."""
         return time.perf_counter() - self._began
+
+
+def row_weights(
+    labels: Labels, by_class: Mapping[Any, float] | None, block: Block, targets: Targets
+) -> NDArray[np.float64] | None:
+    """Return the weights of the rows, those of their classes included."""
+    if not by_class:
+        return block.weights
+    classes = labels.classes
+    assert classes is not None
+    unknown = set(by_class) - set(classes.tolist())
+    if unknown and not isinstance(labels, Arriving):
+        raise ParameterError(
+            f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
+            f"these are {classes.tolist()[:20]}"
+        )
+    factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
+    weights: NDArray[np.float64] = factors[targets.single()]
+    return weights if block.weights is None else weights * block.weights
 
 
 def alpha_for(block: Block) -> float:
