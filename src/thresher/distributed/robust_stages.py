@@ -171,9 +171,10 @@ class _Part(Piece):
         for block in job.rows.source(self.number).blocks(dtype="float64"):
             targets = job.labels.targets(block)
             weights = row_weights(job.labels, job.params["class_weight"], block, targets)
-            block.batch.set_targets(targets[job.output], weights)
+            batch = block.batch
+            batch.set_targets(targets[job.output], weights)
             try:
-                core.add(block.batch)
+                core.add(batch)
             except _core.DataError as error:
                 raise block.located(error) from None
         return core, core.end()
