@@ -27,6 +27,7 @@ void bind_readers(nb::module_& m);
 void bind_solvers(nb::module_& m);
 void bind_stabilized(nb::module_& m);
 void bind_stages_paper(nb::module_& m);
+void bind_stages_robust(nb::module_& m);
 
 using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;

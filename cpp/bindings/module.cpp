@@ -294,4 +294,5 @@ NB_MODULE(_core, m) {
   bindings::bind_solvers(m);
   bindings::bind_stabilized(m);
   bindings::bind_stages_paper(m);
+  bindings::bind_stages_robust(m);
 }

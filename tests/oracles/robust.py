@@ -27,12 +27,18 @@ w = 0:
 Refit: M paths through all rows, max(passes, ceil(refit_steps / n)) passes from w = 0, no z; the
 weights are the mean over the paths of wbar, and so is b. The norms ||x_i||^2 are those of whole
 rows. Ties: the lower column stays.
+
+Of rows in P parts, part q has the pairs of paths floor(M/2 q/P) .. floor(M/2 (q + 1)/P) - 1, which
+take its rows alone: n, h and the numbers of passes are those of its rows. Omega, m, rms, the mean
+of s and the target are of all rows. A mean over the paths, and Pi_j, is over those M_j of parts
+whose rows have column j; of b over those of parts that have rows.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,10 +81,17 @@ def robust(
     stage_steps: int = 1000,
     refit_steps: int = 5000,
     sample_weight: Vector | None = None,
+    parts: Sequence[int] = (),
 ) -> RobustResult:
-    """Learn from the rows of X."""
+    """Learn from the rows of X; `parts` are the rows at which parts begin, after the first."""
     s = np.ones(len(X)) if sample_weight is None else sample_weight
-    X, y, s = X[s > 0], y[s > 0], s[s > 0]
+    bounds = [0, *parts, len(X)]
+    shares = [np.flatnonzero(s[a:b] > 0) + a for a, b in itertools.pairwise(bounds)]
+    pairs = [paths // 2 * q // len(shares) for q in range(len(shares) + 1)]
+    numbers = [range(2 * a, 2 * b) for a, b in itertools.pairwise(pairs)]
+    every = np.flatnonzero(s > 0)
+    shares = [np.searchsorted(every, share) for share in shares]
+    X, y, s = X[every], y[every], s[every]
     n, width = X.shape
     if n == 0:
         nothing = np.zeros(width)
@@ -96,17 +109,22 @@ def robust(
     probability, updates = np.full(width, -1.0), np.zeros(width)
     purged = np.full(width, -1)
     sizes: list[int] = []
+    busy = [(mine, rows) for mine, rows in zip(numbers, shares, strict=True) if len(rows)]
+    walkers = sum(len(mine) for mine, _ in busy)
+    M = np.zeros(width)
+    for mine, rows in busy:
+        M += len(mine) * np.any(X[rows] != 0, axis=0)
 
     stage = 0
     while True:
         stage += 1
-        h = max(1, n // 2)
-        P = max(2, math.ceil(stage_steps / h))
         zs, ws = np.zeros(len(omega)), np.zeros(len(omega))
         plus, minus = np.zeros(len(omega)), np.zeros(len(omega))
-        for number in range(paths):
-            split = order(paths + number // 2, stage << 20, n)
-            mine = split[:h] if number % 2 == 0 else split[h:] if n > 1 else split
+        for number, share in [(number, rows) for mine, rows in busy for number in mine]:
+            h = max(1, len(share) // 2)
+            P = max(2, math.ceil(stage_steps / h))
+            split = share[order(paths + number // 2, stage << 20, len(share))]
+            mine = split[:h] if number % 2 == 0 else split[h:] if len(share) > 1 else split
             rows = np.concatenate(
                 [mine[order(number, (stage << 20) + k, len(mine))] for k in range(P)]
             )
@@ -117,10 +135,10 @@ def robust(
             zs, ws = zs + z, ws + w
             plus, minus = plus + (w > 0), minus + (w < 0)
         learned = plus + minus > 0
-        Z[omega] += np.where(learned, zs / paths, 0.0)
-        W[omega] += np.where(learned, ws / paths, 0.0)
+        Z[omega] += np.where(learned, zs / M[omega], 0.0)
+        W[omega] += np.where(learned, ws / M[omega], 0.0)
         stages[omega] += learned
-        Pi = np.where(plus + minus > 0, np.maximum(plus, minus) / paths, probability[omega])
+        Pi = np.where(plus + minus > 0, np.maximum(plus, minus) / M[omega], probability[omega])
         probability[omega] = Pi
         times = np.maximum(1.0, stages[omega])
         score = np.abs(W[omega] / times * Z[omega] / np.sqrt(times)) * rms[omega]
@@ -137,13 +155,15 @@ def robust(
 
     stage += 1
     weights, intercept = np.zeros(width), 0.0
-    for number in range(paths):
-        R = max(passes, math.ceil(refit_steps / n))
-        rows = np.concatenate([order(number, (stage << 20) + k, n) for k in range(R)])
+    for number, share in [(number, rows) for mine, rows in busy for number in mine]:
+        R = max(passes, math.ceil(refit_steps / len(share)))
+        rows = np.concatenate(
+            [share[order(number, (stage << 20) + k, len(share))] for k in range(R)]
+        )
         w, b, _, count = descend(X[:, omega], y, s, eta, largest, heaviest, rows, 0, loss)
         updates[omega] += count
-        weights[omega] += w / paths
-        intercept += b / paths
+        weights[omega] += w / M[omega]
+        intercept += b / walkers
     return RobustResult(weights, intercept, np.maximum(probability, 0), updates, purged, sizes)
 
 

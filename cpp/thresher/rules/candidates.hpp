@@ -19,17 +19,22 @@ struct CandidateRows {
   std::vector<double> labels, weights;
   std::vector<double> norms;  // ||x||^2 of whole rows, times their weights
 
+  static constexpr std::uint32_t none = 0xFFFFFFFF;
+
   std::size_t count() const { return labels.size(); }
 
   // Checks all rows and takes what is not a feature; see(j, x) for every value that is not 0. Rows of
-  // weight 0 are left out, as if they were not there.
-  template <class See>
-  void count_in(const Batch& batch, std::uint64_t width, See&& see) {
+  // weight 0 are left out, as if they were not there; pass_over(j) for their values.
+  template <class See, class PassOver>
+  void count_in(const Batch& batch, std::uint64_t width, See&& see, PassOver&& pass_over) {
     Rows<Real> source(batch, Visit{nullptr, 0, batch.rows}, width);
     while (source.next()) {
       source.check_values();
       source.check_target();
-      if (source.weight() == 0) continue;
+      if (source.weight() == 0) {
+        each_value(source, [&](std::uint64_t j, Real) { pass_over(j); });
+        continue;
+      }
       double norm = 0.0;
       each_value(source, [&](std::uint64_t j, Real value) {
         const double v = static_cast<double>(value);
@@ -47,11 +52,17 @@ struct CandidateRows {
     std::vector<std::uint32_t> place(width, none);
     for (std::uint64_t j = 0; j < width; ++j)
       if (admits(j)) place[j] = static_cast<std::uint32_t>(ids.size()), ids.push_back(j);
+    copy_to(batch, width, [&](std::uint64_t j) { return place[j]; });
+  }
+
+  // Copies each feature to its place(j) in `ids`, but for those whose place is `none`.
+  template <class Place>
+  void copy_to(const Batch& batch, std::uint64_t width, Place&& place) {
     Rows<Real> source(batch, Visit{nullptr, 0, batch.rows}, width);
     while (source.next()) {
       if (source.weight() == 0) continue;
       each_value(source, [&](std::uint64_t j, Real value) {
-        if (place[j] != none) keys.push_back(place[j]), x.push_back(value);
+        if (const std::uint32_t at = place(j); at != none) keys.push_back(at), x.push_back(value);
       });
       starts.push_back(keys.size());
     }
@@ -77,8 +88,6 @@ struct CandidateRows {
   }
 
  private:
-  static constexpr std::uint32_t none = 0xFFFFFFFF;
-
   template <class F>
   static void each_value(const Rows<Real>& row, F&& f) {
     row.with_keys([&](const auto* keys) {

@@ -120,7 +120,7 @@ class Learning:
         arrivals = self._arrivals(block, order)
         targets = self.labels.targets(block)
         self.make_room(block)
-        weights = self._weights(block, targets)
+        weights = row_weights(block, targets, self.labels, self.params.get("class_weight"))
         self._expect(targets, weights)
         batch, position, rows, learners = block.batch, 0, block.rows, self.learners
         try:
@@ -197,9 +197,6 @@ class Learning:
                     f"store; --store hashed needs memory for the features seen alone, and --bits "
                     f"folds their numbers"
                 ) from None
-
-    def _weights(self, block: Block, targets: Targets) -> NDArray[np.float64] | None:
-        return row_weights(block, targets, self.labels, self.params.get("class_weight"))
 
     # ---- the record ----------------------------------------------------------------------------
 

@@ -1,0 +1,238 @@
+// The pieces of the robust rule for Python.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <chrono>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+
+#include "../thresher/robust_pieces.hpp"
+#include "arrays.hpp"
+
+namespace bindings {
+
+using namespace nb::literals;
+using thresher::PathSums;
+using thresher::RobustPart;
+using thresher::RobustRange;
+
+namespace {
+
+using Counts = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Array>
+auto span_of(const Array& array) {
+  return std::span(array.data(), array.shape(0));
+}
+
+template <class First, class... Others>
+void check_lengths(const First& first, const Others&... others) {
+  if (((others.shape(0) != first.shape(0)) || ...))
+    throw std::invalid_argument("one of each for every key");
+}
+
+// f(look) without the GIL; `look` sees Ctrl-C.
+template <class F>
+auto interruptible(F&& f) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point looked = Clock::now();
+  const RobustPart::Look look = [&] {
+    const Clock::time_point now = Clock::now();
+    if (now - looked < std::chrono::milliseconds(100)) return;
+    looked = now;
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
+  nb::gil_scoped_release release;
+  return f(look);
+}
+
+// f(name, vector) for all that is in a state.
+template <class State, class F>
+void each_field(State& state, F&& f) {
+  f("keys", state.keys), f("rows", state.rows), f("documents", state.documents);
+  f("admitted", state.admitted), f("probability", state.probability);
+  f("updates", state.updates), f("purged", state.purged);
+  f("Z", state.Z), f("W", state.W), f("squares", state.squares), f("weight", state.weight);
+  f("stages", state.stages), f("paths", state.paths);
+}
+
+nb::dict state_of(const RobustRange& self) {
+  RobustRange::State state = self.state();
+  nb::dict arrays;
+  each_field(state, [&](const char* name, auto& values) {
+    arrays[name] = nb::cast(owned_array(std::move(values)));
+  });
+  return arrays;
+}
+
+void restore(RobustRange& self, const nb::dict& arrays) {
+  RobustRange::State state;
+  each_field(state, [&]<class T>(const char* name, std::vector<T>& values) {
+    using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    const auto array = nb::cast<Array>(arrays[name]);
+    values.assign(array.data(), array.data() + array.shape(0));
+  });
+  self.restore(std::move(state));
+}
+
+}  // namespace
+
+void bind_stages_robust(nb::module_& m) {
+  nb::class_<PathSums>(m, "PathSums", "What paths leave behind, added up in their order.")
+      .def(
+          "arrays",
+          [](PathSums& self) {
+            return std::tuple(owned_array(std::move(self.z)), owned_array(std::move(self.w)),
+                              owned_array(std::move(self.plus)), owned_array(std::move(self.minus)),
+                              owned_array(std::move(self.updates)));
+          },
+          "z, w, plus, minus and updates of each feature that is left; can be taken once.")
+      .def_ro("bias", &PathSums::bias)
+      .def_ro("loss", &PathSums::loss)
+      .def_ro("weight", &PathSums::weight)
+      .def_ro("rows", &PathSums::rows);
+
+  nb::class_<RobustPart>(m, "RobustPart", "Rows of a part, and its paths of the robust rule.")
+      .def(
+          "add",
+          [](RobustPart& self, const BorrowedBatch& batch) {
+            if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");
+            const BorrowedBatch held = batch;
+            nb::gil_scoped_release release;
+            self.add(held.batch);
+          },
+          "batch"_a, "Take rows.")
+      .def(
+          "end",
+          [](RobustPart& self) {
+            auto found = self.end();
+            return std::tuple(
+                owned_array(std::move(found.keys)), owned_array(std::move(found.rows)),
+                owned_array(std::move(found.documents)), owned_array(std::move(found.squares)));
+          },
+          "After the last rows: the features, rows of weight above 0 that have each, rows of any\n"
+          "weight, and sums of squares.")
+      .def_prop_ro("rows", &RobustPart::rows, "Rows of weight above 0.")
+      .def_prop_ro("norms", &RobustPart::norms, "Sum of their squared norms times weights.")
+      .def_prop_ro("weights", &RobustPart::weights, "Sum of their weights.")
+      .def(
+          "retain", [](RobustPart& self, Keys keys) { self.retain(span_of(keys)); }, "keys"_a,
+          "Leave out all features but these, given in increasing order.")
+      .def(
+          "drop", [](RobustPart& self, Keys keys) { self.drop(span_of(keys)); }, "keys"_a,
+          "Leave out these features, given in increasing order.")
+      .def(
+          "features",
+          [](const RobustPart& self) {
+            return owned_array(std::vector<std::uint64_t>(self.features()));
+          },
+          "Those that are left.")
+      .def(
+          "halves",
+          [](const RobustPart& self, std::int64_t stage, double norm, double weight,
+             std::size_t jobs) {
+            return interruptible([&](const RobustPart::Look& look) {
+              return self.halves(stage, {norm, weight}, jobs, look);
+            });
+          },
+          "stage"_a, "norm"_a, "weight"_a, "jobs"_a,
+          "The evidence of a stage. `norm` and `weight` are means over the rows of all parts.")
+      .def(
+          "whole",
+          [](const RobustPart& self, std::int64_t stage, double norm, double weight,
+             std::int64_t passes, std::size_t jobs) {
+            return interruptible([&](const RobustPart::Look& look) {
+              return self.whole(stage, {norm, weight}, passes, jobs, look);
+            });
+          },
+          "stage"_a, "norm"_a, "weight"_a, "passes"_a, "jobs"_a, "The weights of what is left.");
+
+  nb::class_<RobustRange>(m, "RobustRange", "Features of the robust rule, and how they are judged.")
+      .def(nb::init<>())
+      .def(
+          "count",
+          [](RobustRange& self, Keys keys, Longs rows, Longs documents, Doubles squares,
+             std::uint32_t paths) {
+            check_lengths(keys, rows, documents, squares);
+            self.count(span_of(keys), span_of(rows), span_of(documents), span_of(squares), paths);
+          },
+          "keys"_a, "rows"_a, "documents"_a, "squares"_a, "paths"_a,
+          "Take what a part with so many paths has counted.")
+      .def(
+          "admit",
+          [](RobustRange& self, double least_rows) { return owned_array(self.admit(least_rows)); },
+          "least_rows"_a, "Admit features that so many rows have, and return them.")
+      .def_prop_ro("left", &RobustRange::left, "Number of features that are left.")
+      .def(
+          "add",
+          [](RobustRange& self, Keys keys, Doubles z, Doubles w, Counts plus, Counts minus,
+             Longs updates) {
+            check_lengths(keys, z, w, plus, minus, updates);
+            self.add({span_of(keys), span_of(z), span_of(w), span_of(plus), span_of(minus),
+                      span_of(updates)});
+          },
+          "keys"_a, "z"_a, "w"_a, "plus"_a, "minus"_a, "updates"_a,
+          "Take what a part has found in a stage.")
+      .def(
+          "add_weights",
+          [](RobustRange& self, Keys keys, Doubles w, Longs updates) {
+            check_lengths(keys, w, updates);
+            self.add({span_of(keys), {}, span_of(w), {}, {}, span_of(updates)});
+          },
+          "keys"_a, "w"_a, "updates"_a, "Take what a part has found in the refit.")
+      .def("judge", &RobustRange::judge, "rows"_a, "keep"_a,
+           "Judge all features, of so many rows in all; return how many may stay.")
+      .def(
+          "histogram",
+          [](const RobustRange& self, std::uint64_t tied, std::uint64_t prefix, unsigned shift,
+             unsigned bits) { return owned_array(self.histogram(tied, prefix, shift, bits)); },
+          "tied"_a, "prefix"_a, "shift"_a, "bits"_a,
+          "Count ranks that begin with `prefix` by their next bits; or with a rank `tied`, the\n"
+          "complements of the keys that have it.")
+      .def(
+          "purge",
+          [](RobustRange& self, std::int64_t stage, std::uint64_t rank, std::uint64_t last) {
+            return owned_array(self.purge(stage, rank, last));
+          },
+          "stage"_a, "rank"_a, "last"_a,
+          "Purge what ranks below, or the same with a key above `last`; return it.")
+      .def("settle", &RobustRange::settle, "Set the weights to the means of what was added.")
+      .def("weights",
+           [](const RobustRange& self) {
+             auto found = self.weights();
+             return std::tuple(owned_array(std::move(found.keys)),
+                               owned_array(std::move(found.values)));
+           })
+      .def(
+          "findings",
+          [](const RobustRange& self) {
+            auto found = self.findings();
+            return std::tuple(owned_array(std::move(found.keys)),
+                              owned_array(std::move(found.probability)),
+                              owned_array(std::move(found.updates)),
+                              owned_array(std::move(found.purged)), owned_array(self.documents()));
+          },
+          "Features seen; their selection probabilities, updates, stages of purge, documents.")
+      .def("state", &state_of, "All that decides how it goes on between two stages, by name.")
+      .def("restore", &restore, "state"_a);
+
+  m.def(
+      "make_robust_part",
+      [](const std::string& dtype, std::uint64_t width, std::map<std::string, double> numbers,
+         std::map<std::string, std::string> words, std::size_t first, std::size_t count) {
+        return thresher::make_robust_part(dtype, width, {std::move(numbers), std::move(words)},
+                                          first, count);
+      },
+      "dtype"_a, "width"_a, "numbers"_a, "words"_a, "first"_a, "count"_a);
+  m.def("robust_target", &thresher::robust_target, "asked"_a, "rows"_a, "judged"_a,
+        "How many features the robust rule keeps at least.");
+  m.def("robust_size_after", &thresher::robust_size_after, "features"_a, "target"_a, "rejection"_a,
+        "How many features stay after a stage.");
+}
+
+}  // namespace bindings

@@ -1,0 +1,306 @@
+#include "robust_pieces.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <numeric>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+namespace thresher {
+namespace {
+
+template <class T>
+std::vector<T> permuted(const std::vector<T>& values, const std::vector<std::uint32_t>& order) {
+  std::vector<T> result;
+  result.reserve(order.size());
+  for (const std::uint32_t i : order) result.push_back(values[i]);
+  return result;
+}
+
+template <class Real>
+class PartOf final : public RobustPart {
+  using Rows = CandidateRows<Real>;
+
+ public:
+  PartOf(std::uint64_t width, const Params& params, std::size_t first, std::size_t count)
+      : width_(width),
+        paths_(Loss(params.word("loss"), params.number("epsilon"), params.number("quantile")),
+               params, first, count) {}
+
+  void add(const Batch& batch) override {
+    const auto see = [this](std::uint64_t j, double x) {
+      const std::uint32_t at = place(j);
+      ++counts_.rows[at], ++counts_.documents[at], counts_.squares[at] += x * x;
+    };
+    rows_.count_in(batch, width_, see, [this](std::uint64_t j) { ++counts_.documents[place(j)]; });
+    rows_.copy_to(batch, width_, [this](std::uint64_t j) { return places_.find(j)->second; });
+  }
+
+  FeatureCounts end() override {
+    for (std::size_t r = 0; r < rows_.count(); ++r)
+      norms_ += rows_.norms[r], weights_ += rows_.weights[r];
+    places_ = {};
+    std::vector<std::uint32_t> order(counts_.keys.size()), now(order.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return counts_.keys[a] < counts_.keys[b];
+    });
+    for (std::uint32_t i = 0; i < order.size(); ++i) now[order[i]] = i;
+    for (std::uint32_t& key : rows_.keys) key = now[key];
+    rows_.ids = permuted(counts_.keys, order);
+    return {rows_.ids, permuted(counts_.rows, order), permuted(counts_.documents, order),
+            permuted(std::exchange(counts_, {}).squares, order)};
+  }
+
+  std::int64_t rows() const override { return static_cast<std::int64_t>(rows_.count()); }
+  double norms() const override { return norms_; }
+  double weights() const override { return weights_; }
+
+  void retain(std::span<const std::uint64_t> keys) override {
+    rows_.drop([&](std::uint64_t j) { return !std::binary_search(keys.begin(), keys.end(), j); });
+  }
+  void drop(std::span<const std::uint64_t> keys) override {
+    rows_.drop([&](std::uint64_t j) { return std::binary_search(keys.begin(), keys.end(), j); });
+  }
+  const std::vector<std::uint64_t>& features() const override { return rows_.ids; }
+
+  PathSums halves(std::int64_t stage, const RowSizes& sizes, std::size_t jobs,
+                  const Look& look) const override {
+    if (rows_.count() == 0) return PathSums(rows_.ids.size());
+    Team team(workers(jobs));
+    return paths_.halves(team, look, rows_, sizes, stage, paths_.stage_passes(rows_));
+  }
+
+  PathSums whole(std::int64_t stage, const RowSizes& sizes, std::int64_t passes, std::size_t jobs,
+                 const Look& look) const override {
+    if (rows_.count() == 0) return PathSums(rows_.ids.size());
+    Team team(workers(jobs));
+    return paths_.whole(
+        team, look, rows_, sizes, stage, paths_.refit_passes(rows_, passes),
+        [](std::size_t) { return 0.0; }, 0.0);
+  }
+
+ private:
+  std::size_t workers(std::size_t jobs) const {
+    return std::min(std::max<std::size_t>(jobs, 1), paths_.count());
+  }
+
+  // The place of a feature in the order in which features came.
+  std::uint32_t place(std::uint64_t j) {
+    const auto [found, is_new] =
+        places_.try_emplace(j, static_cast<std::uint32_t>(counts_.keys.size()));
+    if (is_new) {
+      if (found->second == Rows::none) throw std::length_error("a part has too many features");
+      counts_.keys.push_back(j), counts_.rows.push_back(0), counts_.documents.push_back(0);
+      counts_.squares.push_back(0.0);
+    }
+    return found->second;
+  }
+
+  std::uint64_t width_;
+  RobustPaths<Real> paths_;
+  Rows rows_;
+  double norms_ = 0.0, weights_ = 0.0;
+  std::unordered_map<std::uint64_t, std::uint32_t> places_;  // while rows are added
+  FeatureCounts counts_;                                     // likewise, in the order of places
+};
+
+}  // namespace
+
+std::unique_ptr<RobustPart> make_robust_part(const std::string& dtype, std::uint64_t width,
+                                             const Params& params, std::size_t first,
+                                             std::size_t count) {
+  if (first % 2 || count % 2 || count == 0)
+    throw std::invalid_argument("a part has whole pairs of paths");
+  if (dtype == "float32") return std::make_unique<PartOf<float>>(width, params, first, count);
+  if (dtype == "float64") return std::make_unique<PartOf<double>>(width, params, first, count);
+  throw std::invalid_argument("unknown dtype '" + dtype + "'");
+}
+
+// ---- a range -----------------------------------------------------------------------------------
+
+void RobustRange::count(std::span<const std::uint64_t> keys, std::span<const std::int64_t> rows,
+                        std::span<const std::int64_t> documents, std::span<const double> squares,
+                        std::uint32_t paths) {
+  if (!std::is_sorted(keys.begin(), keys.end(), std::less_equal<>()))
+    throw std::invalid_argument("keys must increase");
+  RobustRange both;
+  std::size_t a = 0, b = 0;
+  while (a < keys_.size() || b < keys.size()) {
+    const bool known = b == keys.size() || (a < keys_.size() && keys_[a] <= keys[b]);
+    const bool here = a == keys_.size() || (b < keys.size() && keys[b] <= keys_[a]);
+    both.keys_.push_back(known ? keys_[a] : keys[b]);
+    both.features_.push_back(known ? features_[a] : RobustFeature{});
+    both.documents_.push_back(known ? documents_[a] : 0);
+    both.paths_.push_back(known ? paths_[a] : 0);
+    if (here) {
+      RobustFeature& feature = both.features_.back();
+      feature.rows += rows[b], feature.squares += squares[b];
+      both.documents_.back() += documents[b];
+      if (rows[b] > 0) both.paths_.back() += paths;
+    }
+    a += known, b += here;
+  }
+  *this = std::move(both);
+}
+
+std::vector<std::uint64_t> RobustRange::admit(double least_rows) {
+  std::vector<std::uint64_t> found;
+  admitted_.assign(keys_.size(), 0);
+  left_.clear();
+  for (std::size_t i = 0; i < keys_.size(); ++i)
+    if (features_[i].often_enough(least_rows))
+      admitted_[i] = 1, left_.push_back(i), found.push_back(keys_[i]);
+  sums_ = PathSums(left_.size());
+  return found;
+}
+
+void RobustRange::add(const Found& found) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < found.keys.size(); ++i) {
+    while (at < left_.size() && keys_[left_[at]] < found.keys[i]) ++at;
+    if (at == left_.size() || keys_[left_[at]] != found.keys[i])
+      throw std::invalid_argument("feature " + std::to_string(found.keys[i]) +
+                                  " is not one that is left, or comes twice");
+    sums_.w[at] += found.w[i], sums_.updates[at] += found.updates[i];
+    if (!found.z.empty())
+      sums_.z[at] += found.z[i], sums_.plus[at] += found.plus[i], sums_.minus[at] += found.minus[i];
+    ++at;
+  }
+}
+
+std::size_t RobustRange::judge(double rows, double keep) {
+  ranks_.assign(left_.size(), 0);
+  std::size_t may_stay = 0;
+  for (std::size_t i = 0; i < left_.size(); ++i) {
+    RobustFeature& feature = features_[left_[i]];
+    feature.updates += sums_.updates[i];
+    feature.judge(sums_.z[i], sums_.w[i], sums_.plus[i], sums_.minus[i],
+                  static_cast<double>(paths_[left_[i]]));
+    // The bits of doubles that are not negative have the order of the doubles.
+    if (feature.may_stay(keep))
+      ++may_stay, ranks_[i] = std::bit_cast<std::uint64_t>(feature.score(rows)) + 1;
+  }
+  sums_ = PathSums(left_.size());
+  return may_stay;
+}
+
+std::vector<std::int64_t> RobustRange::histogram(std::uint64_t tied, std::uint64_t prefix,
+                                                 unsigned shift, unsigned bits) const {
+  if (bits == 0 || bits > 20 || shift + bits > 64)
+    throw std::invalid_argument("bits and shift: within 64 bits, and 20 bits at a time");
+  std::vector<std::int64_t> counts(std::size_t{1} << bits);
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    if (ranks_[i] == 0 || (tied != 0 && ranks_[i] != tied)) continue;
+    const std::uint64_t value = tied != 0 ? ~keys_[left_[i]] : ranks_[i];
+    const std::uint64_t leading = value >> shift;
+    if (shift + bits == 64 || leading >> bits == prefix) ++counts[leading & (counts.size() - 1)];
+  }
+  return counts;
+}
+
+std::vector<std::uint64_t> RobustRange::purge(std::int64_t stage, std::uint64_t rank,
+                                              std::uint64_t last) {
+  if (ranks_.size() != left_.size()) throw std::invalid_argument("features are judged first");
+  std::vector<std::uint64_t> gone;
+  std::size_t stay = 0;
+  for (std::size_t i = 0; i < left_.size(); ++i) {
+    const std::size_t place = left_[i];
+    const bool stays =
+        ranks_[i] != 0 && (ranks_[i] > rank || (ranks_[i] == rank && keys_[place] <= last));
+    if (stays) left_[stay++] = place;
+    else features_[place].purged = stage, gone.push_back(keys_[place]);
+  }
+  left_.resize(stay), ranks_.clear();
+  sums_ = PathSums(stay);
+  return gone;
+}
+
+void RobustRange::settle() {
+  for (std::size_t i = 0; i < left_.size(); ++i) {
+    RobustFeature& feature = features_[left_[i]];
+    feature.updates += sums_.updates[i];
+    feature.weight = sums_.w[i] / static_cast<double>(paths_[left_[i]]);
+  }
+  sums_ = PathSums(left_.size());
+}
+
+SparseWeights RobustRange::weights() const {
+  SparseWeights found;
+  for (const std::size_t place : left_)
+    if (features_[place].weight != 0.0)
+      found.keys.push_back(keys_[place]), found.values.push_back(features_[place].weight);
+  return found;
+}
+
+Findings RobustRange::findings() const {
+  Findings found;
+  for (std::size_t i = 0; i < keys_.size(); ++i)
+    if (const RobustFeature& feature = features_[i]; feature.rows > 0)
+      found.add(keys_[i], std::max(0.0, feature.probability), feature.updates, feature.purged);
+  return found;
+}
+
+std::vector<std::int64_t> RobustRange::documents() const {
+  std::vector<std::int64_t> found;
+  for (std::size_t i = 0; i < keys_.size(); ++i)
+    if (features_[i].rows > 0) found.push_back(documents_[i]);
+  return found;
+}
+
+RobustRange::State RobustRange::state() const {
+  State state{keys_, {}, documents_, admitted_, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  for (const RobustFeature& feature : features_) state.rows.push_back(feature.rows);
+  for (std::size_t i = 0; i < admitted_.size(); ++i)
+    if (admitted_[i]) {
+      state.probability.push_back(features_[i].probability);
+      state.updates.push_back(features_[i].updates), state.purged.push_back(features_[i].purged);
+    }
+  for (const std::size_t place : left_) {
+    const RobustFeature& feature = features_[place];
+    state.Z.push_back(feature.Z), state.W.push_back(feature.W);
+    state.squares.push_back(feature.squares), state.weight.push_back(feature.weight);
+    state.stages.push_back(feature.stages), state.paths.push_back(paths_[place]);
+  }
+  return state;
+}
+
+void RobustRange::restore(State state) {
+  const auto damaged = [] { return std::invalid_argument("the state of a range is damaged"); };
+  RobustRange range;
+  const std::size_t n = state.keys.size();
+  const auto judged = static_cast<std::size_t>(
+      std::count(state.admitted.begin(), state.admitted.end(), std::uint8_t{1}));
+  if (state.rows.size() != n || state.documents.size() != n || state.admitted.size() != n ||
+      state.probability.size() != judged || state.updates.size() != judged ||
+      state.purged.size() != judged)
+    throw damaged();
+  range.features_.resize(n), range.paths_.resize(n);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    RobustFeature& feature = range.features_[i];
+    feature.rows = state.rows[i];
+    if (state.admitted[i] != 1) continue;
+    feature.probability = state.probability[at], feature.updates = state.updates[at];
+    feature.purged = state.purged[at++];
+    if (feature.purged == RobustFeature::kept) range.left_.push_back(i);
+  }
+  const std::size_t m = range.left_.size();
+  if (state.Z.size() != m || state.W.size() != m || state.squares.size() != m ||
+      state.weight.size() != m || state.stages.size() != m || state.paths.size() != m)
+    throw damaged();
+  for (std::size_t i = 0; i < m; ++i) {
+    RobustFeature& feature = range.features_[range.left_[i]];
+    feature.Z = state.Z[i], feature.W = state.W[i], feature.squares = state.squares[i];
+    feature.weight = state.weight[i], feature.stages = state.stages[i];
+    range.paths_[range.left_[i]] = state.paths[i];
+  }
+  range.keys_ = std::move(state.keys), range.documents_ = std::move(state.documents);
+  range.admitted_ = std::move(state.admitted);
+  range.sums_ = PathSums(m);
+  *this = std::move(range);
+}
+
+}  // namespace thresher

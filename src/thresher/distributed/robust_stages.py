@@ -1,0 +1,417 @@
+"""The stabilized rule's robust variant in stages: parts learn, ranges of features judge.
+
+As ``StabilizedClassifier(variant="robust")`` does it, and with one part the same to the last bit:
+
+- The paths are dealt to the parts in pairs. Those of a part walk through random halves of that
+  part's rows, and in the end through all of its rows. How many passes they make is decided by the
+  rows of their part, as if there were no others.
+- Before the first stage, ranges add up how many rows have each feature, and admit those that enough
+  rows of all parts have. Sizes of rows are means over the rows of all parts.
+- After each stage, parts send what their paths have found of each feature, and ranges add it up in
+  the order of the parts. Means are over the paths of those parts whose rows have the feature: one
+  that a single part has is not diluted by the others, which could not learn it. (The intercept is
+  the mean over the paths of all parts that have rows.)
+- Which features stay is decided over all ranges: the driver finds the lowest score that stays, bit
+  by bit, from counts of scores, and never sees the scores themselves.
+
+Every stage starts from weights of 0, so that a part's state is which features are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core, settings
+from thresher.distributed.packing import narrow, packed_keys, unpacked_keys
+from thresher.distributed.pieces import Arrays, Job, Lead, Learned, Mode, Outcome, Piece
+from thresher.errors import DivergenceError, ParameterError
+from thresher.evidence import Evidence
+from thresher.learned import Output
+from thresher.training.weights import row_weights
+
+if TYPE_CHECKING:
+    from thresher.distributed.crew import Crew
+
+_BITS = 11  # of scores, that one round of questions settles
+_LAST_KEY = 2**64 - 1
+
+
+class RobustStages(Mode):
+    """The robust variant of the stabilized rule, spread over parts and ranges of features.
+
+    Parameters
+    ----------
+    job : Job
+        Of rule "stabilized". There must be a pair of paths for each part.
+    """
+
+    threaded = True
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.parts, self.ranges = job.rows.parts, job.ranges
+        self.numbers, self.words = settings.stabilized_parameters(
+            job.params, job.seed, sum(job.counts)
+        )
+        paths = int(self.numbers["paths"])
+        if 2 * self.parts > paths:
+            raise ParameterError(
+                f"paths must be at least two for each part of the rows, which is "
+                f"{2 * self.parts}; got {paths}: raise paths, or cut the rows into at most "
+                f"{paths // 2} parts"
+            )
+        if not isinstance(job.params["class_weight"], Mapping | None):
+            raise ParameterError(
+                f"class_weight must be a dict or None with mode='stages'; "
+                f"got {job.params['class_weight']!r}"
+            )
+
+    def paths(self, part: int) -> tuple[int, int]:
+        """Return the first path of a part, and how many it has: whole pairs, about as many each."""
+        pairs = int(self.numbers["paths"]) // 2
+        first, end = pairs * part // self.parts, pairs * (part + 1) // self.parts
+        return 2 * first, 2 * (end - first)
+
+    def part(self, number: int, threads: int, shared: dict[str, Any]) -> Piece:
+        """Make a part as it is before the first step."""
+        return _Part(self, number, threads)
+
+    def range(self, number: int, shared: dict[str, Any]) -> Piece:
+        """Make a range as it is before the first step."""
+        return _Range(self, number)
+
+    def lead(self) -> Lead:
+        """Make the driver's part, as it is before the first stage."""
+        return _Lead(self)
+
+    # Features are dealt to the ranges one by one, and sent by their numbers within the range.
+
+    def dealt(self, keys: NDArray[np.uint64], columns: Mapping[str, NDArray[Any]]) -> list[Arrays]:
+        """Return what each range is sent of features, given in increasing order."""
+        ranges = np.uint64(self.ranges)
+        owners = keys % ranges
+        sent = []
+        for number in range(self.ranges):
+            mine = np.flatnonzero(owners == number)
+            bundle = packed_keys(keys[mine] // ranges)
+            sent.append(bundle | {name: column[mine] for name, column in columns.items()})
+        return sent
+
+    def packed(self, keys: NDArray[np.uint64]) -> Arrays:
+        """Return features of one range as they are sent."""
+        return packed_keys(keys // np.uint64(self.ranges))
+
+    def unpacked(self, number: int, arrays: Arrays) -> NDArray[np.uint64]:
+        """Return features as a range of this number was sent them, or has sent them."""
+        return unpacked_keys(arrays) * np.uint64(self.ranges) + np.uint64(number)
+
+
+class _Part(Piece):
+    """Rows, and the paths that walk through them."""
+
+    def __init__(self, mode: RobustStages, number: int, threads: int) -> None:
+        self.mode, self.number, self.threads = mode, number, threads
+        self._core: _core.RobustPart | None = None
+        self._left: NDArray[np.uint64] | None = None  # of a checkpoint, while rows are not read
+
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+        if message["do"] == "count":
+            return self._count()
+        core = self._rows()
+        changed = [self.mode.unpacked(number, sent) for number, sent in enumerate(received)]
+        (core.retain if message["stage"] == 1 else core.drop)(np.sort(np.concatenate(changed)))
+        sizes = message["norm"], message["weight"]
+        try:
+            if message["do"] == "halves":
+                sums = core.halves(message["stage"], *sizes, self.threads)
+            else:
+                passes = int(self.mode.job.params["passes"])
+                sums = core.whole(message["stage"], *sizes, passes, self.threads)
+        except DivergenceError as error:
+            raise DivergenceError(f"part {self.number}: {error}") from None
+        told = {"rows": sums.rows, "loss": sums.loss, "weight": sums.weight, "bias": sums.bias}
+        z, w, plus, minus, updates = sums.arrays()
+        moved = np.flatnonzero(updates)
+        columns: Arrays = {"w": w[moved], "updates": narrow(updates[moved])}
+        if message["do"] == "halves":
+            columns |= {"z": z[moved], "plus": narrow(plus[moved]), "minus": narrow(minus[moved])}
+        return Outcome(told, self.mode.dealt(core.features()[moved], columns))
+
+    def _count(self) -> Outcome:
+        core, (keys, rows, documents, squares) = self._read()
+        self._core = core
+        told = {
+            "rows": core.rows,
+            "norms": core.norms,
+            "weights": core.weights,
+            "paths": self.mode.paths(self.number)[1] if core.rows else 0,
+        }
+        counts = {"rows": narrow(rows), "documents": narrow(documents), "squares": squares}
+        return Outcome(told, self.mode.dealt(keys, counts))
+
+    def _rows(self) -> _core.RobustPart:
+        if self._core is None:
+            assert self._left is not None
+            self._core, _ = self._read()
+            self._core.retain(self._left)
+            self._left = None
+        return self._core
+
+    def _read(self) -> tuple[_core.RobustPart, tuple[NDArray[Any], ...]]:
+        """Read the rows, and count what they have."""
+        mode, job = self.mode, self.mode.job
+        core = _core.make_robust_part(
+            job.params["dtype"], job.width, mode.numbers, mode.words, *mode.paths(self.number)
+        )
+        # As a matrix has them: numbers are rounded to `dtype` once, when rows are taken.
+        for block in job.rows.source(self.number).blocks(dtype="float64"):
+            targets = job.labels.targets(block)
+            weights = row_weights(block, targets, job.labels, job.params["class_weight"])
+            batch = block.batch
+            batch.set_targets(targets[job.output], weights)
+            try:
+                core.add(batch)
+            except _core.DataError as error:
+                raise block.located(error) from None
+        return core, core.end()
+
+    def state(self) -> Arrays:
+        left = self._left if self._core is None else self._core.features()
+        assert left is not None
+        return packed_keys(left)
+
+    def restore(self, state: Arrays) -> None:
+        self._core, self._left = None, unpacked_keys(state)
+
+
+class _Range(Piece):
+    """Features, and what is known of each."""
+
+    def __init__(self, mode: RobustStages, number: int) -> None:
+        self.mode, self.number = mode, number
+        self._core = _core.RobustRange()
+
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+        core, numbers = self._core, self.mode.numbers
+        if message["do"] == "purge":
+            gone = core.purge(message["stage"], message["rank"], message["last"])
+            return Outcome({"left": core.left}, [self.mode.packed(gone)])
+        for part, sent in enumerate(received):
+            keys = self.mode.unpacked(self.number, sent)
+            if message["do"] == "admit":
+                counts = sent["rows"].astype(np.int64), sent["documents"].astype(np.int64)
+                core.count(keys, *counts, sent["squares"], self.mode.paths(part)[1])
+                continue
+            updates = sent["updates"].astype(np.int64)
+            if message["do"] == "judge":
+                signs = sent["plus"].astype(np.uint32), sent["minus"].astype(np.uint32)
+                core.add(keys, sent["z"], sent["w"], *signs, updates)
+            else:
+                core.add_weights(keys, sent["w"], updates)
+        if message["do"] == "admit":
+            admitted = core.admit(numbers["min_updates"])
+            return Outcome({"left": core.left}, [self.mode.packed(admitted)])
+        if message["do"] == "judge":
+            return Outcome({"may_stay": core.judge(message["rows"], numbers["keep"])})
+        core.settle()
+        return Outcome({"nonzeros": len(core.weights()[0])})
+
+    def answer(self, question: dict[str, Any]) -> Any:
+        if question["ask"] == "result":
+            return self._core.weights(), self._core.findings()
+        return self._core.histogram(
+            question["tied"], question["prefix"], question["shift"], question["bits"]
+        )
+
+    def state(self) -> Arrays:
+        state: Arrays = self._core.state()
+        keys = {f"keys_{name}": array for name, array in packed_keys(state.pop("keys")).items()}
+        state["purged"] = state["purged"] + 1
+        state["admitted"] = np.packbits(state["admitted"])
+        if not state["weight"].any():
+            state["weight"] = np.zeros(0)
+        whole = ("rows", "documents", "updates", "purged", "stages", "paths")
+        return keys | state | {name: narrow(state[name]) for name in whole}
+
+    def restore(self, state: Arrays) -> None:
+        known = dict(state)
+        keys = unpacked_keys({name: known.pop(f"keys_{name}") for name in ("first", "gaps")})
+        for name in ("rows", "documents", "updates", "purged", "stages"):
+            known[name] = known[name].astype(np.int64)
+        known["purged"] -= 1
+        known["paths"] = known["paths"].astype(np.uint32)
+        known["admitted"] = np.unpackbits(known["admitted"], count=len(keys))
+        if not len(known["weight"]):
+            known["weight"] = np.zeros(len(known["W"]))
+        self._core.restore(known | {"keys": keys})
+
+
+class _Lead(Lead):
+    """What is decided from the counts of all parts and ranges."""
+
+    def __init__(self, mode: RobustStages) -> None:
+        self.mode = mode
+        self._stage = 0  # the last
+        self._rows, self._paths = 0, 0  # of all parts; paths of parts that have rows
+        self._norm, self._weight = 0.0, 0.0  # means over all rows
+        self._left, self._target = 0, 0
+        self._bias = 0.0
+
+    def stage(self, crew: Crew) -> dict[str, Any]:
+        if self._stage == 0 and not self._begin(crew):
+            self.done = True
+            return {"rows": 0, "loss": None, "nonzeros": 0}
+        refits = self._stage > 0 and self._left <= self._target
+        self._stage += 1
+        told = crew.parts(
+            {
+                "do": "whole" if refits else "halves",
+                "stage": self._stage,
+                "norm": self._norm,
+                "weight": self._weight,
+            }
+        )
+        if refits:
+            found = crew.ranges({"do": "settle"})
+            nonzeros = sum(facts["nonzeros"] for facts in found)
+            self._bias = _total(told, "bias") / self._paths
+            self.done = True
+        else:
+            self._purge(crew)
+            nonzeros = self._left
+        weight = _total(told, "weight")
+        return {
+            "rows": sum(facts["rows"] for facts in told),
+            "loss": _total(told, "loss") / weight if weight > 0 else 0.0,
+            "nonzeros": nonzeros,
+        }
+
+    def _begin(self, crew: Crew) -> bool:
+        """Let all count what there is; tell whether there is anything."""
+        told = crew.parts({"do": "count"})
+        self._left = sum(facts["left"] for facts in crew.ranges({"do": "admit"}))
+        self._rows = sum(facts["rows"] for facts in told)
+        if self._rows == 0:
+            return False
+        self._paths = sum(facts["paths"] for facts in told)
+        self._norm = _total(told, "norms") / self._rows
+        self._weight = _total(told, "weights") / self._rows
+        asked = self.mode.numbers["target"]
+        self._target = _core.robust_target(asked, float(self._rows), float(self._left))
+        return True
+
+    def _purge(self, crew: Crew) -> None:
+        """Let the features of highest score stay, of equal ones the first."""
+        told = crew.ranges({"do": "judge", "rows": float(self._rows)})
+        rejection = self.mode.numbers["rejection"]
+        size = _core.robust_size_after(self._left, self._target, rejection)
+        rank, last = 1, _LAST_KEY  # all that may
+        if sum(facts["may_stay"] for facts in told) > size:
+            rank, last = _cut(crew, size)
+        purged = crew.ranges({"do": "purge", "stage": self._stage, "rank": rank, "last": last})
+        self._left = sum(facts["left"] for facts in purged)
+
+    def state(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "mode"}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    def result(self, crew: Crew) -> Learned:
+        weights, findings = zip(*crew.ask_ranges({"ask": "result"}), strict=True)
+        keys, values = _sorted(weights)
+        features, probability, updates, purged, documents = _sorted(findings)
+        evidence = Evidence(
+            indptr=np.array([0, len(features)], np.int64),
+            features=features,
+            probability=probability,
+            updates=updates,
+            purged=purged,
+            documents=documents,
+        )
+        return Learned([Output(keys, values, self._bias)], evidence)
+
+
+def _total(told: Sequence[dict[str, Any]], name: str) -> float:
+    """Return a plain sum, in order: what `sum` does depends on the version of Python."""
+    total = 0.0
+    for facts in told:
+        total += facts[name]
+    return total
+
+
+def _cut(crew: Crew, size: int) -> tuple[int, int]:
+    """Return the lowest rank that stays, and of the features of that rank the last that does.
+
+    More than `size` features have ranks; as many stay.
+    """
+
+    def counts(tied: int) -> Callable[[int, int, int], NDArray[np.int64]]:
+        def ask(prefix: int, shift: int, bits: int) -> NDArray[np.int64]:
+            question = {"ask": "counts", "tied": tied}
+            found = crew.ask_ranges(question | {"prefix": prefix, "shift": shift, "bits": bits})
+            total: NDArray[np.int64] = np.sum(found, axis=0, dtype=np.int64)
+            return total
+
+        return ask
+
+    rank, still = lowest_of_highest(counts(tied=0), size)
+    if still is None:
+        return rank, _LAST_KEY
+    # The lowest keys stay: those of highest complement.
+    return rank, _LAST_KEY - lowest_of_highest(counts(tied=rank), still)[0]
+
+
+def lowest_of_highest(
+    counts: Callable[[int, int, int], NDArray[np.int64]], size: int
+) -> tuple[int, int | None]:
+    """Find a bound at or above which `size` of many 64-bit numbers are.
+
+    Parameters
+    ----------
+    counts : callable
+        Takes a prefix, a shift and a number of bits: of the numbers whose leading bits are the
+        prefix, how many have each value of the next bits, above the lowest `shift`.
+    size : int
+        Fewer than there are numbers, and at least 1.
+
+    Returns
+    -------
+    bound : int
+    still : int or None
+        Where numbers are equal to the bound, and not all of them can be among the highest: how many
+        of them are.
+
+    Examples
+    --------
+    >>> numbers = np.array([5, 9, 9, 9, 12])
+    >>> def counts(prefix, shift, bits):
+    ...     near = numbers[numbers >> shift >> bits == prefix] >> shift
+    ...     return np.bincount(near % 2**bits, minlength=2**bits)
+    >>> lowest_of_highest(counts, 4)
+    (9, None)
+    >>> lowest_of_highest(counts, 3)
+    (9, 2)
+    """
+    prefix, shift = 0, 64
+    while shift > 0:
+        bits = min(_BITS, shift)
+        shift -= bits
+        from_top = np.cumsum(counts(prefix, shift, bits)[::-1])
+        at = int(np.searchsorted(from_top, size))
+        prefix = (prefix << bits) + len(from_top) - 1 - at
+        if from_top[at] == size:
+            return prefix << shift, None
+        size -= int(from_top[at - 1]) if at else 0
+    return prefix, size
+
+
+def _sorted(found: Sequence[Sequence[NDArray[Any]]]) -> list[NDArray[Any]]:
+    """Return arrays of several ranges as one, by the features that are the first of them."""
+    joined = [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
+    order = np.argsort(joined[0], kind="stable")
+    return [array[order] for array in joined]

@@ -1,0 +1,413 @@
+"""The robust variant in pieces: one part is the rule itself, several equal the oracle."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles.robust import robust
+from streams import Stream, streams
+from thresher import StabilizedClassifier, _core, scan
+from thresher.data.source import Source
+from thresher.distributed.crew import InProcess
+from thresher.distributed.driving import ContinueLater, StageReport, drive
+from thresher.distributed.folder import Folder
+from thresher.distributed.packing import narrow, packed_keys, unpacked_keys
+from thresher.distributed.pieces import Job, Learned
+from thresher.distributed.robust_stages import RobustStages, lowest_of_highest
+from thresher.distributed.rows import WholeFiles
+from thresher.errors import DataError, DivergenceError, ParameterError
+from thresher.training.labels import ManyClasses
+
+SEED = 77
+STEPS = {"stage_steps": 60.0, "refit_steps": 80.0}  # few, for the oracle is slow
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Rows of a stream in parts that begin at `cuts`, read in blocks of a few rows."""
+
+    stream: Stream
+    cuts: Sequence[int] = ()
+    block: int = 7
+    keys: np.ndarray | None = None  # instead of columns
+
+    @property
+    def parts(self) -> int:
+        return len(self.cuts) + 1
+
+    @property
+    def bounds(self) -> list[int]:
+        return [0, *self.cuts, len(self.stream.y)]
+
+    @property
+    def counts(self) -> list[int]:
+        return np.diff(self.bounds).tolist()
+
+    def source(self, part: int, piece: int = 0, pieces: int = 1) -> Source:
+        begin, end = self.bounds[part], self.bounds[part + 1]
+        return scan(lambda: self._batches(begin, end))
+
+    def _batches(self, begin: int, end: int) -> Iterator[Any]:
+        stream = self.stream
+        for first in range(begin, end, self.block) or [begin]:
+            rows = slice(first, min(end, first + self.block))
+            X = stream.csr[rows]
+            if self.keys is not None:
+                shape = (X.shape[0], int(self.keys.max()) + 1)
+                X = sp.csr_array((X.data, self.keys[X.indices], X.indptr), shape=shape)
+            yield X, stream.y[rows], None if stream.weight is None else stream.weight[rows]
+
+
+def mode_of(
+    rows: InMemory, ranges: int = 1, width: int | None = None, **params: Any
+) -> RobustStages:
+    """Make a mode for few steps."""
+    defaults = {"min_updates": 1, "eta0": 2.0, "target_nnz": 3, "passes": 3, "paths": 6}
+    values = StabilizedClassifier(**defaults | {"dtype": "float64"} | params).get_params()
+    width = rows.stream.width if width is None else width
+    mode = RobustStages(
+        Job("stabilized", "classifier", values, rows, ManyClasses([-1, 1]), width, rows.counts,
+            SEED, ranges)
+    )  # fmt: skip
+    mode.numbers |= STEPS
+    return mode
+
+
+def run(mode: RobustStages, benches: int = 1, threads: int = 1) -> Learned:
+    return drive(mode, InProcess(mode, None, benches, threads), None, 1).learned
+
+
+def facts_of(learned: Learned) -> list[Any]:
+    """All that was learned, to compare to the bit."""
+    (output,) = learned.outputs
+    assert learned.evidence is not None
+    tensors = learned.evidence.tensors()
+    return [output.keys.tolist(), output.weights.tolist(), output.intercept,
+            {name: array.tolist() for name, array in tensors.items()}]  # fmt: skip
+
+
+@st.composite
+def cuts(draw: st.DrawFn, rows: int, most: int = 3) -> list[int]:
+    return sorted(draw(st.permutations(range(1, rows)))[: draw(st.integers(0, most - 1))])
+
+
+PARAMS = st.fixed_dictionaries(
+    {
+        "loss": st.sampled_from(["logistic", "hinge", "squared_hinge"]),
+        "rejection": st.sampled_from([0.3, 0.5, 0.9]),
+        "keep": st.sampled_from([0.0, 0.5, 0.8]),
+        "min_updates": st.sampled_from([0, 1, 4]),
+        "target_nnz": st.sampled_from([None, 1, 4]),
+    }
+).map(lambda params: params | {"eta0": 0.25 if params["loss"] == "squared_hinge" else 1.0})
+
+
+@given(
+    data=st.data(), params=PARAMS, dtype=st.sampled_from(["float32", "float64"]),
+    paths=st.sampled_from([2, 4]), ranges=st.integers(1, 3), benches=st.integers(1, 3),
+    threads=st.integers(1, 3), twins=st.booleans(),
+)  # fmt: skip
+def test_one_part_is_the_rule(
+    data: st.DataObject, params: dict[str, Any], dtype: str, paths: int, ranges: int,
+    benches: int, threads: int, twins: bool,
+) -> None:  # fmt: skip
+    """To the bit, whatever ranges, benches, threads and blocks; also where scores are equal."""
+    stream = data.draw(streams("logistic"))
+    if twins:
+        stream = Stream(np.hstack([stream.X, stream.X]), stream.y, stream.weight, [])
+    rows = InMemory(stream, block=data.draw(st.integers(1, 40)))
+    mode = mode_of(rows, ranges, dtype=dtype, paths=paths, **params)
+    model = _core.make_stabilized("robust", dtype, stream.width, mode.numbers, mode.words)
+    model.learn(stream.batch(), 3, 0.0, 1, lambda stage: True)
+    learned = run(mode, benches, threads)
+    keys, weights, intercept, evidence = facts_of(learned)
+    assert keys == model.weights()[0].tolist()
+    assert weights == model.weights()[1].tolist()
+    assert intercept == model.intercept()
+    names = ("features", "probability", "updates", "purged")
+    for name, expected in zip(names, model.findings(), strict=True):
+        assert evidence[f"evidence_{name}"] == expected.tolist()
+    documents = np.count_nonzero(stream.X, axis=0)[evidence["evidence_features"]]
+    assert evidence["evidence_documents"] == documents.tolist()
+
+
+@given(
+    data=st.data(), params=PARAMS, paths=st.sampled_from([6, 8]), ranges=st.integers(1, 3),
+    benches=st.integers(1, 3),
+)  # fmt: skip
+def test_parts_equal_oracle(
+    data: st.DataObject, params: dict[str, Any], paths: int, ranges: int, benches: int
+) -> None:
+    stream = data.draw(streams("logistic"))
+    rows = InMemory(stream, data.draw(cuts(len(stream.y))))
+    mode = mode_of(rows, ranges, paths=paths, **params)
+    keys, weights, intercept, evidence = facts_of(run(mode, benches))
+    expected = robust(
+        stream.X, stream.y, lambda path, number, rows: _core.path_order(SEED, path, number, rows),
+        loss=params["loss"], eta=params["eta0"], paths=paths, keep=params["keep"],
+        rejection=params["rejection"], min_updates=params["min_updates"],
+        target=params["target_nnz"], passes=3, stage_steps=60, refit_steps=80,
+        sample_weight=stream.weight, parts=rows.cuts,
+    )  # fmt: skip
+    found = np.zeros(stream.width)
+    found[keys] = weights
+    np.testing.assert_allclose(found, expected.weights, rtol=0, atol=1e-8)
+    assert intercept == pytest.approx(expected.intercept, abs=1e-8)
+    seen = evidence["evidence_features"]
+    np.testing.assert_array_equal(evidence["evidence_probability"], expected.probability[seen])
+    np.testing.assert_array_equal(evidence["evidence_purged"], expected.purged[seen])
+    # Squared hinge comes to its margin step by step; whether a gap of 1e-16 is left is rounding.
+    slack = 0.05 if params["loss"] == "squared_hinge" else 0.0
+    np.testing.assert_allclose(
+        evidence["evidence_updates"], expected.updates[seen], rtol=slack, atol=20 * slack
+    )
+
+
+# ---- stopping, losing, going on ----------------------------------------------------------------
+
+
+def problem(rows: int = 60, width: int = 40) -> Stream:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(rows, width)) * (rng.random((rows, width)) < 0.3)
+    y = np.where(X[:, :5].sum(axis=1) + 0.05 * rng.normal(size=rows) > 0, 1.0, -1.0)
+    return Stream(X, y, rng.integers(0, 3, rows).astype(float), [])
+
+
+@pytest.mark.parametrize(("parts", "ranges"), [(1, 1), (2, 3), (3, 2)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_stopped_anywhere_it_goes_on(parts: int, ranges: int, dtype: str, tmp_path: Path) -> None:
+    """From the checkpoint alone, on any number of benches."""
+    stream = problem()
+    mode = mode_of(InMemory(stream, [20, 45][: parts - 1]), ranges, dtype=dtype)
+    expected = facts_of(run(mode))
+    stages = drive(mode, InProcess(mode, None), None, 1).stages
+    assert stages >= 4
+    for benches in (1, 2, 3):
+        folder = Folder(str(tmp_path / str(benches)))
+        for _ in range(stages):  # one stage a run
+            crew = InProcess(mode, folder, benches)
+            with pytest.raises(ContinueLater):
+                drive(mode, crew, folder, 5, folder.committed(), lambda report: True)
+        committed = folder.committed()
+        assert committed is not None
+        crew = InProcess(mode, folder, 4 - benches)
+        assert facts_of(drive(mode, crew, folder, 5, committed).learned) == expected
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize("lost", [0, 1])
+def test_lost_pieces_come_back_alone(every: int, lost: int, tmp_path: Path) -> None:
+    mode = mode_of(InMemory(problem(), [20, 45]), 3)
+    expected = facts_of(run(mode))
+    for when in range(1, 4):
+        folder = Folder(str(tmp_path / str(when)))
+        crew = InProcess(mode, folder, 2)
+        reports: list[StageReport] = []
+
+        def watch(
+            report: StageReport, crew: Any = crew, seen: Any = reports, when: int = when
+        ) -> None:
+            seen.append(report)
+            if report.stage == when and len(seen) == when:  # once
+                crew.benches[lost]._held.clear()
+
+        assert facts_of(drive(mode, crew, folder, every, None, watch).learned) == expected
+        remade = list(itertools.chain.from_iterable(report.remade for report in reports))
+        if when >= every:
+            homes = {(kind, n) for kind, homes in crew.homes.items() for n in homes[lost]}
+            assert set(remade) == homes
+
+
+def test_states_are_small(tmp_path: Path) -> None:
+    """A part keeps what is left of its features; a range no evidence of what is purged."""
+    stream = problem(200, 400)
+    mode = mode_of(InMemory(stream, [100]), target_nnz=10)
+    folder = Folder(str(tmp_path))
+    sizes: list[tuple[int, int]] = []
+
+    def watch(report: StageReport) -> None:
+        left = len(unpacked_keys(_state(folder.read("part", 0, report.stage))))
+        sizes.append((left, _state(folder.read("range", 0, report.stage))["Z"].nbytes))
+
+    drive(mode, InProcess(mode, folder), folder, 1, None, watch)
+    # What was purged at the end of a stage, parts learn at the beginning of the next.
+    assert [left for left, _ in sizes[1:]] == [bytes_ // 8 for _, bytes_ in sizes[:-1]]
+    assert sizes[-1] == (10, 80)
+
+
+def _state(content: dict[str, Any]) -> dict[str, Any]:
+    prefix = "state:"
+    return {name.removeprefix(prefix): a for name, a in content.items() if name.startswith(prefix)}
+
+
+# ---- as the estimator does it ------------------------------------------------------------------
+
+
+def write_svmlight(file: Path, stream: Stream) -> str:
+    lines = []
+    for row, label in enumerate(stream.y):
+        _, columns, values = sp.find(stream.csr[row])
+        pairs = zip(columns.tolist(), values.tolist(), strict=True)
+        lines.append(f"{label:g} " + " ".join(f"{j + 1}:{x!r}" for j, x in pairs))
+    file.write_text("\n".join(lines) + "\n")
+    return str(file)
+
+
+@pytest.mark.parametrize("class_weight", [None, {3: 0.3, 7: 2.5}])
+def test_one_part_of_files_is_the_estimator(class_weight: Any, tmp_path: Path) -> None:
+    """Weights, intercept and evidence of `fit`; files of the part one after the other."""
+    stream = problem(300, 80)
+    stream.y = np.where(stream.y > 0, 7.0, 3.0)
+    halves = [Stream(stream.X[s], stream.y[s], None, []) for s in (slice(0, 99), slice(99, None))]
+    files = [write_svmlight(tmp_path / f"{i}.svm", half) for i, half in enumerate(halves)]
+    clf = StabilizedClassifier(target_nnz=8, class_weight=class_weight, random_state=0)
+    clf.fit(scan(files))
+    job = Job(
+        "stabilized", "classifier", clf.get_params(), WholeFiles([files], {}), ManyClasses([3, 7]),
+        clf.n_features_in_, [300], clf._seed, 2,
+    )  # fmt: skip
+    sent = pickle.dumps(RobustStages(job))  # as to workers
+    assert len(sent) < 5000
+    learned = run(pickle.loads(sent), 2, 2)
+    (output,), (expected,) = learned.outputs, clf._outputs()
+    np.testing.assert_array_equal(output.keys, expected.keys)
+    np.testing.assert_array_equal(output.weights, expected.weights)
+    assert output.intercept == expected.intercept
+    assert learned.evidence is not None
+    assert clf.model_.evidence is not None
+    for name, array in learned.evidence.tensors().items():
+        np.testing.assert_array_equal(array, clf.model_.evidence.tensors()[name])
+
+
+def test_parts_find_what_matters() -> None:
+    stream = problem(600, 100)
+    stream.weight = None
+    learned = run(mode_of(InMemory(stream, [150, 300, 450]), 2, target_nnz=5, paths=8))
+    assert learned.outputs[0].keys.tolist() == [0, 1, 2, 3, 4]
+    signs = np.where(stream.X[:, :5] @ learned.outputs[0].weights > 0, 1, -1)
+    assert np.mean(signs == stream.y) > 0.75  # a part of the rows has none of the five
+
+
+def test_any_key_does() -> None:
+    """Features need no width: 64-bit keys, in their order, are as good as columns."""
+    stream = problem()
+    keys = np.sort(np.random.default_rng(0).integers(0, 2**62, stream.width))
+    plain = facts_of(run(mode_of(InMemory(stream, [30]), 1)))
+    for ranges in (1, 3):
+        wide = facts_of(run(mode_of(InMemory(stream, [30], keys=keys), ranges, width=0)))
+        assert wide[0] == keys[plain[0]].tolist()
+        assert wide[1:3] == plain[1:3]
+        assert wide[3]["evidence_purged"] == plain[3]["evidence_purged"]
+
+
+def test_parts_without_rows_that_count() -> None:
+    """Rows of weight 0 are as if they were not there; what is left learns as one part."""
+    stream = problem()
+    weight = np.ones(60)
+    weight[:20] = 0.0
+    stream.weight = weight
+    mode = mode_of(InMemory(stream, [20]), paths=4)
+    learned = facts_of(run(mode))
+    expected = robust(
+        stream.X, stream.y, lambda path, number, rows: _core.path_order(SEED, path, number, rows),
+        paths=4, target=3, passes=3, stage_steps=60, refit_steps=80, sample_weight=weight,
+        parts=[20],
+    )  # fmt: skip
+    np.testing.assert_allclose(learned[1], expected.weights[learned[0]], atol=1e-8)
+    assert learned[2] == pytest.approx(expected.intercept, abs=1e-8)
+    stream.weight = np.zeros(60)
+    keys, weights, intercept, evidence = facts_of(run(mode_of(InMemory(stream, [20]))))
+    assert (keys, weights, intercept) == ([], [], 0.0)
+    assert evidence["evidence_features"] == []
+
+
+def test_stages_report_what_they_did() -> None:
+    reports: list[StageReport] = []
+    mode = mode_of(InMemory(problem(), [20, 45]), 2, target_nnz=5)
+    driven = drive(mode, InProcess(mode, None, 2), None, 1, watch=reports.append)
+    sizes = [report.nonzeros for report in reports]
+    assert sizes == [20, 10, 5, 5]
+    assert all(report.rows > 0 and report.loss is not None for report in reports)
+    assert all(a.bytes > b.bytes for a, b in itertools.pairwise(reports))
+    assert [facts["nonzeros"] for facts in driven.shown] == sizes
+
+
+# ---- what is not allowed -----------------------------------------------------------------------
+
+
+def test_every_part_needs_a_pair() -> None:
+    with pytest.raises(ParameterError, match=r"paths must be .* 8; got 6: .* at most 3 parts"):
+        mode_of(InMemory(problem(), [10, 20, 30]), paths=6)
+
+
+def test_balanced_is_not_known_here() -> None:
+    with pytest.raises(
+        ParameterError, match=r"class_weight must be a dict or None .*; got 'balanced'"
+    ):
+        mode_of(InMemory(problem()), class_weight="balanced")
+
+
+def test_bad_rows_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "bad.svm"
+    file.write_text("1 1:1\n-1 2:1e300\n")
+    params = StabilizedClassifier().get_params()
+    for width, message in ((9, "bad.svm:2: the value of feature 1"), (1, "bad.svm:2: feature num")):
+        job = Job(
+            "stabilized", "classifier", params, WholeFiles([[str(file)]], {}), ManyClasses([-1, 1]),
+            width, [2],
+        )  # fmt: skip
+        with pytest.raises(DataError, match=message):
+            run(RobustStages(job))
+
+
+def test_divergence_names_the_part() -> None:
+    stream = problem()
+    stream.X[:30] = 0.0
+    mode = mode_of(InMemory(Stream(stream.X, stream.y, None, []), [30]), eta0=1e200)
+    mode.job.params["dtype"] = "float32"
+    with pytest.raises(DivergenceError, match=r"part 1: .* lower eta0"):
+        run(mode)
+
+
+# ---- what it is made of ------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=2, max_size=60), st.data())
+def test_lowest_of_highest(numbers: list[int], data: st.DataObject) -> None:
+    numbers += data.draw(st.lists(st.sampled_from(numbers), max_size=9))
+    size = data.draw(st.integers(1, len(numbers) - 1))
+
+    def counts(prefix: int, shift: int, bits: int) -> np.ndarray:
+        near = [x >> shift for x in numbers if x >> shift >> bits == prefix]
+        return np.bincount([x % 2**bits for x in near], minlength=2**bits)
+
+    bound, still = lowest_of_highest(counts, size)
+    above = sum(x > bound for x in numbers)
+    if still is None:
+        assert above + numbers.count(bound) == size
+    else:
+        assert above + still == size
+        assert still < numbers.count(bound)
+
+
+@given(st.sets(st.integers(0, 2**64 - 1)))
+def test_keys_are_packed_and_unpacked(keys: set[int]) -> None:
+    array = np.array(sorted(keys), np.uint64)
+    np.testing.assert_array_equal(unpacked_keys(packed_keys(array)), array)
+
+
+def test_narrow() -> None:
+    kinds = [narrow(np.array([0, 2**bits - 1], np.uint64)).dtype for bits in (8, 9, 17, 33)]
+    assert [kind.itemsize for kind in kinds] == [1, 2, 4, 8]
+    assert narrow(np.zeros(0, np.int64)).tolist() == []
