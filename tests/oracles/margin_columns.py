@@ -3,18 +3,22 @@
     Block of a feature: its key mixed by SplitMix64, modulo the number of blocks.
 
     For a batch of rows, with w and b as they are before it:
-        q_i^k = sum over the features j of block k of w_j x_ij   (+ b in block 0),   p_i = sum_k q_i^k
+        q_i^k = sum over the features j of block k of w_j x_ij   (+ b in block 0)
+        p_i = sum over k of q_i^k
 
     Then each block k goes through the rows of the batch in their order, on its own; with q' its
-    share with its weights as they are by now, and e = eta s_i:
-        if y_i (p_i + blocks (q'_i^k - q_i^k)) <= tau and s_i > 0:   an update of block k
+    share with its weights as they are by now, r = ||x_i||^2 / ||x_i^k||^2 (the intercept is a
+    feature of block 0 with x = 1; single precision, at most 1e9; 0 where the block has nothing of
+    the row, 1 where no block has) and e = eta s_i:
+        if y_i (p_i + r (q'_i^k - q_i^k)) <= tau and s_i > 0:   an update of block k
             w_j = soft(w_j + e y_i x_ij, l1) where x_ij != 0, or for all j of the block; in block 0
             b = b + e y_i
 
-A row has made an update where any block did. The bound of ||w||^2 + b^2 is the sum over blocks and
+A block that has nothing of a row that is not empty takes no update, but for shrink="all", where it
+shrinks. A row has made an update where any block did. The bound of ||w||^2 + b^2 is the sum over blocks and
 their updates of e^2 ||x^k||^2 + 2 e y q' - eps (R-9.8 for each block's features). Training stops
 after a batch that brings the density to ``max_density``, after a scan without an update, or when
-the order ends. A batch of one row is the rule of ``margin_perceptron``.
+the order ends. A batch of one row, or one block, is ``margin_perceptron``.
 """
 
 from __future__ import annotations
@@ -85,6 +89,15 @@ def margin_columns(
         mine = home == block
         return float(w[mine] @ X[row, mine]) + (b if block == 0 else 0.0)
 
+    def reach(block: int, row: int) -> float:
+        one = 1.0 if fit_intercept else 0.0
+        own = sum(float(v) ** 2 for v in X[row, home == block]) + (one if block == 0 else 0.0)
+        whole = norm_of(row) + one
+        return float(np.float32(min(whole / own, 1e9))) if own > 0 else float(whole == 0)
+
+    def norm_of(row: int) -> float:
+        return sum(float(v) ** 2 for v in X[row])
+
     for rows in order:
         updates_before, loss = updates, 0.0
         for first in range(0, len(rows), batch):
@@ -100,8 +113,10 @@ def margin_columns(
                 for i, row in enumerate(taken):
                     label, weight, x = float(y[row]), float(s[row]), X[row]
                     now = share(block, row)
-                    p = sums[i] + blocks * (now - shares[block][i])
+                    p = sums[i] + reach(block, row) * (now - shares[block][i])
                     if label * p > margin or weight == 0:
+                        continue
+                    if shrink == "touched" and reach(block, row) == 0:
                         continue
                     e = eta * weight
                     wt = w + real(e * label) * x

@@ -6,11 +6,13 @@
 //   q_i = sum over its features of w_j x_ij,          p_i = sum over blocks of q_i
 //
 // all with the weights before the batch, and is told the sums p_i. It then goes through the rows in their
-// order. What the other blocks do meanwhile it cannot know: it takes it that they change as it does itself,
+// order. What the other blocks do meanwhile it cannot know: it takes it that the product changes by as much more
+// than its share as ||x_i||^2 is more than that of its features, which is so for what the row itself changes,
 //
-//   if y (p_i + reach (q'_i - q_i)) <= tau:   w_j <- S(w_j + eta y x_ij, lambda)   for x_ij != 0
+//   if y (p_i + r_i (q'_i - q_i)) <= tau:   w_j <- S(w_j + eta y x_ij, lambda)   for x_ij != 0
 //
-// with q'_i its share as it is by now. A batch of one row, or one block with reach = 1, is the rule itself.
+// with r_i this ratio, and q'_i its share as it is by now. A batch of one row, or one block, is the rule itself. A
+// block that has nothing of a row, r_i = 0, only shrinks by it, and with `Everywhere` alone.
 //
 // The bound of ||w||^2 that the rule keeps is one of the block's own weights, as it is made of their share q'_i: the
 // sum over blocks is one of all.
@@ -47,7 +49,9 @@ class MarginBlock {
   virtual std::vector<double> products(const Batch& batch, const Visit& visit) = 0;
 
   // Learns from the rows of the last products, whose sums are given; for each, whether it made an update.
-  virtual std::vector<bool> learn(const Batch& batch, const Visit& visit, const double* sums) = 0;
+  // `reach` has r_i of every row of the batch.
+  virtual std::vector<bool> learn(const Batch& batch, const Visit& visit, const double* sums,
+                                  const float* reach) = 0;
 
   virtual std::pair<std::vector<std::int64_t>, std::vector<double>> weights() const = 0;
   virtual double intercept() const = 0;
@@ -66,11 +70,7 @@ class MarginBlockOf final : public MarginBlock {
 
  public:
   MarginBlockOf(std::uint64_t width, const Params& params)
-      : tau_(params.number("epsilon")),
-        reach_(params.number("reach")),
-        params_(params),
-        rule_(params),
-        store_(width) {}
+      : tau_(params.number("epsilon")), params_(params), rule_(params), store_(width) {}
 
   std::vector<double> products(const Batch& batch, const Visit& visit) override {
     shares_.clear();
@@ -79,14 +79,18 @@ class MarginBlockOf final : public MarginBlock {
     return shares_;
   }
 
-  std::vector<bool> learn(const Batch& batch, const Visit& visit, const double* sums) override {
+  std::vector<bool> learn(const Batch& batch, const Visit& visit, const double* sums,
+                          const float* reach) override {
     if (shares_.size() != static_cast<std::size_t>(visit.last - visit.first))
       throw std::invalid_argument("rows are learned whose products were not computed before");
     std::vector<bool> updated(shares_.size());
     Rows<Real> rows(batch, visit, store_.width());
     for (std::size_t i = 0; rows.next(); ++i) {
+      const double r = reach[rows.row()];
+      if (!Everywhere && r == 0.0) continue;
       const Inner inner = open(rows);
-      const double y = rows.label(), p = sums[i] + reach_ * (inner.dot - shares_[i]);
+      const double p = sums[i] + r * (inner.dot - shares_[i]);
+      const double y = rows.label();
       const double g = y * p <= tau_ ? rows.weight() * -y : 0.0;
       if (!std::isfinite(inner.dot) || !rule_.fits(g * std::max(1.0, std::sqrt(inner.squares))))
         throw Divergence("the weights diverged: " + rule_.advice(0.0));
@@ -200,7 +204,7 @@ class MarginBlockOf final : public MarginBlock {
     return k + pack_size <= n ? Pack<Real>::load(values + k) : Pack<Real>::load(values + k, n - k);
   }
 
-  double tau_, reach_;
+  double tau_;
   Params params_;
   Rule rule_;
   Store store_;
@@ -234,29 +238,42 @@ struct CutRows {
   std::vector<std::uint64_t> keys;
   std::vector<Real> values;
   std::vector<std::int32_t> counts;  // of each row
+  std::vector<float> reach;          // r of each row
 };
 
-// The rows of a batch in blocks of columns. Repeated keys add up. `squares` becomes the largest ||x||^2.
+// The rows of a batch in blocks of columns. Repeated keys add up. The intercept is a feature of the first block with
+// x = 1. `squares` becomes the largest ||x||^2.
 // Throws DataError for the first row that has a key at or above the width, or a value that is not finite.
 template <class Real>
 std::vector<CutRows<Real>> cut_columns(const Batch& batch, std::uint64_t width, std::size_t blocks,
-                                       double& squares) {
+                                       bool intercept, double& squares) {
+  constexpr double most = 1e9;  // of r: it stays finite
   std::vector<CutRows<Real>> cut(blocks);
-  for (auto& block : cut) block.counts.resize(static_cast<std::size_t>(batch.rows));
+  const auto count = static_cast<std::size_t>(batch.rows);
+  for (auto& block : cut) block.counts.resize(count), block.reach.resize(count);
   Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, width);
+  std::vector<double> own(blocks);
   for (std::size_t row = 0; rows.next(); ++row) {
-    double sum = 0.0;
+    std::fill(own.begin(), own.end(), 0.0);
+    own[0] = intercept ? 1.0 : 0.0;
+    double sum = own[0];
     rows.with_keys([&](const auto* keys) {
       for (std::size_t k = 0; k < rows.count(); ++k) {
         const Real x = rows.values()[k];
         const auto key = static_cast<std::uint64_t>(static_cast<std::int64_t>(keys[k]));
-        auto& block = cut[block_of(key, blocks)];
-        block.keys.push_back(key), block.values.push_back(x), ++block.counts[row];
-        sum += static_cast<double>(x) * static_cast<double>(x);
+        const std::size_t b = block_of(key, blocks);
+        cut[b].keys.push_back(key), cut[b].values.push_back(x), ++cut[b].counts[row];
+        const double square = static_cast<double>(x) * static_cast<double>(x);
+        sum += square, own[b] += square;
       }
     });
-    if (!std::isfinite(static_cast<Real>(sum))) rows.check_values();
-    if (!std::isfinite(sum)) throw DataError(rows.row(), "the squares of the values overflow");
+    if (!std::isfinite(static_cast<Real>(sum))) {
+      rows.check_values();
+      throw DataError(rows.row(), "the sum of the squares of its values overflows");
+    }
+    for (std::size_t b = 0; b < blocks; ++b)  // a row of zeros is there for all
+      cut[b].reach[row] =
+          static_cast<float>(own[b] > 0.0 ? std::min(sum / own[b], most) : sum == 0.0);
     squares = std::max(squares, sum);
   }
   return cut;

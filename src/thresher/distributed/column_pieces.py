@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.training.targets import Targets
 
-_ROWS = ("keys", "counts", "columns", "values", "labels", "weights")  # what a block has of its rows
+# What a block has of its rows. `reach`: the squared norm of a row by that of the block's features.
+_ROWS = ("keys", "counts", "columns", "values", "reach", "labels", "weights")
 
 
 class Cutter(Piece):
@@ -40,14 +41,16 @@ class Cutter(Piece):
         if not message["cut"]:
             return Outcome()
         labels, weights, rows, squares = [], [], 0, 0.0
-        found: list[list[tuple[Any, Any, Any]]] = [[] for _ in range(self.blocks)]
-        dtype = str(self.job.params["dtype"])
+        found: list[list[tuple[Any, ...]]] = [[] for _ in range(self.blocks)]
+        dtype, intercept = str(self.job.params["dtype"]), bool(self.job.params["fit_intercept"])
         for block in self.job.rows.source(self.number).blocks(dtype=dtype):
             targets = self.job.labels.targets(block)
             labels.append(targets[self.job.output].astype(np.int8))
             weights.append(_weights(self.job, block, targets))
             try:
-                cut, largest = _core.cut_columns(block.batch, dtype, self.job.width, self.blocks)
+                cut, largest = _core.cut_columns(
+                    block.batch, dtype, self.job.width, self.blocks, intercept
+                )
             except _core.DataError as error:
                 raise block.located(error) from None
             for pieces, piece in zip(found, cut, strict=True):
@@ -150,7 +153,9 @@ class ColumnBlock(Piece):
             rows["weights"] if len(rows["weights"]) else None,
         )
         dtype = str(self.job.params["dtype"])
-        self.learner = _core.MarginBlock(batch, dtype, width, self.numbers, self.words)
+        self.learner = _core.MarginBlock(
+            batch, rows["reach"], dtype, width, self.numbers, self.words
+        )
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return the weights, and what is known of them."""
@@ -192,21 +197,21 @@ class RowOrders:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self._begin()
+        self._orders = self._begun()
+        self._scan = -1
+        self._order: NDArray[np.int64] | None = None
 
     def of(self, scan: int) -> NDArray[np.int64] | None:
         """Return the order of a scan; None: as they lie."""
         if scan < self._scan:
-            self._begin()
+            self._orders, self._scan = self._begun(), -1
         while self._scan < scan:
             self._order, self._scan = next(self._orders), self._scan + 1
         return self._order
 
-    def _begin(self) -> None:
+    def _begun(self) -> Iterator[NDArray[np.int64] | None]:
         rng = np.random.default_rng(self.job.seed)
-        self._orders = orders(self.job.params["shuffle"], sum(self.job.counts), rng)
-        self._scan = -1
-        self._order: NDArray[np.int64] | None = None
+        return orders(self.job.params["shuffle"], sum(self.job.counts), rng)
 
 
 # ---- rows --------------------------------------------------------------------------------------
@@ -252,15 +257,16 @@ def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype), *arrays])
 
 
-def _compact(pieces: Sequence[tuple[Any, Any, Any]], dtype: str) -> Arrays:
+def _compact(pieces: Sequence[tuple[Any, ...]], dtype: str) -> Arrays:
     """Return the rows of a part with numbers of columns in place of keys."""
-    counts, keys, values = zip(*pieces, strict=True) if pieces else ((), (), ())
+    counts, keys, values, reach = zip(*pieces, strict=True) if pieces else ((),) * 4
     found, columns = np.unique(_joined(keys, np.uint64), return_inverse=True)
     return {
         "keys": found,
         "counts": _joined(counts, np.int32),
         "columns": columns.astype(np.int32),
         "values": _joined(values, dtype),
+        "reach": _joined(reach, np.float32),
     }
 
 
@@ -274,7 +280,7 @@ def _gathered(received: Sequence[Arrays]) -> Arrays:
     ]
     together = {
         name: np.concatenate([part[name] for part in received])
-        for name in ("counts", "values", "labels")
+        for name in ("counts", "values", "reach", "labels")
     }
     weights = _filled([p["weights"] for p in received], [p["labels"] for p in received])
     return {"keys": keys, "columns": np.concatenate(columns), "weights": weights, **together}
@@ -298,8 +304,7 @@ def read_rows(file: Path, count: int) -> Arrays:
     sizes = {name: len(array) for name, array in rows.items()}
     entries = int(rows["counts"].sum(dtype=np.int64))
     if (
-        sizes["counts"] != count
-        or sizes["labels"] != count
+        any(sizes[name] != count for name in ("counts", "reach", "labels"))
         or sizes["weights"] not in (0, count)
         or sizes["columns"] != entries
         or sizes["values"] != entries

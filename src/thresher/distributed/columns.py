@@ -1,4 +1,4 @@
-"""Mode "columns": the margin perceptron with features cut into blocks, which workers have (R-9.6)."""
+"""Mode "columns": the margin perceptron, its features cut into blocks (R-9.6)."""
 
 from __future__ import annotations
 
@@ -33,12 +33,16 @@ class Columns(Mode):
     else to rounding. A larger batch is another algorithm. All products of a batch are those of the
     weights before it, and were all rows that they find within the margin to make an update, one
     batch of some thousand rows would bring weights of frequent features far beyond what any of them
-    asked for. So a block looks at each row again with what it has changed itself since, q' - q, and
-    takes it that the other blocks have changed as much each:
+    asked for. So a block looks at each row again with what it has changed itself since, from its
+    share q to q'. What other blocks change meanwhile it cannot know: it takes it that all of the
+    product changes by as much more as the squared norm of the row is more than that of its features
+    in the block:
 
-        if y (p + blocks (q' - q)) <= margin:   w_j <- S(w_j + eta y x_j, l1)   for x_j != 0
+        if y (p + r (q' - q)) <= margin:   w_j <- S(w_j + eta y x_j, l1)   for x_j != 0 of the block
 
-    Blocks may differ in which rows they learn from. The intercept is in the first block.
+    with r = ||x||^2 / ||x of the block||^2. Blocks may differ in which rows they learn from, so
+    more rows make updates than with ``batch=1``. One block alone is the rule itself for any batch.
+    The intercept is a feature of the first block, with x = 1.
 
     Parameters
     ----------
@@ -48,7 +52,7 @@ class Columns(Mode):
         Rows of a batch.
     blocks : int
         Never a matter of how many workers there are: the result depends on it, for a `batch`
-        larger than 1.
+        larger than 1. A feature's key decides which block it is in.
 
     Notes
     -----
@@ -69,8 +73,7 @@ class Columns(Mode):
         _check(job)
         self.job, self.batch, self.blocks = job, batch, blocks
         self.parts, self.ranges = job.rows.parts, blocks
-        numbers, self.words = settings.core_parameters(job.rule, job.params, None)
-        self.numbers = numbers | {"reach": float(blocks)}
+        self.numbers, self.words = settings.core_parameters(job.rule, job.params, None)
 
     def part(self, number: int, threads: int, shared: dict[str, Any]) -> Cutter:
         """Make a part, which reads rows."""
@@ -82,7 +85,7 @@ class Columns(Mode):
 
     def lead(self) -> ColumnLead:
         """Make the driver's part."""
-        return ColumnLead(self.job, self.batch, self.numbers)
+        return ColumnLead(self.job, self.batch)
 
 
 def _check(job: Job) -> None:
@@ -108,13 +111,10 @@ class ColumnLead(Lead):
     ----------
     job : Job
     batch : int
-    numbers : dict
-        What the core is told.
     """
 
-    def __init__(self, job: Job, batch: int, numbers: dict[str, float]) -> None:
+    def __init__(self, job: Job, batch: int) -> None:
         self.job, self.batch = job, batch
-        self.intercept = bool(numbers["fit_intercept"])
         self.rows = sum(job.counts)
         density = job.params.get("max_density")
         self.limit = math.inf if density is None else math.ceil(density * job.width)
@@ -234,7 +234,7 @@ class ColumnLead(Lead):
             "updates": self.updates,
             "nonzeros": len(keys),
             "norm_bound": sum(answer["norm_bound"] for answer in answers),
-            "squared_radius": self.squares + (1.0 if self.intercept else 0.0),
+            "squared_radius": self.squares,
             "scans": self.scan,
             "stop": self.stop,
         }

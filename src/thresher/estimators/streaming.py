@@ -31,7 +31,6 @@ from thresher.training.recipe import Recipe
 from thresher.training.together import OnlyNonzero
 
 
-
 class StreamingEstimator(LinearEstimator):
     """Base of all estimators that learn one row at a time.
 
