@@ -15,10 +15,10 @@
             b = b + e y_i
 
 A block that has nothing of a row that is not empty takes no update, but for shrink="all", where it
-shrinks. A row has made an update where any block did. The bound of ||w||^2 + b^2 is the sum over blocks and
-their updates of e^2 ||x^k||^2 + 2 e y q' - eps (R-9.8 for each block's features). Training stops
-after a batch that brings the density to ``max_density``, after a scan without an update, or when
-the order ends. A batch of one row, or one block, is ``margin_perceptron``.
+shrinks. A row has made an update where any block did. The bound of ||w||^2 + b^2 is the sum over
+blocks and their updates of e^2 ||x^k||^2 + 2 e y q' - eps (R-9.8 for each block's features).
+Training stops after a batch that brings the density to ``max_density``, after a scan without an
+update, or when the order ends. A batch of one row is ``margin_perceptron``.
 """
 
 from __future__ import annotations
