@@ -22,6 +22,7 @@ namespace nb = nanobind;
 
 void bind_blocks(nb::module_& m);
 void bind_cache(nb::module_& m);
+void bind_columns(nb::module_& m);
 void bind_lanes(nb::module_& m);
 void bind_readers(nb::module_& m);
 void bind_solvers(nb::module_& m);

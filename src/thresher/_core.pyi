@@ -385,6 +385,63 @@ def make_block(
     distinct, keys that are twice in a row are added up, in a copy.
     """
 
+def cut_columns(batch: Batch, dtype: str, width: int, blocks: int, intercept: bool) -> tuple:
+    """
+    Rows cut into blocks of columns, of each: how many of its features are in each row, their keys, their values, and ||x||^2 by theirs. And the largest ||x||^2. Keys are below width, or any where it is 0.
+    """
+
+class MarginBlock:
+    """The margin perceptron on a block of columns, batch by batch."""
+
+    def __init__(
+        self,
+        rows: Batch,
+        reach: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        dtype: str,
+        width: int,
+        numbers: Mapping[str, float],
+        words: Mapping[str, str],
+    ) -> None:
+        """Rows with labels, whose keys are numbers of columns below width."""
+
+    def products(
+        self,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None,
+        first: int,
+        last: int,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """The block's share of the inner products of the rows order[first:last]."""
+
+    def learn(
+        self,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None,
+        first: int,
+        last: int,
+        sums: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+        """
+        Learn from the rows of the last products, whose sums over all blocks are given. A bit for each row, as numpy.packbits has them: whether it made an update.
+        """
+
+    def weights(self) -> tuple:
+        """Columns whose weights are not zero, and these."""
+
+    @property
+    def intercept(self) -> float: ...
+    def facts(self) -> dict[str, float]: ...
+    def state(self) -> bytes: ...
+    def restore(self, state: bytes) -> None: ...
+
 class Lanes:
     """Many models being learned from the same rows, each in a lane."""
 

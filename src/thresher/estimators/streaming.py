@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,12 +24,11 @@ from thresher.estimators.training import Run
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Output
 from thresher.training.alone import Alone
+from thresher.training.orders import orders
 from thresher.training.outputs import Outputs
 from thresher.training.passes import Run as SourceRun
 from thresher.training.recipe import Recipe
 from thresher.training.together import OnlyNonzero
-
-_BLOCK = 2000  # rows of a block of shuffle="blocks"
 
 
 class StreamingEstimator(LinearEstimator):
@@ -183,18 +183,8 @@ class StreamingEstimator(LinearEstimator):
             ) from None
 
     def _orders(self, rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64] | None]:
-        """Yield the order of rows in each pass; None is the order in which they lie."""
-        once = rng.permutation(rows) if self.shuffle == "once" else None
-        for _ in range(self.passes):
-            if self.shuffle == "each":
-                yield rng.permutation(rows)
-            elif self.shuffle == "replace":
-                yield rng.integers(0, rows, rows)
-            elif self.shuffle == "blocks":
-                starts = rng.permutation(np.arange(0, rows, _BLOCK))
-                yield np.concatenate([s + rng.permutation(min(_BLOCK, rows - s)) for s in starts])
-            else:
-                yield once
+        """Return the order of rows in each pass; None is the order in which they lie."""
+        return islice(orders(self.shuffle, rows, rng), self.passes)
 
     # ---- sources -------------------------------------------------------------------------------
 

@@ -1,0 +1,152 @@
+// Rows cut into blocks of columns, and the margin perceptron on one block.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../thresher/rules/margin_block.hpp"
+#include "arrays.hpp"
+
+namespace bindings {
+namespace {
+
+using namespace nb::literals;
+using Block = thresher::MarginBlock;
+using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// A block together with the rows it borrows. Threads take turns; who waits does not hold the GIL.
+class BorrowingBlock {
+ public:
+  BorrowingBlock(const BorrowedBatch& rows, const Floats& reach, const std::string& dtype,
+                 std::uint64_t width, const std::map<std::string, double>& numbers,
+                 const std::map<std::string, std::string>& words)
+      : rows_(rows),
+        reach_(reach),
+        block_(thresher::make_margin_block(dtype, width, thresher::Params(numbers, words))) {
+    if (!rows.labels) throw std::invalid_argument("the rows of a block need labels");
+    if (reach.shape(0) != static_cast<std::size_t>(rows.batch.rows))
+      throw std::invalid_argument("reach: one for each row");
+  }
+
+  template <class F>
+  auto use(F&& f) const {
+    nb::gil_scoped_release release;
+    std::lock_guard lock(block_->mutex);
+    return f(*block_);
+  }
+
+  const BorrowedBatch& rows() const { return rows_; }
+  const float* reach() const { return reach_.data(); }
+
+ private:
+  BorrowedBatch rows_;
+  Floats reach_;
+  std::unique_ptr<Block> block_;
+};
+
+template <class Real>
+nb::tuple cut(const BorrowedBatch& batch, std::uint64_t width, std::size_t blocks, bool intercept) {
+  double squares = 0.0;
+  std::vector<thresher::CutRows<Real>> found;
+  {
+    nb::gil_scoped_release release;
+    found = thresher::cut_columns<Real>(batch.batch, width, blocks, intercept, squares);
+  }
+  nb::list pieces;
+  for (auto& block : found)
+    pieces.append(
+        nb::make_tuple(owned_array(std::move(block.counts)), owned_array(std::move(block.keys)),
+                       owned_array(std::move(block.values)), owned_array(std::move(block.reach))));
+  return nb::make_tuple(pieces, squares);
+}
+
+}  // namespace
+
+void bind_columns(nb::module_& m) {
+  m.def(
+      "cut_columns",
+      [](const BorrowedBatch& batch, const std::string& dtype, std::uint64_t width,
+         std::size_t blocks, bool intercept) {
+        if (blocks == 0) throw std::invalid_argument("blocks: at least 1");
+        if (dtype == "float32") return cut<float>(batch, width, blocks, intercept);
+        if (dtype == "float64") return cut<double>(batch, width, blocks, intercept);
+        throw std::invalid_argument("unknown dtype '" + dtype + "'");
+      },
+      "batch"_a, "dtype"_a, "width"_a, "blocks"_a, "intercept"_a,
+      "Rows cut into blocks of columns, of each: how many of its features are in each row, their "
+      "keys, their values, and ||x||^2 by theirs. And the largest ||x||^2. Keys are below width, "
+      "or any where it is 0.");
+
+  nb::class_<BorrowingBlock>(m, "MarginBlock",
+                             "The margin perceptron on a block of columns, batch by batch.")
+      .def(nb::init<const BorrowedBatch&, const Floats&, const std::string&, std::uint64_t,
+                    const std::map<std::string, double>&,
+                    const std::map<std::string, std::string>&>(),
+           "rows"_a, "reach"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a,
+           "Rows with labels, whose keys are numbers of columns below width.")
+      .def(
+          "products",
+          [](BorrowingBlock& self, std::optional<Longs> order, std::int64_t first,
+             std::int64_t last) {
+            const thresher::Visit visit = visit_of(self.rows(), order, first, last);
+            return owned_array(
+                self.use([&](Block& b) { return b.products(self.rows().batch, visit); }));
+          },
+          "order"_a.none(), "first"_a, "last"_a,
+          "The block's share of the inner products of the rows order[first:last].")
+      .def(
+          "learn",
+          [](BorrowingBlock& self, std::optional<Longs> order, std::int64_t first,
+             std::int64_t last, const Doubles& sums) {
+            const thresher::Visit visit = visit_of(self.rows(), order, first, last);
+            if (sums.shape(0) != static_cast<std::size_t>(last - first))
+              throw std::invalid_argument("sums: one for each row");
+            const std::vector<bool> updated = self.use([&](Block& b) {
+              return b.learn(self.rows().batch, visit, sums.data(), self.reach());
+            });
+            std::vector<std::uint8_t> bits((updated.size() + 7) / 8);
+            for (std::size_t i = 0; i < updated.size(); ++i)
+              bits[i / 8] = static_cast<std::uint8_t>(bits[i / 8] | updated[i] << (7 - i % 8));
+            return owned_array(std::move(bits));
+          },
+          "order"_a.none(), "first"_a, "last"_a, "sums"_a,
+          "Learn from the rows of the last products, whose sums over all blocks are given. A bit "
+          "for each row, as "
+          "numpy.packbits has them: whether it made an update.")
+      .def(
+          "weights",
+          [](const BorrowingBlock& self) {
+            auto found = self.use([](Block& b) { return b.weights(); });
+            return nb::make_tuple(owned_array(std::move(found.first)),
+                                  owned_array(std::move(found.second)));
+          },
+          "Columns whose weights are not zero, and these.")
+      .def_prop_ro("intercept",
+                   [](const BorrowingBlock& self) {
+                     return self.use([](Block& b) { return b.intercept(); });
+                   })
+      .def("facts",
+           [](const BorrowingBlock& self) { return self.use([](Block& b) { return b.facts(); }); })
+      .def("state",
+           [](const BorrowingBlock& self) {
+             const std::vector<std::byte> state = self.use([](Block& b) { return b.state(); });
+             return nb::bytes(state.data(), state.size());
+           })
+      .def(
+          "restore",
+          [](BorrowingBlock& self, const nb::bytes& state) {
+            const std::span bytes(static_cast<const std::byte*>(state.data()), state.size());
+            self.use([&](Block& b) { b.restore(bytes); });
+          },
+          "state"_a);
+}
+
+}  // namespace bindings

@@ -1,0 +1,282 @@
+// The margin perceptron (margin_perceptron.hpp) on some of the features: rows are cut into blocks of columns, and
+// a block has weights of its own.
+//
+// For a batch of rows each block gives its share of their inner products,
+//
+//   q_i = sum over its features of w_j x_ij,          p_i = sum over blocks of q_i
+//
+// all with the weights before the batch, and is told the sums p_i. It then goes through the rows in their
+// order. What the other blocks do meanwhile it cannot know: it takes it that the product changes by as much more
+// than its share as ||x_i||^2 is more than that of its features, which is so for what the row itself changes,
+//
+//   if y (p_i + r_i (q'_i - q_i)) <= tau:   w_j <- S(w_j + eta y x_ij, lambda)   for x_ij != 0
+//
+// with r_i this ratio, and q'_i its share as it is by now. A batch of one row, or one block, is the rule itself. A
+// block that has nothing of a row, r_i = 0, only shrinks by it, and with `Everywhere` alone.
+//
+// The bound of ||w||^2 that the rule keeps is one of the block's own weights, as it is made of their share q'_i: the
+// sum over blocks is one of all.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../archive.hpp"
+#include "../batch.hpp"
+#include "../error.hpp"
+#include "../random.hpp"
+#include "../rows.hpp"
+#include "../stores/dense.hpp"
+#include "margin_perceptron.hpp"
+
+namespace thresher {
+
+class MarginBlock {
+ public:
+  virtual ~MarginBlock() = default;
+
+  std::mutex mutex;  // for callers with threads
+
+  // The block's share of the inner products of these rows, with its intercept where it has one.
+  virtual std::vector<double> products(const Batch& batch, const Visit& visit) = 0;
+
+  // Learns from the rows of the last products, whose sums are given; for each, whether it made an update.
+  // `reach` has r_i of every row of the batch.
+  virtual std::vector<bool> learn(const Batch& batch, const Visit& visit, const double* sums,
+                                  const float* reach) = 0;
+
+  virtual std::pair<std::vector<std::int64_t>, std::vector<double>> weights() const = 0;
+  virtual double intercept() const = 0;
+  virtual std::map<std::string, double> facts() const = 0;
+
+  // Between two batches.
+  virtual std::vector<std::byte> state() const = 0;
+  virtual void restore(std::span<const std::byte> state) = 0;
+};
+
+template <class Real, bool Everywhere>
+class MarginBlockOf final : public MarginBlock {
+  using Rule = MarginPerceptron<Real, Everywhere>;
+  using Cell = typename Rule::Cell;
+  using Store = DenseStore<Cell>;
+
+ public:
+  MarginBlockOf(std::uint64_t width, const Params& params)
+      : tau_(params.number("epsilon")), params_(params), rule_(params), store_(width) {}
+
+  std::vector<double> products(const Batch& batch, const Visit& visit) override {
+    shares_.clear();
+    Rows<Real> rows(batch, visit, store_.width());
+    while (rows.next()) shares_.push_back(open(rows).dot);
+    return shares_;
+  }
+
+  std::vector<bool> learn(const Batch& batch, const Visit& visit, const double* sums,
+                          const float* reach) override {
+    if (shares_.size() != static_cast<std::size_t>(visit.last - visit.first))
+      throw std::invalid_argument("rows are learned whose products were not computed before");
+    std::vector<bool> updated(shares_.size());
+    Rows<Real> rows(batch, visit, store_.width());
+    for (std::size_t i = 0; rows.next(); ++i) {
+      const double r = reach[rows.row()];
+      if (!Everywhere && r == 0.0) continue;
+      const Inner inner = open(rows);
+      const double p = sums[i] + r * (inner.dot - shares_[i]);
+      const double y = rows.label();
+      const double g = y * p <= tau_ ? rows.weight() * -y : 0.0;
+      if (!std::isfinite(inner.dot) || !rule_.fits(g * std::max(1.0, std::sqrt(inner.squares))))
+        throw Divergence("the weights diverged: " + rule_.advice(0.0));
+      rule_.see(inner.squares, 0.0);
+      if (g != 0.0) close(rows, g), updated[i] = true;
+      rule_.finish(g);
+      if (rule_.sweep_due()) {
+        store_.sweep([this](const Cell& cell) { return rule_.settled(cell); });
+        rule_.begin_again();
+      }
+    }
+    shares_.clear();
+    return updated;
+  }
+
+  std::pair<std::vector<std::int64_t>, std::vector<double>> weights() const override {
+    std::pair<std::vector<std::int64_t>, std::vector<double>> found;
+    store_.each([&](std::uint64_t column, const Cell& cell) {
+      const double w = rule_.weight(cell);
+      if (!std::isfinite(w)) throw Divergence("a weight is not finite: " + rule_.advice(0.0));
+      if (w == 0.0) return;
+      found.first.push_back(static_cast<std::int64_t>(column));
+      found.second.push_back(w);
+    });
+    return found;
+  }
+
+  double intercept() const override { return rule_.intercept(); }
+  std::map<std::string, double> facts() const override { return rule_.facts(); }
+
+  std::vector<std::byte> state() const override {
+    Saver save;
+    save(std::uint64_t{sizeof(Cell)});
+    const_cast<Rule&>(rule_).archive(save);  // saving reads
+    std::uint64_t count = 0;
+    store_.each([&](std::uint64_t, const Cell&) { ++count; });
+    save(count);
+    store_.each([&](std::uint64_t column, const Cell& cell) { save(column), save(cell); });
+    return save.take();
+  }
+
+  void restore(std::span<const std::byte> state) override {
+    Restorer restore(state);
+    std::uint64_t size = 0, count = 0;
+    restore(size);
+    if (size != sizeof(Cell)) throw std::invalid_argument("the state is of another block");
+    Rule rule(params_);
+    Store store(store_.width());
+    rule.archive(restore);
+    restore(count);
+    if (count > restore.left() / (sizeof(std::uint64_t) + sizeof(Cell)))
+      throw std::invalid_argument("the state of a block is cut short");
+    for (; count > 0; --count) {
+      std::uint64_t column = 0;
+      Cell cell;
+      restore(column), restore(cell);
+      if (!rule.valid(cell)) throw std::invalid_argument("the state of a block is damaged");
+      store.put(column, cell);
+    }
+    if (!restore.finished())
+      throw std::invalid_argument("the state of a block has bytes left over");
+    rule_ = std::move(rule), store_ = std::move(store);  // all or nothing
+    shares_.clear();
+  }
+
+ private:
+  struct Inner {
+    double dot;      // with the intercept
+    double squares;  // ||x||^2, of the block's features
+  };
+
+  // As the learner does it (learner.hpp), to the same bits.
+  Inner open(Rows<Real>& rows) {
+    const std::size_t n = rows.count();
+    row_.resize((n + pack_size - 1) / pack_size * pack_size);
+    Inner inner{0.0, 0.0};
+    rule_.with_opener(row_, [&](auto open) {
+      rows.with_keys([&](const auto* keys) {
+        const auto [later, fetched] = rows.template ahead<std::remove_cvref_t<decltype(*keys)>>(n);
+        for (std::size_t from = 0; from < n; from += 4096) {
+          const std::size_t to = std::min(n, from + 4096);
+          Pack<Real> dot = Pack<Real>::all(0), squares = dot;
+          store_.gather(keys, from, to, later, fetched, places_,
+                        [&](std::size_t k, const Four<Cell>& cells) {
+                          const Pack<Real> x = values_at(rows.values(), k, to);
+                          dot += open(k, cells, x);
+                          squares += x * x;
+                        });
+          inner.dot += dot.total(), inner.squares += squares.total();
+        }
+      });
+    });
+    inner.dot = rule_.prediction(row_, inner.dot);
+    return inner;
+  }
+
+  void close(const Rows<Real>& rows, double g) {
+    const Real* values = rows.values();
+    const std::size_t n = rows.count();
+    rule_.with_closer(row_, g, [&](auto close) {
+      rows.with_keys([&](const auto* keys) {
+        store_.scatter(keys, n, places_, [close, values, n](std::size_t k, Four<Cell>& cells) {
+          close(k, values_at(values, k, n), cells);
+        });
+      });
+    });
+  }
+
+  [[gnu::always_inline]] static Pack<Real> values_at(const Real* values, std::size_t k,
+                                                     std::size_t n) {
+    return k + pack_size <= n ? Pack<Real>::load(values + k) : Pack<Real>::load(values + k, n - k);
+  }
+
+  double tau_;
+  Params params_;
+  Rule rule_;
+  Store store_;
+  typename Store::Places places_;
+  typename Rule::Row row_;
+  std::vector<double> shares_;  // of the rows whose products were asked for
+};
+
+inline std::unique_ptr<MarginBlock> make_margin_block(const std::string& dtype, std::uint64_t width,
+                                                      const Params& params) {
+  const bool all = params.word("shrink") == "all";
+  if (dtype == "float32") {
+    if (all) return std::make_unique<MarginBlockOf<float, true>>(width, params);
+    return std::make_unique<MarginBlockOf<float, false>>(width, params);
+  }
+  if (dtype != "float64") throw std::invalid_argument("unknown dtype '" + dtype + "'");
+  if (all) return std::make_unique<MarginBlockOf<double, true>>(width, params);
+  return std::make_unique<MarginBlockOf<double, false>>(width, params);
+}
+
+// ---- cutting rows into blocks -------------------------------------------------------------------
+
+// Which block a key is in: a matter of the key and the number of blocks alone. Neighbours are strewn, as
+// features of a file are often numbered by how frequent they are.
+inline std::size_t block_of(std::uint64_t key, std::size_t blocks) {
+  return static_cast<std::size_t>(Random::mixed(key + 0x9E3779B97F4A7C15u) % blocks);
+}
+
+template <class Real>
+struct CutRows {
+  std::vector<std::uint64_t> keys;
+  std::vector<Real> values;
+  std::vector<std::int32_t> counts;  // of each row
+  std::vector<float> reach;          // r of each row
+};
+
+// The rows of a batch in blocks of columns. Repeated keys add up. The intercept is a feature of the first block with
+// x = 1. `squares` becomes the largest ||x||^2.
+// Throws DataError for the first row that has a key at or above the width, or a value that is not finite.
+template <class Real>
+std::vector<CutRows<Real>> cut_columns(const Batch& batch, std::uint64_t width, std::size_t blocks,
+                                       bool intercept, double& squares) {
+  constexpr double most = 1e9;  // of r: it stays finite
+  std::vector<CutRows<Real>> cut(blocks);
+  const auto count = static_cast<std::size_t>(batch.rows);
+  for (auto& block : cut) block.counts.resize(count), block.reach.resize(count);
+  Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, width);
+  std::vector<double> own(blocks);
+  for (std::size_t row = 0; rows.next(); ++row) {
+    std::fill(own.begin(), own.end(), 0.0);
+    own[0] = intercept ? 1.0 : 0.0;
+    double sum = own[0];
+    rows.with_keys([&](const auto* keys) {
+      for (std::size_t k = 0; k < rows.count(); ++k) {
+        const Real x = rows.values()[k];
+        const auto key = static_cast<std::uint64_t>(static_cast<std::int64_t>(keys[k]));
+        const std::size_t b = block_of(key, blocks);
+        cut[b].keys.push_back(key), cut[b].values.push_back(x), ++cut[b].counts[row];
+        const double square = static_cast<double>(x) * static_cast<double>(x);
+        sum += square, own[b] += square;
+      }
+    });
+    if (!std::isfinite(static_cast<Real>(sum))) {
+      rows.check_values();
+      throw DataError(rows.row(), "the sum of the squares of its values overflows");
+    }
+    for (std::size_t b = 0; b < blocks; ++b)  // a row of zeros is there for all
+      cut[b].reach[row] =
+          static_cast<float>(own[b] > 0.0 ? std::min(sum / own[b], most) : sum == 0.0);
+    squares = std::max(squares, sum);
+  }
+  return cut;
+}
+
+}  // namespace thresher

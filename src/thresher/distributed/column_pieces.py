@@ -1,0 +1,313 @@
+"""Pieces of the mode "columns": parts that cut rows into blocks of columns, and the blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.atomic import naming, written_whole
+from thresher.distributed.pieces import Arrays, Job, Outcome, Piece
+from thresher.errors import DataError, ModelFileError, ParameterError
+from thresher.training.orders import orders
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+    from thresher.training.targets import Targets
+
+# What a block has of its rows. `reach`: the squared norm of a row by that of the block's features.
+_ROWS = ("keys", "counts", "columns", "values", "reach", "labels", "weights")
+
+
+class Cutter(Piece):
+    """A part: reads its rows once, and gives each block its columns of them.
+
+    Parameters
+    ----------
+    job : Job
+    number : int
+    blocks : int
+    """
+
+    def __init__(self, job: Job, number: int, blocks: int) -> None:
+        self.job, self.number, self.blocks = job, number, blocks
+
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+        """Read the rows and send them on; or, after that, let go of them."""
+        if not message["cut"]:
+            return Outcome()
+        labels, weights, rows, squares = [], [], 0, 0.0
+        found: list[list[tuple[Any, ...]]] = [[] for _ in range(self.blocks)]
+        dtype, intercept = str(self.job.params["dtype"]), bool(self.job.params["fit_intercept"])
+        for block in self.job.rows.source(self.number).blocks(dtype=dtype):
+            targets = self.job.labels.targets(block)
+            labels.append(targets[self.job.output].astype(np.int8))
+            weights.append(_weights(self.job, block, targets))
+            try:
+                cut, largest = _core.cut_columns(
+                    block.batch, dtype, self.job.width, self.blocks, intercept
+                )
+            except _core.DataError as error:
+                raise block.located(error) from None
+            for pieces, piece in zip(found, cut, strict=True):
+                pieces.append(piece)
+            rows, squares = rows + block.rows, max(squares, largest)
+        shared = {"labels": _joined(labels, np.int8), "weights": _filled(weights, labels)}
+        return Outcome(
+            {"rows": rows, "squares": squares},
+            [_compact(pieces, dtype) | shared for pieces in found],
+        )
+
+    def state(self) -> Arrays:
+        """Return nothing: it has nothing left to do."""
+        return {}
+
+    def restore(self, state: Arrays) -> None:
+        """Take nothing."""
+
+
+class ColumnBlock(Piece):
+    """A range: the margin perceptron on a block of columns, of all rows.
+
+    Parameters
+    ----------
+    job : Job
+    number : int
+        The first has the intercept.
+    blocks : int
+    numbers, words : dict
+        What the core is told.
+    shared : dict
+        One for all blocks in the process: they go through the rows in the same order.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        number: int,
+        blocks: int,
+        numbers: dict[str, float],
+        words: dict[str, str],
+        shared: dict[str, Any],
+    ) -> None:
+        self.job, self.number = job, number
+        self.numbers = numbers if number == 0 else {**numbers, "fit_intercept": 0.0}
+        self.words = words
+        name = f"columns-{job.output:05}-{number:05}-of-{blocks:05}"
+        self.file = None if job.folder is None else Path(job.folder, name)
+        self.orders: RowOrders = shared.setdefault("orders", RowOrders(job))
+        self.rows: Arrays = {}
+        self.learner: _core.MarginBlock | None = None
+        self.asked: tuple[int, int, int] | None = None  # scan, first and last row, in their order
+
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+        """Take the rows; or learn from a batch, and compute products of the next."""
+        if message.get("gather"):
+            self._begin(_gathered(received))
+            if self.file is not None:
+                write_rows(self.file, self.rows)
+            return Outcome({"features": len(self.rows["keys"])})
+        assert self.learner is not None
+        told: dict[str, Any] = {}
+        if message["sums"] is not None:
+            assert self.asked is not None
+            scan, first, last = self.asked
+            order = self.orders.of(scan)
+            told["updated"] = self.learner.learn(order, first, last, message["sums"])
+            if self.words["shrink"] == "touched":  # else it is known only when all are counted
+                told["nonzeros"] = int(self.learner.facts()["nonzeros"])
+            if self.number == 0:
+                told["losses"], told["weights"] = self._tally(order, first, last, message["sums"])
+        self.asked = message["next"]
+        if self.asked is not None:
+            scan, first, last = self.asked
+            told["products"] = self.learner.products(self.orders.of(scan), first, last)
+        return Outcome(told)
+
+    def _tally(
+        self, order: NDArray[np.int64] | None, first: int, last: int, sums: NDArray[np.float64]
+    ) -> tuple[float, float]:
+        """Return the sums of losses and weights of a batch."""
+        rows = slice(first, last) if order is None else order[first:last]
+        losses = np.maximum(0.0, self.numbers["epsilon"] - self.rows["labels"][rows] * sums)
+        if not len(self.rows["weights"]):
+            return float(losses.sum()), float(last - first)
+        weights = self.rows["weights"][rows]
+        return float((losses * weights).sum()), float(weights.sum())
+
+    def _begin(self, rows: Arrays) -> None:
+        self.rows = rows
+        starts = np.zeros(len(rows["counts"]) + 1, np.int64)
+        np.cumsum(rows["counts"], out=starts[1:])
+        width = max(len(rows["keys"]), 1)
+        batch = _core.sparse_batch(
+            starts,
+            rows["columns"],
+            rows["values"],
+            width,
+            rows["labels"].astype(np.float64),
+            rows["weights"] if len(rows["weights"]) else None,
+        )
+        dtype = str(self.job.params["dtype"])
+        self.learner = _core.MarginBlock(
+            batch, rows["reach"], dtype, width, self.numbers, self.words
+        )
+
+    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Return the weights, and what is known of them."""
+        assert self.learner is not None
+        columns, weights = self.learner.weights()
+        return {
+            "keys": self.rows["keys"][columns],
+            "weights": weights,
+            "intercept": self.learner.intercept,
+            "norm_bound": self.learner.facts()["norm_bound"],
+        }
+
+    def state(self) -> Arrays:
+        """Return the weights; the rows too where they are in no file."""
+        if self.learner is None:
+            return {}
+        learner = {"learner": np.frombuffer(self.learner.state(), np.uint8)}
+        return learner if self.file is not None else learner | self.rows
+
+    def restore(self, state: Arrays) -> None:
+        """Go on from weights."""
+        if not state:
+            return
+        if self.file is None:
+            self._begin({name: state[name] for name in _ROWS})
+        else:
+            self._begin(read_rows(self.file, sum(self.job.counts)))
+        assert self.learner is not None
+        self.learner.restore(state["learner"].tobytes())
+
+
+class RowOrders:
+    """The order of rows in each scan: those of ``fit``, by the job's seed.
+
+    Parameters
+    ----------
+    job : Job
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self._orders = self._begun()
+        self._scan = -1
+        self._order: NDArray[np.int64] | None = None
+
+    def of(self, scan: int) -> NDArray[np.int64] | None:
+        """Return the order of a scan; None: as they lie."""
+        if scan < self._scan:
+            self._orders, self._scan = self._begun(), -1
+        while self._scan < scan:
+            self._order, self._scan = next(self._orders), self._scan + 1
+        return self._order
+
+    def _begun(self) -> Iterator[NDArray[np.int64] | None]:
+        rng = np.random.default_rng(self.job.seed)
+        return orders(self.job.params["shuffle"], sum(self.job.counts), rng)
+
+
+# ---- rows --------------------------------------------------------------------------------------
+
+
+def _weights(job: Job, block: Block, targets: Targets) -> NDArray[np.float64] | None:
+    """Return the weights of the rows of a block, those of their classes included."""
+    weights = block.weights
+    if weights is not None:
+        bad = ~(np.isfinite(weights) & (weights >= 0))
+        if bad.any():
+            place = block.place(int(bad.argmax()))
+            raise DataError(f"{place}: the sample weight must be a finite number >= 0")
+    by_class, classes = job.params.get("class_weight"), job.labels.classes
+    if not by_class or classes is None:
+        return weights
+    unknown = set(by_class) - set(classes.tolist())
+    if unknown:
+        raise ParameterError(
+            f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
+            f"these are {classes.tolist()[:20]}"
+        )
+    factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
+    found: NDArray[np.float64] = factors[targets.single()]
+    return found if weights is None else found * weights
+
+
+def _filled(
+    weights: Sequence[NDArray[np.float64] | None], labels: Sequence[NDArray[Any]]
+) -> NDArray[np.float64]:
+    """Return the weights of rows one after the other; none at all where all are 1."""
+    if all(found is None or not len(found) for found in weights):
+        return np.zeros(0)
+    return np.concatenate(
+        [
+            np.ones(len(rows)) if found is None or not len(found) else found
+            for found, rows in zip(weights, labels, strict=True)
+        ]
+    )
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype), *arrays])
+
+
+def _compact(pieces: Sequence[tuple[Any, ...]], dtype: str) -> Arrays:
+    """Return the rows of a part with numbers of columns in place of keys."""
+    counts, keys, values, reach = zip(*pieces, strict=True) if pieces else ((),) * 4
+    found, columns = np.unique(_joined(keys, np.uint64), return_inverse=True)
+    return {
+        "keys": found,
+        "counts": _joined(counts, np.int32),
+        "columns": columns.astype(np.int32),
+        "values": _joined(values, dtype),
+        "reach": _joined(reach, np.float32),
+    }
+
+
+def _gathered(received: Sequence[Arrays]) -> Arrays:
+    """Return the rows of all parts, in their order, with one number for each key."""
+    keys = np.unique(np.concatenate([part["keys"] for part in received]))
+    if len(keys) > np.iinfo(np.int32).max:
+        raise ParameterError(f"blocks: one of them has {len(keys)} features; more are needed")
+    columns = [
+        np.searchsorted(keys, part["keys"]).astype(np.int32)[part["columns"]] for part in received
+    ]
+    together = {
+        name: np.concatenate([part[name] for part in received])
+        for name in ("counts", "values", "reach", "labels")
+    }
+    weights = _filled([p["weights"] for p in received], [p["labels"] for p in received])
+    return {"keys": keys, "columns": np.concatenate(columns), "weights": weights, **together}
+
+
+def write_rows(file: Path, rows: Arrays) -> None:
+    """Write the rows of a block, whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(file) as out:
+        for name in _ROWS:
+            np.save(out, rows[name], allow_pickle=False)
+
+
+def read_rows(file: Path, count: int) -> Arrays:
+    """Read the rows of a block back, as many as there must be."""
+    try:
+        with naming(str(file)), file.open("rb") as content:
+            rows = {name: np.load(content, allow_pickle=False) for name in _ROWS}
+    except (OSError, ValueError, EOFError) as error:
+        raise ModelFileError(f"{file}: cannot be read, or is damaged ({error})") from error
+    sizes = {name: len(array) for name, array in rows.items()}
+    entries = int(rows["counts"].sum(dtype=np.int64))
+    if (
+        any(sizes[name] != count for name in ("counts", "reach", "labels"))
+        or sizes["weights"] not in (0, count)
+        or sizes["columns"] != entries
+        or sizes["values"] != entries
+    ):
+        raise ModelFileError(f"{file}: does not have the {count} rows of this run")
+    return rows
