@@ -199,20 +199,7 @@ class Learning:
 
     def _weights(self, block: Block, targets: Targets) -> NDArray[np.float64] | None:
         """Return the weights of the rows, those of their classes included."""
-        by_class = self.params.get("class_weight")
-        if not by_class:
-            return block.weights
-        classes = self.labels.classes
-        assert classes is not None
-        unknown = set(by_class) - set(classes.tolist())
-        if unknown and not isinstance(self.labels, Arriving):
-            raise ParameterError(
-                f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
-                f"these are {classes.tolist()[:20]}"
-            )
-        factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
-        weights: NDArray[np.float64] = factors[targets.single()]
-        return weights if block.weights is None else weights * block.weights
+        return row_weights(self.params.get("class_weight"), self.labels, block, targets)
 
     # ---- the record ----------------------------------------------------------------------------
 
@@ -338,6 +325,25 @@ class Learning:
     def seconds(self) -> float:
         """Time spent so far, over all runs."""
         return time.perf_counter() - self._began
+
+
+def row_weights(
+    by_class: Mapping[Any, float] | None, labels: Labels, block: Block, targets: Targets
+) -> NDArray[np.float64] | None:
+    """Return the weights of a block's rows, those of their classes included; None: all 1."""
+    if not by_class:
+        return block.weights
+    classes = labels.classes
+    assert classes is not None
+    unknown = set(by_class) - set(classes.tolist())
+    if unknown and not isinstance(labels, Arriving):
+        raise ParameterError(
+            f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
+            f"these are {classes.tolist()[:20]}"
+        )
+    factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
+    weights: NDArray[np.float64] = factors[targets.single()]
+    return weights if block.weights is None else weights * block.weights
 
 
 def alpha_for(block: Block) -> float:
