@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../thresher/batch.hpp"
+#include "../thresher/learner.hpp"
 
 namespace bindings {
 
@@ -25,6 +26,7 @@ void bind_cache(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_lanes(nb::module_& m);
 void bind_readers(nb::module_& m);
+void bind_rounds(nb::class_<thresher::Learner>& learner);
 void bind_solvers(nb::module_& m);
 void bind_stabilized(nb::module_& m);
 void bind_stages_paper(nb::module_& m);

@@ -142,8 +142,9 @@ NB_MODULE(_core, m) {
       },
       "batch"_a, "The mean of the rows.");
 
-  nb::class_<Learner>(m, "Learner",
-                      "One model being learned, by one rule, in one store. Threads may share it.")
+  nb::class_<Learner> learner(
+      m, "Learner", "One model being learned, by one rule, in one store. Threads may share it.");
+  learner
       .def(
           "learn",
           [](Learner& self, const BorrowedBatch& batch, std::optional<Longs> order,
@@ -259,6 +260,7 @@ NB_MODULE(_core, m) {
             });
           },
           "keys"_a, "means"_a, "Set the mean of the rows, before the first step.");
+  bindings::bind_rounds(learner);
 
   m.def(
       "make_learner",

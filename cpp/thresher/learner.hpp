@@ -21,6 +21,7 @@
 #include "error.hpp"
 #include "loss.hpp"
 #include "pack.hpp"
+#include "round.hpp"
 #include "rows.hpp"
 #include "rules/rule.hpp"
 #include "safe_rate.hpp"
@@ -77,6 +78,35 @@ class Learner {
   virtual void pause_at(std::int64_t nonzeros) = 0;
   virtual bool paused() const = 0;
 
+  // ---- learning in rounds, whose results are combined with those of others; see round.hpp -------
+
+  virtual std::size_t shares() const = 0;  // numbers a feature
+
+  // The numbers that are not of a feature: small, and nothing is owed in it. `set_clock` goes with cells as
+  // they are at the beginning of a round.
+  virtual std::vector<std::byte> clock() const = 0;
+  virtual void set_clock(std::span<const std::byte> clock) = 0;
+
+  // From here on updates are counted. The end gives what was updated, and puts all cells back; the clock
+  // stays. The debt is of the round that has ended.
+  virtual void begin_round() = 0;
+  virtual SharedNumbers end_round() = 0;
+  virtual std::vector<std::byte> debt() const = 0;
+  virtual void fade(std::span<const std::byte> debt, std::span<double> numbers) const = 0;
+
+  // Between two rounds: the combined model.
+  virtual void adopt(std::span<const std::uint64_t> keys, std::span<const double> numbers) = 0;
+  virtual std::vector<double> bias_share() const = 0;
+  virtual void adopt_bias(std::span<const double> numbers) = 0;
+
+  // How many of features with these numbers have a weight that is not zero, at a clock.
+  virtual std::int64_t nonzeros_at(std::span<const std::byte> clock,
+                                   std::span<const double> numbers, bool average) const = 0;
+
+  // After the last round: the whole model, in a learner that goes on alone from its clock.
+  virtual void settle_down(std::span<const std::uint64_t> keys, std::span<const double> numbers,
+                           const Tally& tally) = 0;
+
  protected:
   [[noreturn]] static void cannot(const char* what) {
     throw std::invalid_argument(std::string("this rule cannot ") + what);
@@ -96,7 +126,10 @@ class RuleLearner final : public Learner {
   std::int64_t learn(const Batch& batch, const Visit& visit) override {
     std::int64_t made = 0;
     Rows<Real> rows(batch, visit, store_.width());
-    const auto dead = [this](const Cell& cell) { return rule_.dead(cell); };
+    // In a round a cell is dead that was so at its beginning: all others are put back.
+    const auto dead = [this](const Cell& cell) {
+      return round_.on() ? cell == Cell{} : rule_.dead(cell);
+    };
     while (rows.next()) {
       const std::size_t n = rows.count();
       row_.resize((n + pack_size - 1) / pack_size * pack_size);
@@ -115,6 +148,8 @@ class RuleLearner final : public Learner {
       if (g != 0.0) {
         // The intercept's x is 1, so the gradient is at least g.
         if (!rule_.fits(g * std::max(1.0, scale * std::sqrt(inner.squares)))) report(batch, rows);
+        if (round_.on()) [[unlikely]]
+          round_.note(store_, rows);
         close_row(rows, scale * g);
         if constexpr (requires { rule_.blame(0); }) rule_.blame(rows.row());
       }
@@ -122,6 +157,7 @@ class RuleLearner final : public Learner {
       tally_.add(outcome, weight);
       if (rule_.sweep_due()) {
         if constexpr (requires { rule_.charge(0.0); }) rule_.charge(owed());
+        if (round_.on()) round_.sweep(store_, rule_);
         store_.sweep([this](const Cell& cell) { return rule_.settled(cell); });
         rule_.begin_again();
         store_.drop(dead);
@@ -271,7 +307,91 @@ class RuleLearner final : public Learner {
     else return false;
   }
 
+  std::size_t shares() const override { return R::shares; }
+
+  std::vector<std::byte> clock() const override {
+    Saver save;
+    R settled = rule_;
+    settled.begin_again();
+    settled.archive(save);
+    const_cast<Tally&>(tally_).archive(save);  // saving reads
+    return save.take();
+  }
+
+  void set_clock(std::span<const std::byte> clock) override {
+    Restorer restore(clock);
+    R rule = rule_;
+    Tally tally;
+    rule.archive(restore);
+    tally.archive(restore);
+    if (!restore.finished()) throw std::invalid_argument("the clock has bytes left over");
+    rule_ = std::move(rule), tally_ = tally;
+  }
+
+  std::int64_t nonzeros_at(std::span<const std::byte> clock, std::span<const double> numbers,
+                           bool average) const override {
+    R rule = rule_;
+    Restorer restore(clock);
+    rule.archive(restore);
+    if constexpr (requires { rule.go_alone(); }) rule.go_alone();
+    std::int64_t found = 0;
+    for (std::size_t i = 0; R::shares > 0 && i + R::shares <= numbers.size(); i += R::shares) {
+      const Cell cell = rule.adopted(numbers_at(numbers, i));
+      found += (average ? rule.average(cell) : rule.weight(cell)) != 0.0;
+    }
+    return found;
+  }
+
+  void begin_round() override {
+    if (R::shares == 0) cannot("be averaged");
+    round_.begin(rule_);
+  }
+  SharedNumbers end_round() override { return round_.end(store_, rule_); }
+  std::vector<std::byte> debt() const override { return round_.debt(rule_); }
+  void fade(std::span<const std::byte> debt, std::span<double> numbers) const override {
+    if constexpr (R::shares > 0) Round<R>::fade(rule_, debt, numbers);
+  }
+
+  void adopt(std::span<const std::uint64_t> keys, std::span<const double> numbers) override {
+    put_all(keys, numbers, [this](const auto& one) { return rule_.begun(one); });
+  }
+
+  std::vector<double> bias_share() const override {
+    const auto numbers = rule_.bias_share();
+    return {numbers.begin(), numbers.end()};
+  }
+  void adopt_bias(std::span<const double> numbers) override {
+    typename R::BiasNumbers one{};
+    if (numbers.size() != one.size())
+      throw std::invalid_argument("not the numbers of an intercept");
+    std::copy(numbers.begin(), numbers.end(), one.begin());
+    rule_.adopt_bias(one);
+  }
+
+  void settle_down(std::span<const std::uint64_t> keys, std::span<const double> numbers,
+                   const Tally& tally) override {
+    if constexpr (requires { rule_.go_alone(); }) rule_.go_alone();
+    put_all(keys, numbers, [this](const auto& one) { return rule_.adopted(one); });
+    if constexpr (requires { rule_.recount(0); }) rule_.recount(nonzeros(false));
+    tally_ = tally;
+  }
+
  private:
+  template <class Make>
+  void put_all(std::span<const std::uint64_t> keys, std::span<const double> numbers, Make&& make) {
+    if (numbers.size() != keys.size() * R::shares)
+      throw std::invalid_argument("not the numbers of so many features");
+    store_.reserve(keys.size(), [](const Cell& cell) { return cell == Cell{}; });
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      store_.put(keys[i], make(numbers_at(numbers, i * R::shares)));
+  }
+
+  static auto numbers_at(std::span<const double> numbers, std::size_t from) {
+    std::array<double, R::shares> one;
+    std::copy_n(numbers.data() + from, R::shares, one.begin());
+    return one;
+  }
+
   static std::uint64_t signature() { return signature_of<R>() ^ sizeof(Cell); }
 
   struct Inner {
@@ -359,6 +479,7 @@ class RuleLearner final : public Learner {
   Tally tally_;
   typename R::Row row_;  // staging arrays, kept between rows
   Places places_;
+  Round<R> round_;
 };
 
 }  // namespace thresher

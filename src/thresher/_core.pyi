@@ -162,6 +162,102 @@ class Learner:
     ) -> None:
         """Set the mean of the rows, before the first step."""
 
+    @property
+    def shares(self) -> int:
+        """
+        Numbers of a feature that are combined; 0 where the rule cannot be averaged.
+        """
+
+    def clock(self) -> bytes:
+        """Return the numbers that are not of a feature; nothing is owed."""
+
+    def set_clock(self, clock: bytes) -> None:
+        """
+        Go on from a clock, with weights as they are at the beginning of a round.
+        """
+
+    def begin_round(self) -> None:
+        """Count updates from here on, and keep what they change."""
+
+    def end_round(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """
+        Return the features that were updated, in increasing order, how often, and their
+        numbers, one feature after the other; and put all weights back.
+        """
+
+    def debt(self) -> bytes:
+        """
+        Return what decides how weights without an update changed in the last round.
+        """
+
+    def faded(
+        self,
+        debt: bytes,
+        numbers: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        Return what numbers have become by the end of a round without an update; of an empty
+        debt, as weights keep them.
+        """
+
+    def adopt(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        numbers: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Between rounds: take the combined numbers of features."""
+
+    def nonzeros_at(
+        self,
+        clock: bytes,
+        numbers: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        average: bool,
+    ) -> int:
+        """
+        Count the features whose weight is not zero at a clock, of those with these numbers.
+        """
+
+    def bias_share(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Return the numbers of the intercept that are combined."""
+
+    def adopt_bias(
+        self,
+        numbers: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Take the combined numbers of the intercept."""
+
+    def settle_down(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        numbers: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        rows: int,
+        weight: float,
+        loss: float,
+    ) -> None:
+        """
+        After the last round: take the whole model, and go on alone from the clock.
+        """
+
 def make_learner(
     rule: str,
     store: str,

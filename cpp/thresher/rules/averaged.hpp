@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -82,7 +83,7 @@ class AveragedSGD {
   double prediction(const Row& row, double vx) {
     if constexpr (Centred) q_ = row.q.total();
     if (t_ == 0) return 0.0;
-    return -(vx + (Centred ? r_ - a_ * q_ : a_)) / (lambda_ * static_cast<double>(t_));
+    return -(unit_ * vx + (Centred ? r_ - a_ * q_ : a_)) / (lambda_ * static_cast<double>(t_));
   }
 
   void see(double, double) {}
@@ -93,8 +94,9 @@ class AveragedSGD {
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
     use([&row, v_row = row.v.data(), u_row = row.u.data(),
-         gv = Pack<Real>::all(static_cast<Real>(g)),
-         gu = Pack<Real>::all(static_cast<Real>(h_ * g))](  // h is still h_{t-1}
+         gv = Pack<Real>::all(static_cast<Real>(g / unit_)),
+         gu = Pack<Real>::all(
+             static_cast<Real>((h_ - h_begun_) * g / unit_))](  // h is still h_{t-1}
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
       Pack<Real> v = Pack<Real>::load(v_row + k), u = Pack<Real>::load(u_row + k);
       averaged_step(v, u, gv, gu, x);
@@ -125,11 +127,11 @@ class AveragedSGD {
 
   double weight(const Cell& cell) const {
     const auto [v, u, xbar] = opened(cell);
-    return scaled(v - a_ * xbar);
+    return scaled(unit_ * v - a_ * xbar);
   }
   double average(const Cell& cell) const {
     const auto [v, u, xbar] = opened(cell);
-    return scaled(h_ * v - u - c_ * xbar);
+    return scaled(unit_ * ((h_ - h_begun_) * v - u) - c_ * xbar);
   }
   double intercept() const { return scaled(Centred ? r_ : a_); }
   double average_intercept() const { return scaled(Centred ? s_ : c_); }
@@ -149,6 +151,45 @@ class AveragedSGD {
   double h() const { return h_; }
   double scaled(double sum) const {
     return t_ == 0 ? 0.0 : -sum / (lambda_ * static_cast<double>(t_));
+  }
+
+  // ---- rounds: {v / t, (h v - u) / t}, the weight and the mean of its iterates but for a factor -----
+
+  // In a round v and u are kept in units of the steps before it, and u by h less what it was then: so
+  // cells begin it the same whatever the clock is.
+  static constexpr std::size_t shares = Centred ? 0 : 2;
+  using Numbers = std::array<double, shares>;
+  using BiasNumbers = std::array<double, 2>;
+
+  bool fades() const { return true; }
+  Numbers share(const Cell& cell) const {
+    if constexpr (Centred) return {};
+    else {
+      const auto [v, u, xbar] = opened(cell);
+      const double part = unit_ / steps();
+      return {v * part, ((h_ - h_begun_) * v - u) * part};
+    }
+  }
+  Cell begun(const Numbers& numbers) const {
+    if constexpr (Centred) return {};
+    else return {static_cast<Real>(numbers[0]), static_cast<Real>(-numbers[1])};
+  }
+  Cell adopted(const Numbers& numbers) const {
+    if constexpr (Centred) return {};
+    else {
+      const double all = steps() / unit_, v = numbers[0] * all;
+      return {static_cast<Real>(v), static_cast<Real>((h_ - h_begun_) * v - numbers[1] * all)};
+    }
+  }
+  BiasNumbers bias_share() const { return {a_ / steps(), c_ / steps()}; }
+  void adopt_bias(const BiasNumbers& numbers) {
+    a_ = numbers[0] * steps(), c_ = numbers[1] * steps();
+  }
+  void begin_round() { unit_ = steps(), h_begun_ = h_; }
+  void go_alone() { unit_ = 1.0, h_begun_ = 0.0; }
+  template <class Archive>
+  void archive_round(Archive& io) {
+    io(unit_), io(h_begun_);
   }
 
   // ---- centring: the mean of the rows is given before the first step ---------------------------
@@ -175,9 +216,12 @@ class AveragedSGD {
     if constexpr (Centred) return {cell.vu.first(), cell.vu.second(), cell.xbar};
     else return {cell.first(), cell.second(), 0.0};
   }
+  double steps() const { return static_cast<double>(std::max<std::int64_t>(t_, 1)); }
+
   double lambda_;
   bool fit_intercept_;
-  std::int64_t t_ = 0;  // steps done
+  double unit_ = 1.0, h_begun_ = 0.0;  // of the round
+  std::int64_t t_ = 0;                 // steps done
   double a_ = 0.0, c_ = 0.0, h_ = 0.0;
   double z_ = 0.0, r_ = 0.0, s_ = 0.0;
   double theta_ = fit_intercept_ ? 1.0 : 0.0;  // without an intercept only xbar is left in it

@@ -16,6 +16,8 @@
 // The intercept is a coordinate with x = 1 and no penalty.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -54,13 +56,14 @@ class DualAveraging {
 
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
-    use([G_row = row.G.data(), threshold = Pack<double>::all(threshold_),
-         scale = Pack<double>::all(scale_)](std::size_t k, const Four<Cell>& cells,
-                                            const Pack<Real>& x) __attribute__((always_inline)) {
-      const Pack<double> G = whole(cells), w = soft(G, threshold) * scale;
-      G.store(G_row + k);
-      return converted<Real>(w) * x;
-    });
+    use([G_row = row.G.data(), threshold = Pack<double>::all(threshold_ / unit_),
+         scale = Pack<double>::all(scale_ * unit_)](std::size_t k, const Four<Cell>& cells,
+                                                    const Pack<Real>& x)
+            __attribute__((always_inline)) {
+              const Pack<double> G = whole(cells), w = soft(G, threshold) * scale;
+              G.store(G_row + k);
+              return converted<Real>(w) * x;
+            });
   }
 
   double prediction(const Row&, double dot) const { return dot + intercept(); }
@@ -76,7 +79,7 @@ class DualAveraging {
 
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
-    use([G_row = row.G.data(), slope = Pack<double>::all(g)](
+    use([G_row = row.G.data(), slope = Pack<double>::all(g / unit_)](
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
       spread(Pack<double>::load(G_row + k) + slope * converted<double>(x), cells);
     });
@@ -95,7 +98,8 @@ class DualAveraging {
   // ---- what others may read ------------------------------------------------------------------
 
   double weight(const Cell& cell) const {
-    return static_cast<double>(static_cast<Real>(soft(cell.value(), threshold_) * scale_));
+    return static_cast<double>(
+        static_cast<Real>(soft(cell.value(), threshold_ / unit_) * (scale_ * unit_)));
   }
   double average(const Cell& cell) const { return weight(cell); }
   double intercept() const { return G_bias_ * scale_bias_; }
@@ -111,6 +115,26 @@ class DualAveraging {
   Cell settled(const Cell& cell) const { return cell; }
   void begin_again() {}
 
+  // ---- rounds: {gbar}; G is kept in units of the steps before, so that cells begin the same whatever the
+  // clock is ------------------------------------------------------------------------------------
+
+  static constexpr std::size_t shares = 1;
+  using Numbers = std::array<double, 1>;
+  using BiasNumbers = std::array<double, 1>;
+
+  bool fades() const { return true; }
+  Numbers share(const Cell& cell) const { return {cell.value() * (unit_ / steps())}; }
+  Cell begun(const Numbers& numbers) const { return Cell(numbers[0]); }
+  Cell adopted(const Numbers& numbers) const { return Cell(numbers[0] * (steps() / unit_)); }
+  BiasNumbers bias_share() const { return {G_bias_ / steps()}; }
+  void adopt_bias(const BiasNumbers& numbers) { G_bias_ = numbers[0] * steps(); }
+  void begin_round() { unit_ = steps(); }
+  void go_alone() { unit_ = 1.0; }
+  template <class Archive>
+  void archive_round(Archive& io) {
+    io(unit_);
+  }
+
   template <class Archive>
   void archive(Archive& io) {
     io(t_), io(G_bias_), io(penalty_), io(norms_), io(weights_);
@@ -118,8 +142,11 @@ class DualAveraging {
   }
 
  private:
+  double steps() const { return static_cast<double>(std::max<std::int64_t>(t_, 1)); }
+
   // How G becomes w after t steps.
   void set_weights() {
+    threshold_ = scale_ = scale_bias_ = 0.0;
     if (t_ == 0) return;
     const double t = static_cast<double>(t_), root = std::sqrt(t);
     const double gamma = strength_ * (relative_ && norms_ > 0 ? norms_ / t : 1.0);
@@ -140,6 +167,7 @@ class DualAveraging {
   double row_norm_ = 0.0, row_weight_ = 0.0;
   double threshold_ = 0.0, scale_ = 0.0;  // w = soft(G, threshold) * scale
   double scale_bias_ = 0.0;
+  double unit_ = 1.0;  // of the round
 };
 
 }  // namespace thresher

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -133,6 +134,21 @@ class FTRL {
   bool sweep_due() const { return false; }
   Cell settled(const Cell& cell) const { return cell; }
   void begin_again() {}
+
+  // ---- rounds: {z, n} --------------------------------------------------------------------------
+
+  static constexpr std::size_t shares = 2;
+  using Numbers = std::array<double, 2>;
+  using BiasNumbers = std::array<double, 2>;
+
+  bool fades() const { return false; }
+  Numbers share(const Cell& cell) const { return {cell.first(), cell.second()}; }
+  Cell begun(const Numbers& numbers) const {
+    return {static_cast<Real>(numbers[0]), static_cast<Real>(numbers[1])};
+  }
+  Cell adopted(const Numbers& numbers) const { return begun(numbers); }
+  BiasNumbers bias_share() const { return {bias_z_, bias_n_}; }
+  void adopt_bias(const BiasNumbers& numbers) { bias_z_ = numbers[0], bias_n_ = numbers[1]; }
 
   // ---- as vectors need them ------------------------------------------------------------------
 

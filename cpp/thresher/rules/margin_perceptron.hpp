@@ -19,6 +19,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -169,6 +170,24 @@ class MarginPerceptron {
     else return cell;
   }
   void begin_again() { ledger_.begin_again(); }
+
+  // ---- rounds: {w} -----------------------------------------------------------------------------
+
+  static constexpr std::size_t shares = 1;
+  using Numbers = std::array<double, 1>;
+  using BiasNumbers = std::array<double, 1>;
+
+  bool fades() const { return Everywhere; }
+  Numbers share(const Cell& cell) const { return {weight(cell)}; }
+  Cell begun(const Numbers& numbers) const {
+    const Real w = static_cast<Real>(numbers[0]);
+    if constexpr (Everywhere) return Cell(w, 0);
+    else return Cell(w);
+  }
+  Cell adopted(const Numbers& numbers) const { return begun(numbers); }
+  BiasNumbers bias_share() const { return {bias_}; }
+  void adopt_bias(const BiasNumbers& numbers) { bias_ = numbers[0]; }
+  void recount(std::int64_t nonzeros) { nonzeros_ = nonzeros; }
 
   template <class Archive>
   void archive(Archive& io) {

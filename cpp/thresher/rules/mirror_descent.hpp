@@ -76,7 +76,9 @@ class MirrorDescent final : public Learner {
       if (!(farthest + m_ < 1e305 && farthest + std::fabs(bias_) < 1e305)) report(batch, rows);
 
       if (g != 0.0) move(rows, eta * g * scale);
-      threshold(scaled_ ? eta * l1_ : l1_);
+      const double a = scaled_ ? eta * l1_ : l1_;
+      threshold(a);
+      owed_ += a;
       measure();
       if (fit_intercept_) bias_ -= eta_bias * g;
       if (relative_) norms_.finish();
@@ -172,6 +174,84 @@ class MirrorDescent final : public Learner {
   void pause_at(std::int64_t) override { cannot("pause"); }
   bool paused() const override { return false; }
 
+  // ---- rounds: {theta}. The sum over theta is in the order of the list, so the list begins a round in the
+  // order of keys. All thresholds of a round together are one, their sum ---------------------------
+
+  std::size_t shares() const override { return 1; }
+
+  std::vector<std::byte> clock() const override {
+    Saver save;
+    const_cast<MirrorDescent&>(*this).clock(save);  // saving reads
+    return save.take();
+  }
+  void set_clock(std::span<const std::byte> bytes) override {
+    Restorer restore(bytes);
+    clock(restore);
+    if (!restore.finished()) throw std::invalid_argument("the clock has bytes left over");
+  }
+
+  void begin_round() override {
+    begun_ = live_;
+    begun_theta_.clear();
+    for (const std::uint64_t key : begun_) begun_theta_.push_back(theta_[key]);
+    updates_.assign(theta_.size(), 0);
+    owed_ = 0.0;
+  }
+
+  SharedNumbers end_round() override {
+    SharedNumbers result;
+    for (std::size_t key = 0; key < updates_.size(); ++key) {
+      if (updates_[key] == 0) continue;
+      result.keys.push_back(key), result.updates.push_back(updates_[key]);
+      result.numbers.push_back(theta_[key]);
+    }
+    for (const std::uint64_t key : live_) theta_[key] = 0.0;
+    live_ = std::move(begun_);
+    for (std::size_t i = 0; i < live_.size(); ++i) theta_[live_[i]] = begun_theta_[i];
+    threshold(0.0), measure();
+    begun_.clear(), begun_theta_.clear(), updates_.clear();
+    return result;
+  }
+
+  std::vector<std::byte> debt() const override {
+    if (l1_ == 0.0) return {};
+    Saver save;
+    save(owed_);
+    return save.take();
+  }
+  void fade(std::span<const std::byte> debt, std::span<double> numbers) const override {
+    double owed = 0.0;
+    if (!debt.empty()) Restorer{debt}(owed);
+    for (double& theta : numbers) theta = soft(theta, owed);
+  }
+
+  void adopt(std::span<const std::uint64_t> keys, std::span<const double> numbers) override {
+    if (numbers.size() != keys.size())
+      throw std::invalid_argument("not the numbers of so many features");
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i] >= theta_.size())
+        throw std::invalid_argument("a feature number is not below the width");
+      if (theta_[keys[i]] == 0.0 && numbers[i] != 0.0) live_.push_back(keys[i]);
+      theta_[keys[i]] = numbers[i];
+    }
+    std::sort(live_.begin(), live_.end());
+    threshold(0.0), measure();
+  }
+  std::int64_t nonzeros_at(std::span<const std::byte>, std::span<const double> numbers,
+                           bool) const override {
+    return std::count_if(numbers.begin(), numbers.end(), [](double theta) { return theta != 0.0; });
+  }
+  std::vector<double> bias_share() const override { return {bias_}; }
+  void adopt_bias(std::span<const double> numbers) override {
+    if (numbers.size() != 1) throw std::invalid_argument("not the numbers of an intercept");
+    bias_ = numbers[0];
+  }
+  void settle_down(std::span<const std::uint64_t> keys, std::span<const double> numbers,
+                   const Tally& tally) override {
+    adopt(keys, numbers);
+    tally_ = tally;
+  }
+
  private:
   static constexpr std::uint64_t signature = 0x534D494441533031u;  // "SMIDAS01"
 
@@ -233,6 +313,7 @@ class MirrorDescent final : public Learner {
         const double before = theta_[key];
         theta_[key] = before - step * rows.values()[k];
         if (before == 0.0 && theta_[key] != 0.0) live_.push_back(key);
+        if (!updates_.empty()) updates_[key] += rows.values()[k] != 0;
       }
     });
   }
@@ -286,6 +367,12 @@ class MirrorDescent final : public Learner {
   std::vector<std::uint64_t> live_;  // where theta is not zero, each once
   std::vector<double> size_;         // staging: |theta| of the list, |x| of a row
   double m_ = 0.0, factor_ = 1.0;    // max |theta|, and m / ||theta / m||_p^(p-2)
+
+  // Of the round: how it began, updates of each coordinate, and the sum of the thresholds.
+  std::vector<std::uint64_t> begun_;
+  std::vector<double> begun_theta_;
+  std::vector<std::uint32_t> updates_;
+  double owed_ = 0.0;
 };
 
 }  // namespace thresher

@@ -19,6 +19,8 @@
 // cells to begin with. A rule that `certifies()` is charged with the `pulls` of a cell when it is written:
 // it charges itself in with_closer, and the learner does at a sweep; facts(owed) adds those still owed.
 //
+// What a rule gives to be averaged with others is told in round.hpp.
+//
 // `weight` and `average` read a cell as it stands now, with everything paid, and write nothing: who
 // looks never changes what is seen (DESIGN 2, R-6.15).
 #pragma once
@@ -95,8 +97,9 @@ concept Rule = requires(R rule, const R& fixed, typename R::Row& row, const type
   { fixed.dead(cell) } -> std::same_as<bool>;   // the cell may be forgotten
   { fixed.sweep_due() } -> std::same_as<bool>;  // at steps fixed by the clock alone
   { fixed.settled(cell) } -> std::same_as<typename R::Cell>;
-  { rule.begin_again() };                    // after a sweep: nothing is owed
-  { fixed.rate() } -> std::same_as<double>;  // of the last step
+  { rule.begin_again() };                             // after a sweep: nothing is owed
+  { R::shares } -> std::convertible_to<std::size_t>;  // numbers a feature, see round.hpp
+  { fixed.rate() } -> std::same_as<double>;           // of the last step
   { fixed.advice(number) } -> std::same_as<std::string>;
 };
 

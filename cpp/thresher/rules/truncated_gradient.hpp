@@ -23,6 +23,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -128,7 +129,7 @@ class TruncatedGradient {
         const auto [w, e] = opened(cells[i]);
         const auto now = settle(w, e);
         row.w[k + i] = static_cast<Real>(now.weight);
-        if constexpr (Averaged) row.sum[k + i] = cells[i].sum + now.account;
+        if constexpr (Averaged) row.sum[k + i] = cells[i].sum + now.account / unit_;
       }
       return Pack<Real>::load(row.w.data() + k) * x;
     });
@@ -173,7 +174,7 @@ class TruncatedGradient {
         Real w = row.w[k + i];
         if (shrinks && w != 0) w = (w - std::copysign(a, w)) * b;
         w += move[i];
-        if constexpr (Averaged) cells[i] = {{w, stamp}, row.sum[k + i] - account(w, B)};
+        if constexpr (Averaged) cells[i] = {{w, stamp}, row.sum[k + i] - account(w, B) / unit_};
         else cells[i] = {w, stamp};
       }
     });
@@ -225,7 +226,7 @@ class TruncatedGradient {
 
   double average(const Cell& cell) const {
     if constexpr (Averaged) {
-      return t_ == 0 ? 0.0 : sum_of_iterates(cell) / static_cast<double>(t_);
+      return t_ == 0 ? 0.0 : sum_of_iterates(cell) * unit_ / static_cast<double>(t_);
     } else {
       return weight(cell);
     }
@@ -315,10 +316,42 @@ class TruncatedGradient {
   // A cell whose weight is w now.
   Cell planted(double w) const {
     const Weight weight(static_cast<Real>(w), static_cast<Stamp>(ledger_.now()));
-    if constexpr (Averaged) return {weight, -account(weight.first(), ledger_.B())};
+    if constexpr (Averaged) return {weight, -account(weight.first(), ledger_.B()) / unit_};
     else return weight;
   }
   void plant_intercept(double b) { bias_ = b; }
+
+  // ---- rounds: {w}, or {w, mean of its iterates} -----------------------------------------------
+
+  static constexpr std::size_t shares = Averaged ? 2 : 1;
+  using Numbers = std::array<double, shares>;
+  using BiasNumbers = std::array<double, 2>;
+
+  bool fades() const { return Averaged || shrinks_; }
+  Numbers share(const Cell& cell) const {
+    if constexpr (Averaged) return {weight(cell), sum_of_iterates(cell) * unit_ / steps()};
+    else return {weight(cell)};
+  }
+  Cell begun(const Numbers& numbers) const {
+    const Weight weight(static_cast<Real>(numbers[0]), 0);
+    if constexpr (Averaged) return {weight, numbers[1]};
+    else return weight;
+  }
+  Cell adopted(const Numbers& numbers) const {
+    Cell cell = planted(numbers[0]);
+    if constexpr (Averaged) cell.sum += numbers[1] * steps() / unit_;
+    return cell;
+  }
+  BiasNumbers bias_share() const { return {bias_, bias_sum_ / steps()}; }
+  void adopt_bias(const BiasNumbers& numbers) {
+    bias_ = numbers[0], bias_sum_ = numbers[1] * steps();
+  }
+  void begin_round() { unit_ = steps(); }
+  void go_alone() { unit_ = 1.0; }
+  template <class Archive>
+  void archive_round(Archive& io) {
+    io(unit_);
+  }
 
   template <class Archive>
   void archive(Archive& io) {
@@ -341,12 +374,13 @@ class TruncatedGradient {
   }
 
   double sum_of_iterates(const Summed& cell) const {
-    return cell.sum + settle(cell.weight.first(), cell.weight.second()).account;
+    return cell.sum + settle(cell.weight.first(), cell.weight.second()).account / unit_;
   }
 
   Settlement<Averaged> settlement() const {
     return {ledger_, shrink_, theta_, l2_, is_even() ? amount() : -1.0};
   }
+  double steps() const { return static_cast<double>(std::max<std::int64_t>(t_, 1)); }
   double account(double v, double B) const { return settlement().account(v, B); }
   [[gnu::noinline]] auto settle(double v, std::uint64_t e) const {
     return settlement().settle(v, e);
@@ -374,6 +408,7 @@ class TruncatedGradient {
   Relative norms_;                     // behind relative rates
   double pulls_ = 0.0, radius_ = 0.0;  // of the certificate
   double last_eta_ = 0.0;
+  double unit_ = 1.0;  // what the sums in cells are multiples of: in a round, the steps before it
 };
 
 }  // namespace thresher

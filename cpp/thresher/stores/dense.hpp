@@ -88,6 +88,8 @@ class DenseStore {
     cells_[key] = cell;
   }
 
+  const Cell& find(std::uint64_t key) const { return cells_[key]; }
+
   // f(key, cell) for every cell that is not fresh, in the order of keys.
   template <class F>
   void each(F&& f) const {

@@ -105,6 +105,21 @@ class HashedStore {
     used_ += table.put(table.home(wanted), wanted, cell);
   }
 
+  Cell find(std::uint64_t key) const {
+    const Table table(slots_);
+    return table.slots[table.probe(table.home(stored(key)), stored(key))].cell;
+  }
+
+  // The cell of a key, a fresh one where there was none. There must be room for it, see reserve(); it stays
+  // where it is until the next one is made.
+  Cell& claim(std::uint64_t key) {
+    const Table table(slots_);
+    Slot& slot = table.slots[table.probe(table.home(stored(key)), stored(key))];
+    used_ += slot.key != stored(key);
+    slot.key = stored(key);
+    return slot.cell;
+  }
+
   // f(key, cell) for every cell, in no order that means anything.
   template <class F>
   void each(F&& f) const {
