@@ -1076,3 +1076,211 @@ def burst_size(burst: int, growth: float, d: float) -> int:
 
 def quantile_rank(beta: float, count: int) -> int:
     """The place, from 0, of the beta-quantile among so many numbers."""
+
+class PathSums:
+    """What paths leave behind, added up in their order."""
+
+    def arrays(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    ]:
+        """
+        z, w, plus, minus and updates of each feature that is left; can be taken once.
+        """
+
+    @property
+    def bias(self) -> float: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def weight(self) -> float: ...
+    @property
+    def rows(self) -> int: ...
+
+class RobustPart:
+    """Rows of a part, and its paths of the robust rule."""
+
+    def add(self, batch: Batch) -> None:
+        """Take rows."""
+
+    def end(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """
+        After the last rows: the features, rows of weight above 0 that have each, rows of any
+        weight, and sums of squares.
+        """
+
+    @property
+    def rows(self) -> int:
+        """Rows of weight above 0."""
+
+    @property
+    def norms(self) -> float:
+        """Sum of their squared norms times weights."""
+
+    @property
+    def weights(self) -> float:
+        """Sum of their weights."""
+
+    def retain(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Leave out all features but these, given in increasing order."""
+
+    def drop(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Leave out these features, given in increasing order."""
+
+    def features(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """Those that are left."""
+
+    def halves(self, stage: int, norm: float, weight: float, jobs: int) -> PathSums:
+        """
+        The evidence of a stage. `norm` and `weight` are means over the rows of all parts.
+        """
+
+    def whole(self, stage: int, norm: float, weight: float, passes: int, jobs: int) -> PathSums:
+        """The weights of what is left."""
+
+class RobustRange:
+    """Features of the robust rule, and how they are judged."""
+
+    def __init__(self) -> None: ...
+    def count(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        rows: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        documents: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        squares: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        paths: int,
+    ) -> None:
+        """Take what a part with so many paths has counted."""
+
+    def admit(self, least_rows: float) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """Admit features that so many rows have, and return them."""
+
+    @property
+    def left(self) -> int:
+        """Number of features that are left."""
+
+    def add(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        z: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        w: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        plus: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        minus: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        updates: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Take what a part has found in a stage."""
+
+    def add_weights(
+        self,
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        w: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        updates: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Take what a part has found in the refit."""
+
+    def judge(self, rows: float, keep: float) -> int:
+        """Judge all features, of so many rows in all; return how many may stay."""
+
+    def histogram(
+        self, tied: int, prefix: int, shift: int, bits: int
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """
+        Count ranks that begin with `prefix` by their next bits; or with a rank `tied`, the
+        complements of the keys that have it.
+        """
+
+    def purge(
+        self, stage: int, rank: int, last: int
+    ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """
+        Purge what ranks below, or the same with a key above `last`; return it.
+        """
+
+    def settle(self) -> None:
+        """Set the weights to the means of what was added."""
+
+    def weights(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]: ...
+    def findings(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    ]:
+        """
+        Features seen; their selection probabilities, updates, stages of purge, documents.
+        """
+
+    def state(self) -> dict:
+        """All that decides how it goes on between two stages, by name."""
+
+    def restore(self, state: dict) -> None: ...
+
+def make_robust_part(
+    dtype: str,
+    width: int,
+    numbers: Mapping[str, float],
+    words: Mapping[str, str],
+    first: int,
+    count: int,
+) -> RobustPart: ...
+def robust_target(asked: float, rows: float, judged: float) -> int:
+    """How many features the robust rule keeps at least."""
+
+def robust_size_after(features: int, target: int, rejection: float) -> int:
+    """How many features stay after a stage."""

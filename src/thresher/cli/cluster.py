@@ -13,13 +13,12 @@ from thresher.cli.outputs import check_outputs
 from thresher.cli.show import Shown, as_json, shown
 from thresher.cli.trained import described, report
 from thresher.data.source import Source, scan
-from thresher.distributed.driving import StageReport
+from thresher.distributed.driving import ContinueLater, StageReport
 from thresher.distributed.fitting import Fitting, Wishes
 from thresher.errors import ParameterError
 from thresher.parameters import Task
 from thresher.training.labels import OF_THE_SHELL
 from thresher.training.learning import alpha_for
-from thresher.training.passes import Interrupted
 
 if TYPE_CHECKING:
     from thresher.cli.train import Options
@@ -57,7 +56,7 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
     def check(agreed: Agreed) -> None:
         if task == "regressor" or options.multiclass or agreed.classes is None:
             return
-        if not set(agreed.classes.tolist()) <= {-1.0, 0.0, 1.0} or len(agreed.classes) > 2:
+        if not set(agreed.classes) <= {-1.0, 0.0, 1.0} or len(agreed.classes) > 2:
             raise ParameterError(
                 f"labels must be -1 and 1, or 0 and 1, for two classes; {OF_THE_SHELL}"
             )
@@ -66,7 +65,7 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
     seen = Stages(watcher, options)
     try:
         fitting.run(seen.see, check, lambda message: watcher.tell("note", message=message))
-    except Interrupted:
+    except ContinueLater:
         held = (
             f"{folder} holds what was learned, and --resume goes on from it"
             if folder

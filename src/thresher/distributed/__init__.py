@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from thresher.distributed.driving import StageReport
+from thresher.distributed.driving import ContinueLater, StageReport
 from thresher.distributed.fitting import fit
 from thresher.errors import ClusterError
 
-__all__ = ["ClusterError", "StageReport", "fit"]
+__all__ = ["ClusterError", "ContinueLater", "StageReport", "fit"]

@@ -16,8 +16,8 @@ from thresher.distributed.pieces import Arrays, Job, Lost, Outcome, Piece
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
 from thresher.training.learning import alpha_for
-from thresher.training.weights import row_weights
 from thresher.training.recipe import Recipe
+from thresher.training.weights import row_weights
 
 _STATE = (
     "state:"  # in front of what a checkpoint's file has of a piece's state, as `Bench` writes it

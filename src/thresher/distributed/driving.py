@@ -70,7 +70,8 @@ class Driven:
     learned : Learned
     stages : int
     shown : list of dict
-        What leads told of stages 1 to 64, 128, 256, ... and the last.
+        What leads told of stages 1 to 64, 128, 256, ... and the last; with the rows ("examples")
+        and the seconds up to there.
     """
 
     learned: Learned
@@ -134,8 +135,10 @@ def _from(
 ) -> Driven:
     lead = mode.lead()
     stage, shown = 0, list[dict[str, Any]]()
+    last: dict[str, Any] = {"examples": 0, "seconds": 0.0}
     if committed is not None:
-        stage, shown = committed.stage, list(committed.shown)
+        stage, *shown = committed.stage, *committed.shown
+        last = shown[-1]
         lead.restore(committed.lead)
     crew.begin(committed)
     while not lead.done:
@@ -143,8 +146,15 @@ def _from(
         crew.account = Account(seconds=[0.0] * len(crew.account.seconds))
         facts = lead.stage(crew)
         stage += 1
-        if stage <= 64 or lead.done or stage & (stage - 1) == 0:
-            shown.append({"stage": stage, **facts})
+        if shown and not _is_marked(int(last["stage"])):  # it was but the last so far
+            shown.pop()
+        last = {
+            "stage": stage,
+            "examples": last["examples"] + int(facts.get("rows", 0)),
+            "seconds": last["seconds"] + time.perf_counter() - began,
+            **facts,
+        }
+        shown.append(last)
         trouble = None
         due = folder is not None and (lead.done or stage % every == 0)
         if due:
@@ -155,6 +165,11 @@ def _from(
                 _commit(crew, folder, stage, lead, shown)
             raise ContinueLater
     return Driven(lead.result(crew), stage, shown)
+
+
+def _is_marked(stage: int) -> bool:
+    """Tell whether a stage stays in the record of a run."""
+    return stage <= 64 or stage & (stage - 1) == 0
 
 
 def _tried(

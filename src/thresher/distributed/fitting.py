@@ -108,7 +108,7 @@ def fit(
         Seconds to wait for a lost worker before others take its work.
     watch : callable, optional
         Is told of each stage by a `StageReport`; where it returns True, the run stops behind a
-        checkpoint, and raises `Interrupted`.
+        checkpoint, and raises `ContinueLater`.
     **reading
         Options of `scan`, such as ``bits`` and ``format``.
 

@@ -38,6 +38,7 @@ def hand_over(
     estimator._width = estimator.n_features_in_ = agreed.width
     estimator._sparse_coef = job.params.get("store", "dense") != "dense"
     if isinstance(estimator, LinearClassifier):
+        assert job.labels.classes is not None
         estimator.classes_ = job.labels.classes
     if not stabilized and estimator._task == "classifier":
         estimator._multilabel = "sparse" if shards.reading.get("multilabel") else ""
