@@ -22,7 +22,8 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 PY := $(BIN)/python
 PYTEST := $(PY) -m pytest
-PARALLEL := -n $(PYTEST_JOBS) --maxprocesses 4
+# Tests of one group, as those on a Ray cluster are, run in one process.
+PARALLEL := -n $(PYTEST_JOBS) --maxprocesses 4 --dist loadgroup
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 EDITABLE := $(PIP_INSTALL) --no-build-isolation --editable
 CPP := $(shell find cpp -type f \( -name '*.hpp' -o -name '*.cpp' \))

@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from clusters import ray_home, ray_nodes, shared_nodes, time_limit  # noqa: F401
+
 ROOT = Path(__file__).resolve().parent.parent
 
 settings.register_profile("ci", derandomize=True, max_examples=25, deadline=None)

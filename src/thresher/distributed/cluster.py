@@ -76,6 +76,7 @@ class Cluster:
         self.workers, self.threaded = workers, threaded
         self._started, self._connected = started, connected
         self.holders = 0  # crews whose workers have the processors
+        self._checked: set[str | None] = set()  # folders
 
     @classmethod
     def connect(
@@ -137,15 +138,18 @@ class Cluster:
         Parameters
         ----------
         folder : str or None
-            Must exist here. Workers must be able to write to it, too.
+            Made if it is not there. Workers must be able to write to it, too.
         """
-        if self._started and folder is None:
+        if folder in self._checked:
             return
         token = Path(folder, f".seen-{secrets.token_hex(8)}") if folder else None
         try:
             if token is not None:
+                token.parent.mkdir(parents=True, exist_ok=True)
                 token.write_text("driver")
-            self._check_nodes(token)
+            if not self._started:  # else all is on this machine
+                self._check_nodes(token)
+            self._checked.add(folder)
         finally:
             for left in token.parent.glob(f"{token.name}*") if token is not None else []:
                 left.unlink(missing_ok=True)

@@ -23,6 +23,7 @@ from thresher.distributed.worker import Worker
 from thresher.errors import ClusterError
 
 _DEATHS = 4  # of one worker, in one and the same step
+_START = 60.0  # seconds in which workers must start
 _PAUSE = 0.2  # seconds between two looks at a worker that is lost
 
 
@@ -143,7 +144,7 @@ class RayCrew(Crew):
                 elif call.entry is not None:
                     self._deaths[call.bench] = 0
                     found[call.entry] = _with_packets(method, answer, call.packets)
-            self._retire_lost()
+            self._retire_lost(self.patience)
         return found
 
     def _ask_for(self, running: dict[Any, _Call], method: str, work: Work, entry: int) -> None:
@@ -205,7 +206,7 @@ class RayCrew(Crew):
                 else:
                     self._down.pop(call.bench, None)
             with contextlib.suppress(Moved):
-                self._retire_lost()
+                self._retire_lost(_START)
 
     def _lose(self, bench: int, error: Exception) -> None:
         """Take note of a worker that could not answer. Raises what it cannot be mended by."""
@@ -241,16 +242,16 @@ class RayCrew(Crew):
         if self._down.pop(bench, None) is not None:
             self.note(f"worker {bench} is back")
 
-    def _retire_lost(self) -> None:
+    def _retire_lost(self, patience: float) -> None:
         """Give pieces of workers that do not come back to the others. Raises Moved if any has."""
         now = time.monotonic()
-        lost = [bench for bench, since in self._down.items() if now - since > self.patience]
+        lost = [bench for bench, since in self._down.items() if now - since > patience]
         if not lost:
             return
         left = [b for b in range(len(self._workers)) if b not in lost and self._at_home(b)]
         if not left:
             raise ClusterError(
-                f"no worker is left, and none came back within {self.patience:g} s: "
+                f"no worker is left, and none came back within {patience:g} s: "
                 f"{self._why}{self._resume()}"
             )
         for bench in lost:

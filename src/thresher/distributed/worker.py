@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from thresher.distributed.bench import Bench
@@ -24,8 +25,9 @@ class Worker:
         self._threads, self._ranges = threads, ranges
         self._bench: Bench | None = None  # until it is told what to make
 
-    def hello(self) -> None:
-        """Say that it is there."""
+    def hello(self) -> int:
+        """Say that it is there: return the process id."""
+        return os.getpid()
 
     def step(
         self,

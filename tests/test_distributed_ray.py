@@ -1,0 +1,310 @@
+"""Pieces on real Ray clusters: the same bits as in one process, whatever dies on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import clusters
+from clusters import kill_when, process_of
+from thresher.distributed.cluster import Cluster
+from thresher.distributed.crew import InProcess
+from thresher.distributed.driving import drive
+from thresher.distributed.folder import Folder
+from thresher.distributed.ray_crew import RayCrew
+from thresher.errors import ClusterError, DataError, DivergenceError, ModelFileError, ParameterError
+from toys import Toy
+
+pytestmark = clusters.on_ray
+
+
+def in_process(mode):
+    calm = Toy(**{**vars(mode), "trouble": {}, "log": None})
+    return bits(drive(calm, InProcess(calm, None), None, 1))
+
+
+def bits(driven):
+    return driven.learned.facts, driven.stages, driven.shown
+
+
+class Run:
+    """A run on a cluster, and all that it told."""
+
+    def __init__(self, cluster, mode, folder, every=1, patience=20.0, watch=None, committed=None):
+        self.notes, self.reports, self.crew = [], [], None
+        with RayCrew(mode, folder, cluster, patience, self.notes.append) as self.crew:
+
+            def told(report):
+                self.reports.append(report)
+                return watch(self, report) if watch is not None else None
+
+            self.bits = bits(drive(mode, self.crew, folder, every, committed, told))
+
+    @property
+    def remade(self):
+        return {report.stage: set(report.remade) for report in self.reports if report.remade}
+
+
+OWN = {("part", 1), ("part", 3), ("range", 1)}  # pieces of the second of two workers
+
+
+def test_two_nodes_equal_one_process(ray_nodes, tmp_path):
+    with ray_nodes.connect() as cluster:
+        places = cluster.places(9)
+        assert len({place.node for place in places}) == len(places) == 2
+        for i, mode in enumerate([Toy(), Toy(keep=True, every=3), Toy(combine=True, width=30_000)]):
+            run = Run(cluster, mode, Folder(str(tmp_path / str(i))), mode.every)
+            assert run.bits == in_process(mode)
+            assert (run.remade, run.notes) == ({}, [])
+        assert run.reports[0].bytes == (2 * 3 + 3 * 2) * 30_000 * 8
+        assert Run(cluster, Toy(parts=1, ranges=1), None).bits == in_process(Toy(1, 1))
+
+
+def test_a_worker_that_is_killed_in_a_step_makes_its_own_pieces_again(ray_nodes, tmp_path):
+    mode = Toy(trouble={"3:2": "sleep 0.6"}, log=str(tmp_path))
+    with ray_nodes.connect() as cluster:
+        killer = kill_when(tmp_path / "3-2")
+        run = Run(cluster, mode, Folder(str(tmp_path / "checkpoint")))
+        killer.join()
+    assert run.bits == in_process(mode)
+    assert run.remade == {2: OWN}
+    assert run.notes[0].startswith("worker 1 was lost; waiting for it (")
+    assert run.notes[1:] == ["worker 1 is back"]
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_worker_that_is_killed_between_stages(ray_nodes, tmp_path, every):
+    def watch(run, report):
+        if report.stage == 2:
+            os.kill(process_of(run.crew, 1), signal.SIGKILL)
+
+    mode = Toy(keep=True)
+    with ray_nodes.connect() as cluster:
+        run = Run(cluster, mode, Folder(str(tmp_path)), every, watch=watch)
+    assert run.bits == in_process(mode)
+    assert run.remade == {3: OWN}
+
+
+def test_a_node_is_lost_and_another_one_added(ray_nodes, tmp_path):
+    def watch(run, report):
+        if report.stage == 2:
+            ray_nodes.remove(ray_nodes.alive[0])
+            ray_nodes.add()
+
+    mode = Toy(width=30_000, keep=True)  # large enough to be stored on the node, and lost with it
+    with ray_nodes.connect() as cluster:
+        run = Run(cluster, mode, Folder(str(tmp_path)), watch=watch)
+    assert run.bits == in_process(mode)
+    assert any("is back" in note for note in run.notes)
+
+
+def test_a_node_is_lost_and_its_pieces_move(ray_nodes, tmp_path):
+    def watch(run, report):
+        if report.stage == 2:
+            ray_nodes.remove(ray_nodes.alive[0])
+
+    with ray_nodes.connect() as cluster:
+        run = Run(cluster, Toy(), Folder(str(tmp_path)), patience=2.0, watch=watch)
+    assert run.bits == in_process(Toy())
+    assert "did not come back; its pieces move" in run.notes[-1]
+    homes = run.crew.homes["part"]
+    assert sorted(map(len, homes)) == [0, 5]
+
+
+def test_no_worker_is_left(ray_nodes, tmp_path):
+    def watch(run, report):
+        for node in list(ray_nodes.alive):
+            ray_nodes.remove(node)
+
+    folder = Folder(str(tmp_path))
+    with (
+        ray_nodes.connect() as cluster,
+        pytest.raises(ClusterError, match=r"no worker is left.*resume=True goes on from stage 1"),
+    ):
+        Run(cluster, Toy(), folder, patience=1.0, watch=watch)
+    committed = folder.committed()
+    again = drive(Toy(), InProcess(Toy(), folder), folder, 1, committed)
+    assert bits(again) == in_process(Toy())
+
+
+def test_a_step_that_always_dies_is_given_up(ray_nodes, tmp_path):
+    mode = Toy(trouble={"3:2": "die"})
+    with (
+        ray_nodes.connect() as cluster,
+        pytest.raises(ClusterError, match=r"worker 1 died 4 times in the same step.*from stage 1"),
+    ):
+        Run(cluster, mode, Folder(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "error", [DataError, DivergenceError, ModelFileError, ParameterError, MemoryError]
+)
+def test_errors_of_pieces_come_as_themselves(ray_nodes, error, capfd):
+    mode = Toy(trouble={"2:2": error.__name__})
+    with ray_nodes.connect() as cluster, pytest.raises(error) as it:
+        Run(cluster, mode, None)
+    assert type(it.value) is error
+    assert str(it.value) == "part 2: a row is bad"
+    assert "_trouble" in it.value.__notes__[0]
+    assert "a row is bad" not in "".join(capfd.readouterr())
+
+
+def length(text):
+    if text == "bad":
+        raise DataError("a.svm:3: not a number")
+    once = Path(text)
+    if once.is_absolute() and not once.exists():
+        once.write_text("")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return len(text)
+
+
+def test_a_function_is_spread_over_items(ray_nodes, tmp_path):
+    with ray_nodes.connect() as cluster:
+        once = str(tmp_path / "once")
+        assert cluster.spread(length, ["a", once, "ccc"]) == [1, len(once), 3]
+        assert cluster.spread(length, []) == []
+        with pytest.raises(DataError) as caught:
+            cluster.spread(length, ["a", "bad", "ccc"])
+        assert (type(caught.value), str(caught.value)) == (DataError, "a.svm:3: not a number")
+        with RayCrew(Toy(), None, cluster):  # whose workers have all processors
+            assert cluster.spread(length, ["a", "bb"]) == [1, 2]
+
+
+def test_a_folder_that_a_node_does_not_see_is_refused(ray_nodes, tmp_path, monkeypatch):
+    with ray_nodes.connect() as cluster:
+        cluster.check(str(tmp_path))
+        assert os.listdir(tmp_path) == []
+        monkeypatch.setattr("thresher.distributed.cluster._SEEN", 0.5)
+        hidden = f"/proc/{os.getpid()}/cwd"  # other processes have other folders of this name
+        monkeypatch.chdir(tmp_path)
+        name = socket.gethostname()
+        with pytest.raises(ClusterError, match=f"node {name} does not share the folder"):
+            cluster.check("/proc/self/cwd")
+        assert os.path.samefile(hidden, tmp_path)
+        assert os.listdir(tmp_path) == []
+
+
+def test_more_workers_than_processors_are_refused(ray_nodes):
+    with pytest.raises(ClusterError, match="3 workers need as many processors; the cluster has 2"):
+        ray_nodes.connect(workers=3)
+    with ray_nodes.connect(workers=1) as cluster:
+        assert len(cluster.places(9)) == 1
+    with ray_nodes.connect(threaded=True) as cluster:
+        assert [place.processors for place in cluster.places(9)] == [1, 1]
+        with pytest.raises(ClusterError, match=f"connected to the cluster at {ray_nodes.address}"):
+            Cluster.connect("local")
+        with Cluster.connect() as same:  # found, so it is left as it is
+            assert same.places(1)
+        assert cluster.spread(len, ["ab"]) == [2]
+
+
+DRIVER = """
+import sys
+from thresher.distributed.cluster import Cluster
+from thresher.distributed.driving import drive
+from thresher.distributed.folder import Folder
+from thresher.distributed.ray_crew import RayCrew
+from toys import Toy
+
+address, path, sleep = sys.argv[1:]
+mode = Toy(trouble={"0:3": sleep} if sleep else {})
+with Cluster.connect(address or None, 2) as cluster:
+    folder = Folder(path)
+    with RayCrew(mode, folder, cluster) as crew:
+        watch = lambda report: print(report.stage, flush=True)
+        print(drive(mode, crew, folder, 1, watch=watch).learned.facts["bits"])
+"""
+
+
+def driver(*arguments, **options):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", DRIVER, *arguments], **pipes, **options)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_driver_that_is_killed_can_be_resumed(ray_nodes, tmp_path, how):
+    with driver(ray_nodes.address, str(tmp_path), "sleep 20") as process:
+        assert [process.stdout.readline() for _ in range(2)] == ["1\n", "2\n"]
+        time.sleep(0.3)  # in the third stage
+        began = time.monotonic()
+        process.send_signal(how)
+        process.wait(30)
+        assert time.monotonic() - began < 10
+        assert process.returncode in (-how, 1, 130)
+    folder = Folder(str(tmp_path))
+    committed = folder.committed()
+    assert committed.stage == 2
+    with ray_nodes.connect() as cluster:
+        run = Run(cluster, Toy(), folder, committed=committed)
+    assert run.bits == in_process(Toy())
+    assert [report.stage for report in run.reports] == [3, 4]
+
+
+def test_a_local_cluster_is_started_and_ended_without_a_word(ray_home, tmp_path):
+    with driver("", str(tmp_path), "") as process:
+        out, err = process.communicate(timeout=50)
+    assert out.split() == ["1", "2", "3", "4", in_process(Toy())[0]["bits"]]
+    assert err == ""
+    left = [pid for pid in clusters._processes(ray_home, 0) if f"{process.pid}" == str(pid)]
+    assert left == []
+
+
+# ---- no cluster ---------------------------------------------------------------------------------
+
+
+def refused(address, **environment):
+    code = (
+        "import sys; from thresher.distributed.cluster import Cluster\n"
+        "try: Cluster.connect(sys.argv[1] or None)\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    )
+    began = time.monotonic()
+    found = subprocess.run(
+        [sys.executable, "-c", code, address],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        env=os.environ | environment,
+    )
+    assert time.monotonic() - began < 30
+    return found.stdout
+
+
+def test_an_address_where_nothing_is(ray_home):
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{reserved.getsockname()[1]}"  # bound, but nobody listens
+        for given in ((address, {}), ("", {"RAY_ADDRESS": address})):
+            said = refused(given[0], **given[1])
+            assert said.startswith(f"ClusterError no Ray cluster can be used at {address}: ")
+            assert "`ray start --head` starts one" in said
+
+
+def test_an_address_where_something_else_is(ray_home):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        said = refused(f"127.0.0.1:{other.getsockname()[1]}")
+    assert said.startswith("ClusterError no Ray cluster can be used at 127.0.0.1:")
+
+
+@pytest.mark.parametrize("address", ["here", "host:", ":1", "host:x", "ray://host:10001"])
+def test_an_address_that_is_none(ray_home, address):
+    with pytest.raises(ClusterError, match=r"address must be|not supported"):
+        Cluster.connect(address)
+
+
+def test_ray_is_missing(ray_home, tmp_path):
+    (tmp_path / "ray.py").write_text("raise ImportError('No module named ray')")
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    said = refused("", PYTHONPATH=path)
+    assert said.startswith("ClusterError a cluster needs Ray")
+    assert 'pip install "thresher[ray]"' in said
