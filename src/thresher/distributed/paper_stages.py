@@ -24,6 +24,8 @@ from thresher.errors import DataError, DivergenceError, ModelFileError, Paramete
 from thresher.training.weights import row_weights
 
 _VALUES = 1 << 14  # ratios that a part tells at most
+_WRITING = 1 << 20  # rows, over all paths, that are worth a checkpoint
+_AGAIN = 50  # stages that may have to be made again: what was sent in them is held
 _COUNTS = {"at": ("b", "kb", "k"), "seen": ("documents",)}  # keys, and what is counted of each
 
 Words = NDArray[np.uint32]
@@ -69,6 +71,8 @@ class PaperStages(Mode):
         self.numbers, self.words = settings.stabilized_parameters(
             job.params, job.seed, sum(job.counts)
         )
+        stage_rows = self.numbers["burst"] * self.numbers["bursts"] * paths
+        self.every = int(min(_AGAIN, max(1.0, _WRITING // stage_rows)))
         growth, burst = self.numbers["burst_growth"], int(self.numbers["burst"])
         longest = max(burst, _core.burst_size(burst, growth, 0.0)) if growth > 0 else burst
         if longest * self.numbers["bursts"] * paths >= 2**32:
