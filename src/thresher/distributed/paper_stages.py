@@ -60,10 +60,9 @@ class PaperStages(Mode):
                 f"paths={paths} are too few for {self.parts} parts of the rows: each needs one; "
                 f"raise paths, or set parts to {paths} or less"
             )
-        if not 0 < job.width < 2**32:
+        if not 0 < job.width <= 2**31:
             raise ParameterError(
-                "mode='stages' needs to know the number of features, below 2^32: set bits to 31 or "
-                "less"
+                "mode='stages' takes features with numbers below 2^31: set bits to 31 or less"
             )
         for number, count in enumerate(job.counts):
             if count == 0:
