@@ -19,8 +19,8 @@ namespace {
 template <class Real>
 class HeldRows {
  public:
-  explicit HeldRows(std::uint64_t width) : width_(width), narrow_(width <= 1ull << 31) {
-    narrow_keys_.reserve(1), wide_keys_.reserve(1);  // rows without any are no dense array
+  explicit HeldRows(std::uint64_t width) : width_(width) {
+    keys_.reserve(1);  // rows without any are no dense array
   }
 
   std::int64_t count() const { return static_cast<std::int64_t>(labels_.size()); }
@@ -32,7 +32,8 @@ class HeldRows {
       const Real* x = rows.values();
       rows.with_keys([&](const auto* keys) {
         for (std::size_t k = 0; k < rows.count(); ++k)
-          if (x[k] != 0) add_value(static_cast<std::int64_t>(keys[k]), x[k]);
+          if (x[k] != 0)
+            keys_.push_back(static_cast<std::int32_t>(keys[k])), values_.push_back(x[k]);
       });
       starts_.push_back(static_cast<std::int64_t>(values_.size()));
       labels_.push_back(rows.label());
@@ -46,8 +47,7 @@ class HeldRows {
     batch.rows = count();
     batch.columns = static_cast<std::int64_t>(width_);
     batch.starts = starts_.data();
-    if (narrow_) batch.keys = narrow_keys_.data();
-    else batch.keys = wide_keys_.data();
+    batch.keys = keys_.data();
     batch.values = values_.data();
     batch.labels = labels_.data();
     batch.weights = weights_.empty() ? nullptr : weights_.data();
@@ -56,9 +56,8 @@ class HeldRows {
   }
 
   FeatureCounts documents() const {
-    std::vector<std::uint32_t> rows(width_);
-    for (const std::int32_t key : narrow_keys_) ++rows[static_cast<std::size_t>(key)];
-    for (const std::int64_t key : wide_keys_) ++rows[static_cast<std::size_t>(key)];
+    ZeroedArray<std::uint32_t> rows(width_);
+    for (const std::int32_t key : keys_) ++rows[static_cast<std::uint64_t>(key)];
     FeatureCounts found{{}, std::vector<std::vector<std::uint32_t>>(1)};
     for (std::uint64_t j = 0; j < width_; ++j)
       if (rows[j] > 0)
@@ -67,17 +66,9 @@ class HeldRows {
   }
 
  private:
-  void add_value(std::int64_t key, Real value) {
-    if (narrow_) narrow_keys_.push_back(static_cast<std::int32_t>(key));
-    else wide_keys_.push_back(key);
-    values_.push_back(value);
-  }
-
   std::uint64_t width_;
-  bool narrow_;
   std::vector<std::int64_t> starts_{0};
-  std::vector<std::int32_t> narrow_keys_;
-  std::vector<std::int64_t> wide_keys_;
+  std::vector<std::int32_t> keys_;
   std::vector<Real> values_;
   std::vector<double> labels_, weights_;
 };
@@ -137,7 +128,7 @@ class PathsOfPart final : public PaperPart {
         counts_(width),
         team_(std::min(std::max<std::size_t>(threads, 1), std::max<std::size_t>(count, 1))) {
     if (count == 0) throw std::invalid_argument("a part needs a path");
-    if (width > 0xFFFFFFFFu) throw std::invalid_argument("width must be below 2^32");
+    if (width > 1u << 31) throw std::invalid_argument("width must be 2^31 or less");
   }
 
   void add(const Batch& batch) override {
@@ -200,9 +191,13 @@ class PathsOfPart final : public PaperPart {
   }
 
   void sums(std::vector<std::uint32_t>& keys, std::vector<double>& values) const override {
-    const std::vector<double> sum = paths_.sum();
-    for (std::uint64_t j = 0; j < sum.size(); ++j)
-      if (sum[j] != 0.0) keys.push_back(static_cast<std::uint32_t>(j)), values.push_back(sum[j]);
+    constexpr std::uint64_t block = 4096;
+    for (std::uint64_t from = 0; from < paths_.width(); from += block) {
+      const std::vector<double> sum = paths_.sum(from, std::min(from + block, paths_.width()));
+      for (std::size_t i = 0; i < sum.size(); ++i)
+        if (sum[i] != 0.0)
+          keys.push_back(static_cast<std::uint32_t>(from + i)), values.push_back(sum[i]);
+    }
   }
 
   std::vector<std::byte> state() const override {

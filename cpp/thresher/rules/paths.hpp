@@ -100,17 +100,17 @@ class Paths {
   }
   void end_pass() { ++passes_; }  // rows to come are others: partial_fit
 
-  // The sum of the paths, in double precision and in their order.
-  std::vector<double> sum() const {
-    std::vector<double> sum(width_);
+  // The sum of the paths, in double precision and in their order, of the features from..to - 1.
+  std::vector<double> sum(std::uint64_t from, std::uint64_t to) const {
+    std::vector<double> sum(to - from);
     for (const auto& cells : cells_)
-      for (std::uint64_t j = 0; j < width_; ++j)
-        sum[j] += static_cast<double>(cells.data()[j].first());
+      for (std::uint64_t j = from; j < to; ++j)
+        sum[j - from] += static_cast<double>(cells.data()[j].first());
     return sum;
   }
   // Their mean.
   std::vector<double> mean() const {
-    std::vector<double> mean = sum();
+    std::vector<double> mean = sum(0, width_);
     for (double& w : mean) w /= static_cast<double>(count());
     return mean;
   }

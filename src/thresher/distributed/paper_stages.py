@@ -24,6 +24,8 @@ from thresher.errors import DataError, DivergenceError, ModelFileError, Paramete
 from thresher.training.weights import row_weights
 
 _VALUES = 1 << 14  # ratios that a part tells at most
+_WRITING = 1 << 20  # rows, over all paths, that are worth a checkpoint
+_AGAIN = 50  # stages that may have to be made again: what was sent in them is held
 _COUNTS = {"at": ("b", "kb", "k"), "seen": ("documents",)}  # keys, and what is counted of each
 
 Words = NDArray[np.uint32]
@@ -58,10 +60,9 @@ class PaperStages(Mode):
                 f"paths={paths} are too few for {self.parts} parts of the rows: each needs one; "
                 f"raise paths, or set parts to {paths} or less"
             )
-        if not 0 < job.width < 2**32:
+        if not 0 < job.width <= 2**31:
             raise ParameterError(
-                "mode='stages' needs to know the number of features, below 2^32: set bits to 31 or "
-                "less"
+                "mode='stages' takes features with numbers below 2^31: set bits to 31 or less"
             )
         for number, count in enumerate(job.counts):
             if count == 0:
@@ -69,6 +70,8 @@ class PaperStages(Mode):
         self.numbers, self.words = settings.stabilized_parameters(
             job.params, job.seed, sum(job.counts)
         )
+        stage_rows = self.numbers["burst"] * self.numbers["bursts"] * paths
+        self.every = int(min(_AGAIN, max(1.0, _WRITING // stage_rows)))
         growth, burst = self.numbers["burst_growth"], int(self.numbers["burst"])
         longest = max(burst, _core.burst_size(burst, growth, 0.0)) if growth > 0 else burst
         if longest * self.numbers["bursts"] * paths >= 2**32:
