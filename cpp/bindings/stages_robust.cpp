@@ -142,15 +142,18 @@ void bind_stages_robust(nb::module_& m) {
           },
           "stage"_a, "norm"_a, "weight"_a, "jobs"_a,
           "The evidence of a stage. `norm` and `weight` are means over the rows of all parts.")
+      .def("refit_passes", &RobustPart::refit_passes, "passes"_a,
+           "How many passes paths make through all rows of the part, where so many are asked for.")
       .def(
           "whole",
           [](const RobustPart& self, std::int64_t stage, double norm, double weight,
-             std::int64_t passes, std::size_t jobs) {
+             std::int64_t passes, Doubles start, double bias, std::size_t jobs) {
             return interruptible([&](const RobustPart::Look& look) {
-              return self.whole(stage, {norm, weight}, passes, jobs, look);
+              return self.whole(stage, {norm, weight}, passes, span_of(start), bias, jobs, look);
             });
           },
-          "stage"_a, "norm"_a, "weight"_a, "passes"_a, "jobs"_a, "The weights of what is left.");
+          "stage"_a, "norm"_a, "weight"_a, "passes"_a, "start"_a, "bias"_a, "jobs"_a,
+          "The weights of what is left, learned from `start` (empty: from 0) and a bias.");
 
   nb::class_<RobustRange>(m, "RobustRange", "Features of the robust rule, and how they are judged.")
       .def(nb::init<>())

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <stdexcept>
 #include <unordered_map>
-#include <utility>
 
 namespace thresher {
 namespace {
@@ -50,11 +49,18 @@ class PartOf final : public RobustPart {
     for (std::uint32_t i = 0; i < order.size(); ++i) now[order[i]] = i;
     for (std::uint32_t& key : rows_.keys) key = now[key];
     rows_.ids = permuted(counts_.keys, order);
-    return {rows_.ids, permuted(counts_.rows, order), permuted(counts_.documents, order),
-            permuted(std::exchange(counts_, {}).squares, order)};
+    FeatureCounts found{rows_.ids, permuted(counts_.rows, order),
+                        permuted(counts_.documents, order), permuted(counts_.squares, order)};
+    counts_ = {};
+    std::size_t i = 0;  // those of rows of weight 0 alone are none of the part's
+    rows_.drop([&](std::uint64_t) { return found.rows[i++] == 0; });
+    return found;
   }
 
   std::int64_t rows() const override { return static_cast<std::int64_t>(rows_.count()); }
+  std::int64_t refit_passes(std::int64_t passes) const override {
+    return rows_.count() == 0 ? 0 : paths_.refit_passes(rows_, passes);
+  }
   double norms() const override { return norms_; }
   double weights() const override { return weights_; }
 
@@ -73,13 +79,15 @@ class PartOf final : public RobustPart {
     return paths_.halves(team, look, rows_, sizes, stage, paths_.stage_passes(rows_));
   }
 
-  PathSums whole(std::int64_t stage, const RowSizes& sizes, std::int64_t passes, std::size_t jobs,
+  PathSums whole(std::int64_t stage, const RowSizes& sizes, std::int64_t passes,
+                 std::span<const double> start, double bias, std::size_t jobs,
                  const Look& look) const override {
+    if (!start.empty() && start.size() != rows_.ids.size())
+      throw std::invalid_argument("one weight for each feature that is left");
     if (rows_.count() == 0) return PathSums(rows_.ids.size());
     Team team(workers(jobs));
-    return paths_.whole(
-        team, look, rows_, sizes, stage, paths_.refit_passes(rows_, passes),
-        [](std::size_t) { return 0.0; }, 0.0);
+    const auto at = [&](std::size_t i) { return start.empty() ? 0.0 : start[i]; };
+    return paths_.whole(team, look, rows_, sizes, stage, passes, at, bias);
   }
 
  private:

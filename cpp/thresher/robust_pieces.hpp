@@ -40,20 +40,23 @@ class RobustPart {
   virtual void add(const Batch& batch) = 0;
   virtual FeatureCounts end() = 0;
 
-  virtual std::int64_t rows() const = 0;  // of weight above 0
-  virtual double norms() const = 0;       // sum of their weights times ||x||^2
-  virtual double weights() const = 0;     // sum of their weights
+  virtual std::int64_t rows() const = 0;                             // of weight above 0
+  virtual std::int64_t refit_passes(std::int64_t passes) const = 0;  // that paths make at least
+  virtual double norms() const = 0;    // sum of their weights times ||x||^2
+  virtual double weights() const = 0;  // sum of their weights
 
   // Leaves out all features but these, or just these; given in increasing order.
   virtual void retain(std::span<const std::uint64_t> keys) = 0;
   virtual void drop(std::span<const std::uint64_t> keys) = 0;
   virtual const std::vector<std::uint64_t>& features() const = 0;
 
-  // The part's paths through halves of its rows, or through all of them from w = 0; as RobustPaths.
+  // The part's paths through halves of its rows, or through all of them; as RobustPaths.
   virtual PathSums halves(std::int64_t stage, const RowSizes& sizes, std::size_t jobs,
                           const Look& look) const = 0;
+  // Paths through all rows start from these weights, of the features in their order, or from 0.
   virtual PathSums whole(std::int64_t stage, const RowSizes& sizes, std::int64_t passes,
-                         std::size_t jobs, const Look& look) const = 0;
+                         std::span<const double> start, double bias, std::size_t jobs,
+                         const Look& look) const = 0;
 };
 
 // Paths first .. first + count - 1, both even. width: features are below it; 0: any 64-bit key.

@@ -1157,8 +1157,26 @@ class RobustPart:
         The evidence of a stage. `norm` and `weight` are means over the rows of all parts.
         """
 
-    def whole(self, stage: int, norm: float, weight: float, passes: int, jobs: int) -> PathSums:
-        """The weights of what is left."""
+    def refit_passes(self, passes: int) -> int:
+        """
+        How many passes paths make through all rows of the part, where so many are asked for.
+        """
+
+    def whole(
+        self,
+        stage: int,
+        norm: float,
+        weight: float,
+        passes: int,
+        start: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        bias: float,
+        jobs: int,
+    ) -> PathSums:
+        """
+        The weights of what is left, learned from `start` (empty: from 0) and a bias.
+        """
 
 class RobustRange:
     """Features of the robust rule, and how they are judged."""

@@ -31,7 +31,9 @@ rows. Ties: the lower column stays.
 Of rows in P parts, part q has the pairs of paths floor(M/2 q/P) .. floor(M/2 (q + 1)/P) - 1, which
 take its rows alone: n, h and the numbers of passes are those of its rows. Omega, m, rms, the mean
 of s and the target are of all rows. A mean over the paths, and Pi_j, is over those M_j of parts
-whose rows have column j; of b over those of parts that have rows.
+whose rows have column j; of b over those of parts that have rows. With P > 1 the refit is one of
+``passes`` rounds, each with ceil(1/passes) of the passes, counted as stages; each after the first
+starts from the weights and b that the one before came to.
 """
 
 from __future__ import annotations
@@ -153,17 +155,23 @@ def robust(
         if len(omega) <= size:
             break
 
-    stage += 1
     weights, intercept = np.zeros(width), 0.0
-    for number, share in [(number, rows) for mine, rows in busy for number in mine]:
-        R = max(passes, math.ceil(refit_steps / len(share)))
-        rows = np.concatenate(
-            [share[order(number, (stage << 20) + k, len(share))] for k in range(R)]
-        )
-        w, b, _, count = descend(X[:, omega], y, s, eta, largest, heaviest, rows, 0, loss)
-        updates[omega] += count
-        weights[omega] += w / M[omega]
-        intercept += b / walkers
+    rounds = passes if len(shares) > 1 else 1
+    for _ in range(rounds):
+        stage += 1
+        start, b0, weights, intercept = weights[omega], intercept, np.zeros(width), 0.0
+        for number, share in [(number, rows) for mine, rows in busy for number in mine]:
+            R = math.ceil(max(passes, math.ceil(refit_steps / len(share))) / rounds)
+            rows = np.concatenate(
+                [share[order(number, (stage << 20) + k, len(share))] for k in range(R)]
+            )
+            here = np.any(X[share][:, omega] != 0, axis=0)
+            w, b, _, count = descend(
+                X[:, omega], y, s, eta, largest, heaviest, rows, 0, loss, start, b0
+            )
+            updates[omega] += count
+            weights[omega] += np.where(here, w, 0.0) / M[omega]
+            intercept += b / walkers
     return RobustResult(weights, intercept, np.maximum(probability, 0), updates, purged, sizes)
 
 
@@ -177,12 +185,14 @@ def descend(
     rows: Vector,
     first: int,
     loss: str,
+    start: Vector | None = None,
+    b: float = 0.0,
 ) -> tuple[Vector, float, Vector, Vector]:
     """Walk one path; return the averaged weights and bias, z of the first steps, and updates."""
-    w, b = np.zeros(X.shape[1]), 0.0
+    w = np.zeros(X.shape[1]) if start is None else start
     squares, z, count = np.zeros(len(w)), np.zeros(len(w)), np.zeros(len(w))
     sum_w, sum_b = np.zeros(len(w)), 0.0
-    start = len(rows) // 2
+    begin = len(rows) // 2
     for t, i in enumerate(rows):
         # In the order of the row: with hinge loss margins are met exactly, and rounding decides.
         p = sum((w[j] * X[i, j] for j in np.flatnonzero(X[i])), start=0.0) + b
@@ -195,7 +205,7 @@ def descend(
             count = count + (X[i] != 0)
         if t + 1 == first:
             z = np.divide(w, np.sqrt(squares), out=np.zeros(len(w)), where=squares > 0)
-        if t >= start:
+        if t >= begin:
             sum_w, sum_b = sum_w + w, sum_b + b
-    window = len(rows) - start
+    window = len(rows) - begin
     return sum_w / window, sum_b / window, z, count

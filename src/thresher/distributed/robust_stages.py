@@ -5,6 +5,9 @@ As ``StabilizedClassifier(variant="robust")`` does it, and with one part the sam
 - The paths are dealt to the parts in pairs. Those of a part walk through random halves of that
   part's rows, and in the end through all of its rows. How many passes they make is decided by the
   rows of their part, as if there were no others.
+- The weights of the features that stayed are learned in rounds, as many as `passes`, where there
+  are several parts: after each round the next goes on from the mean of all paths. Learned at one go
+  from parts of the rows, they would be worse, the more parts the worse (docs/decisions/0007).
 - Before the first stage, ranges add up how many rows have each feature, and admit those that enough
   rows of all parts have. Sizes of rows are means over the rows of all parts.
 - After each stage, parts send what their paths have found of each feature, and ranges add it up in
@@ -14,7 +17,8 @@ As ``StabilizedClassifier(variant="robust")`` does it, and with one part the sam
 - Which features stay is decided over all ranges: the driver finds the lowest score that stays, bit
   by bit, from counts of scores, and never sees the scores themselves.
 
-Every stage starts from weights of 0, so that a part's state is which features are left.
+Every stage starts from weights of 0, or from those that ranges send, so that a part's state is
+which features are left.
 """
 
 from __future__ import annotations
@@ -47,6 +51,11 @@ class RobustStages(Mode):
     ----------
     job : Job
         Of rule "stabilized". There must be a pair of paths for each part.
+
+    Attributes
+    ----------
+    rounds : int
+        In which the weights of the features that stayed are learned.
     """
 
     threaded = True
@@ -64,6 +73,7 @@ class RobustStages(Mode):
                 f"{2 * self.parts}; got {paths}: raise paths, or cut the rows into at most "
                 f"{paths // 2} parts"
             )
+        self.rounds = 1 if self.parts == 1 else int(job.params["passes"])
         if not isinstance(job.params["class_weight"], Mapping | None):
             raise ParameterError(
                 f"class_weight must be a dict or None with mode='stages'; "
@@ -122,24 +132,37 @@ class _Part(Piece):
         if message["do"] == "count":
             return self._count()
         core = self._rows()
-        changed = [self.mode.unpacked(number, sent) for number, sent in enumerate(received)]
-        (core.retain if message["stage"] == 1 else core.drop)(np.sort(np.concatenate(changed)))
-        sizes = message["norm"], message["weight"]
+        keys = np.concatenate([self.mode.unpacked(r, sent) for r, sent in enumerate(received)])
+        order = np.argsort(keys)
+        keys, start = keys[order], np.zeros(0)
+        if message["round"] > 0:
+            weights = np.concatenate([sent["weights"] for sent in received])
+            start = _looked_up(core.features(), keys, weights[order].astype(np.float64))
+        elif message["stage"] == 1:
+            core.retain(keys)
+        else:
+            core.drop(keys)
         try:
-            if message["do"] == "halves":
-                sums = core.halves(message["stage"], *sizes, self.threads)
-            else:
-                passes = int(self.mode.job.params["passes"])
-                sums = core.whole(message["stage"], *sizes, passes, self.threads)
+            sums = self._walk(core, message, start)
         except DivergenceError as error:
             raise DivergenceError(f"part {self.number}: {error}") from None
         told = {"rows": sums.rows, "loss": sums.loss, "weight": sums.weight, "bias": sums.bias}
         z, w, plus, minus, updates = sums.arrays()
-        moved = np.flatnonzero(updates)
-        columns: Arrays = {"w": w[moved], "updates": narrow(updates[moved])}
+        found = np.flatnonzero((updates > 0) | (w != 0))
+        columns: Arrays = {"w": w[found], "updates": narrow(updates[found])}
         if message["do"] == "halves":
-            columns |= {"z": z[moved], "plus": narrow(plus[moved]), "minus": narrow(minus[moved])}
-        return Outcome(told, self.mode.dealt(core.features()[moved], columns))
+            columns |= {"z": z[found], "plus": narrow(plus[found]), "minus": narrow(minus[found])}
+        return Outcome(told, self.mode.dealt(core.features()[found], columns))
+
+    def _walk(
+        self, core: _core.RobustPart, message: dict[str, Any], start: NDArray[np.float64]
+    ) -> _core.PathSums:
+        about = message["stage"], message["norm"], message["weight"]
+        if message["do"] == "halves":
+            return core.halves(*about, self.threads)
+        passes = core.refit_passes(int(self.mode.job.params["passes"]))
+        share = -(-passes // self.mode.rounds)
+        return core.whole(*about, share, start, message["bias"], self.threads)
 
     def _count(self) -> Outcome:
         core, (keys, rows, documents, squares) = self._read()
@@ -218,7 +241,11 @@ class _Range(Piece):
         if message["do"] == "judge":
             return Outcome({"may_stay": core.judge(message["rows"], numbers["keep"])})
         core.settle()
-        return Outcome({"nonzeros": len(core.weights()[0])})
+        keys, weights = core.weights()
+        if message["last"]:
+            return Outcome({"nonzeros": len(keys)})
+        weights = weights.astype(self.mode.job.params["dtype"])  # that of the paths to come
+        return Outcome({"nonzeros": len(keys)}, [self.mode.packed(keys) | {"weights": weights}])
 
     def answer(self, question: dict[str, Any]) -> Any:
         if question["ask"] == "result":
@@ -256,6 +283,7 @@ class _Lead(Lead):
     def __init__(self, mode: RobustStages) -> None:
         self.mode = mode
         self._stage = 0  # the last
+        self._round = 0  # of the refit, as many as are done
         self._rows, self._paths = 0, 0  # of all parts; paths of parts that have rows
         self._norm, self._weight = 0.0, 0.0  # means over all rows
         self._left, self._target = 0, 0
@@ -271,15 +299,18 @@ class _Lead(Lead):
             {
                 "do": "whole" if refits else "halves",
                 "stage": self._stage,
+                "round": self._round,
                 "norm": self._norm,
                 "weight": self._weight,
+                "bias": self._bias,
             }
         )
         if refits:
-            found = crew.ranges({"do": "settle"})
+            self._round += 1
+            self.done = self._round == self.mode.rounds
+            found = crew.ranges({"do": "settle", "last": self.done})
             nonzeros = sum(facts["nonzeros"] for facts in found)
             self._bias = _total(told, "bias") / self._paths
-            self.done = True
         else:
             self._purge(crew)
             nonzeros = self._left
@@ -334,6 +365,18 @@ class _Lead(Lead):
             documents=documents,
         )
         return Learned([Output(keys, values, self._bias)], evidence)
+
+
+def _looked_up(
+    wanted: NDArray[np.uint64], keys: NDArray[np.uint64], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the values of the wanted keys, 0 of those that are not among the (sorted) keys."""
+    at = np.searchsorted(keys, wanted)
+    known = at < len(keys)
+    known[known] = keys[at[known]] == wanted[known]
+    found = np.zeros(len(wanted))
+    found[known] = values[at[known]]
+    return found
 
 
 def _total(told: Sequence[dict[str, Any]], name: str) -> float:
