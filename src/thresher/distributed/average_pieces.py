@@ -172,13 +172,13 @@ class AveragePart(Piece):
     def _learn_block(
         self, learners: list[_core.Learner], block: Block, order: NDArray[np.int64] | None
     ) -> None:
-        labels = self.job.labels
+        labels, batch = self.job.labels, block.batch
         targets = labels.targets(block)
         weights = row_weights(block, targets, labels, self.job.params.get("class_weight"))
         try:
             for output, learner in enumerate(learners):
-                block.batch.set_targets(targets[output], weights)
-                learner.learn(block.batch, order)
+                batch.set_targets(targets[output], weights)
+                learner.learn(batch, order)
         except _core.DataError as error:
             raise block.located(error) from None
         except _core.DivergenceError as error:

@@ -1,0 +1,238 @@
+"""Tasks for tests of averaging: rows in files, one for each piece of a part, and runs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import thresher
+from oracles.averaging import averaging
+from thresher import _core, settings
+from thresher.data.source import Source
+from thresher.distributed.average import Average
+from thresher.distributed.crew import InProcess
+from thresher.distributed.driving import ContinueLater, Driven, StageReport, drive
+from thresher.distributed.folder import Folder
+from thresher.distributed.pieces import Job
+from thresher.rules import RULES
+from thresher.training.labels import Labels, ManyClasses, Values
+
+WIDTH, SEED = 9, 5
+
+
+@dataclass(frozen=True)
+class PieceFiles:
+    """Rows of files, one for each piece of each part; pieces of a whole part are all of them."""
+
+    names: list[list[str]]
+
+    @property
+    def parts(self) -> int:
+        return len(self.names)
+
+    def source(self, part: int, piece: int = 0, pieces: int = 1) -> Source:
+        mine = self.names[part]
+        return thresher.scan(mine if pieces != len(mine) else [mine[piece]])
+
+
+@dataclass
+class Case:
+    """Rows by parts and pieces, a rule, and how it is run."""
+
+    rule: str
+    params: dict[str, Any]
+    rows: list[list[tuple[np.ndarray, np.ndarray]]]  # of each part, of each piece
+    ranges: int = 1
+    classes: list[int] = field(default_factory=lambda: [-1, 1])
+
+    @property
+    def rounds(self) -> int:
+        return len(self.rows[0])
+
+    @property
+    def regression(self) -> bool:
+        return not self.classes
+
+    @property
+    def width(self) -> int:
+        return 0 if self.params.get("store") == "hashed" else WIDTH
+
+    @contextmanager
+    def job(self, checkpoints: bool = False) -> Iterator[Job]:
+        """Write the rows; the folder of checkpoints is beside them."""
+        with tempfile.TemporaryDirectory() as folder:
+            names = []
+            for number, pieces in enumerate(self.rows):
+                names.append([f"{folder}/{number}-{i}.svm" for i in range(len(pieces))])
+                for name, (X, y) in zip(names[-1], pieces, strict=True):
+                    Path(name).write_text("".join(map(_line, X, y)))
+            labels: Labels = Values(self.params["loss"]) if self.regression else self._labels()
+            counts = [sum(len(y) for _, y in pieces) for pieces in self.rows]
+            task = "regressor" if self.regression else "classifier"
+            where = f"{folder}/checkpoint" if checkpoints else None
+            yield Job(
+                self.rule, task, self.params, PieceFiles(names), labels, self.width, counts,
+                SEED, self.ranges, folder=where,
+            )  # fmt: skip
+
+    def _labels(self) -> Labels:
+        return ManyClasses(self.classes, 0.0 if self.params.get("loss") == "clipped_square" else -1)
+
+    def expected(self, target: int = 1) -> tuple[np.ndarray, float, list[float]]:
+        """What the oracle says of an output: of two classes the one, else that of a class."""
+        numbers, words = settings.core_parameters(self.rule, self.params, None, max(self.width, 1))
+        told: dict[str, Any] = numbers | words | {"average": bool(self.params.get("average"))}
+        if self.rule == "margin-perceptron":
+            told["margin"] = self.params["margin"]
+        core = RULES[self.rule].core
+        rounds = []
+        for number in range(self.params["passes"] * self.rounds):
+            passes, piece = divmod(number, self.rounds)
+            rounds.append(
+                [self._given(part, piece, passes, target) for part in range(len(self.rows))]
+            )
+        name = "averaged" if core == "averaged_sgd" else core
+        return averaging(name, WIDTH, told, rounds, self.rounds)
+
+    def _given(self, part: int, piece: int, passes: int, target: int) -> Any:
+        X, y = self.rows[part][piece]
+        if self.params["shuffle"] is not False:
+            place = part * 2**40 + piece * 2**20
+            order = _core.path_order(SEED, place, passes, len(y))
+            X, y = X[order], y[order]
+        if not self.regression:
+            low = 0.0 if self.params.get("loss") == "clipped_square" else -1.0
+            y = np.where(y == target, 1.0, low)
+        return X, y, np.ones(len(y))
+
+
+def _line(x: np.ndarray, y: float) -> str:
+    pairs = " ".join(f"{j + 1}:{float(v)!r}" for j, v in enumerate(x) if v)
+    return f"{float(y)!r} {pairs}\n"
+
+
+Trouble = Callable[[InProcess, StageReport], Any]
+
+
+def run(
+    case: Case,
+    benches: int = 1,
+    every: int | None = None,
+    trouble: Trouble | None = None,
+    stop: int | None = None,
+) -> tuple[Driven, list[StageReport]]:
+    """Run a case to its end.
+
+    `every`: with checkpoints, so many stages apart. `trouble` is told of each stage, and may break
+    something. `stop`: after this stage it stops, and goes on with another crew.
+    """
+    reports: list[StageReport] = []
+    with case.job(every is not None) as job:
+        mode = Average(job, case.rounds)
+        folder = None if every is None else Folder(str(job.folder))
+        crew = InProcess(mode, folder, benches)
+
+        def watch(report: StageReport) -> bool:
+            reports.append(report)
+            if trouble is not None:
+                trouble(crew, report)
+            return report.stage == stop
+
+        try:
+            return drive(mode, crew, folder, every or 1, None, watch), reports
+        except ContinueLater:
+            assert folder is not None
+            crew = InProcess(mode, folder, benches)
+            stop = None
+            return drive(mode, crew, folder, every or 1, folder.committed(), watch), reports
+
+
+def defaults(rule: str, task: str, **given: Any) -> dict[str, Any]:
+    """All parameters of a rule."""
+    table = RULES[rule].parameters
+    return {name: p.default_for(task) for name, p in table.items()} | given  # type: ignore[arg-type]
+
+
+RATES = {
+    "eta0": st.sampled_from([0.3, "auto"]),
+    "schedule": st.sampled_from(["constant", "sqrt"]),
+    "decay": st.sampled_from([1.0, 0.8]),
+}
+OWN: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "truncated-gradient": {
+        "gravity": st.sampled_from([0.0, 0.02, "auto"]),
+        "period": st.sampled_from([1, 3]),
+        "ceiling": st.sampled_from([np.inf, 0.3]),
+        "shrink": st.sampled_from(["truncate", "round", "subgradient"]),
+        "average": st.booleans(),
+        "l2": st.sampled_from([0.0, 0.1, 3.0]),
+        **RATES,
+    },
+    "forward-backward": {
+        "l1": st.sampled_from([0.0, 0.02, "auto"]),
+        "l2": st.sampled_from([0.0, 0.1]),
+        **RATES,
+    },
+    "averaged-sgd": {"alpha": st.sampled_from([0.1, 1.0]), "average": st.booleans()},
+    "ftrl": {"l1": st.sampled_from([0.0, 0.3]), "l2": st.sampled_from([0.0, 1.0])},
+    "dual-averaging": {
+        "l1": st.sampled_from([0.01, "auto"]),
+        "strength": st.sampled_from([1.0, "auto"]),
+        "boost": st.sampled_from([0.0, 0.1]),
+    },
+    "margin-perceptron": {
+        "margin": st.sampled_from([0.0, 1.0]),
+        "l1": st.sampled_from([0.0, 0.05]),
+        "shrink": st.sampled_from(["touched", "all"]),
+    },
+    "mirror-descent": {
+        "l1": st.sampled_from([0.0, 0.01]),
+        "p": st.sampled_from([2.0, 3.5]),
+        "threshold": st.sampled_from(["paper", "scaled"]),
+        "eta0": st.just(0.3),
+    },
+}
+
+
+@st.composite
+def cases(draw: st.DrawFn, rule: str, dtype: str | None = None) -> Case:
+    """A task of 1 to 4 parts and 1 to 3 rounds in a pass; some pieces may have no rows."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    own = {name: draw(values) for name, values in OWN[rule].items()}
+    if own.get("shrink") == "round":
+        own["ceiling"] = 0.3
+    task = draw(st.sampled_from(["classifier", "regressor"]))
+    if rule == "margin-perceptron":
+        task = "classifier"
+    params = defaults(rule, task, **own, passes=draw(st.integers(1, 3)))
+    params["shuffle"] = draw(st.sampled_from(["each", False]))
+    if task == "regressor" and "loss" in params:
+        params["loss"] = draw(st.sampled_from(["huber", "squared" if rule == "ftrl" else "huber"]))
+    elif "loss" in params:
+        params["loss"] = draw(st.sampled_from(["logistic", "hinge", "clipped_square"]))
+    if rule != "mirror-descent":
+        params["store"] = draw(st.sampled_from(["dense", "hashed"]))
+        params["dtype"] = dtype or draw(st.sampled_from(["float32", "float64"]))
+    parts, rounds = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    classes = [] if task == "regressor" else draw(st.sampled_from([[-1, 1], [0, 1, 2]]))
+    sparse = rng.random(WIDTH) * 1.2  # some features are in few parts, some in none
+    rows = []
+    for _ in range(parts):
+        pieces = []
+        for _ in range(rounds):
+            n = int(rng.integers(0, 13)) if draw(st.booleans()) else 8
+            X = rng.normal(size=(n, WIDTH)) * (rng.random((n, WIDTH)) < sparse * rng.random(WIDTH))
+            X = X.astype(np.float32).astype(np.float64)
+            y = rng.choice(classes, n).astype(float) if classes else rng.normal(size=n)
+            pieces.append((X, y))
+        rows.append(pieces)
+    if not any(len(y) for pieces in rows for _, y in pieces):
+        rows[0][0] = (np.ones((1, WIDTH)), np.ones(1))
+    return Case(rule, params, rows, draw(st.integers(1, 3)), classes)
