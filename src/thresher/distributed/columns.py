@@ -17,8 +17,8 @@ from thresher.learned import Output
 if TYPE_CHECKING:
     from thresher.distributed.crew import Crew
 
-_BATCHES = 256  # of a stage; more of small batches, as many as have so many rows:
-_ROWS = 1 << 16
+_ROWS = 1 << 20  # of a stage at most, as the driver keeps their sums up to a checkpoint,
+_BATCHES = 1 << 16  # and batches
 
 
 class Columns(Mode):
@@ -140,7 +140,7 @@ class ColumnLead(Lead):
             return self._gather(crew)
         begun, before = self.position, (self.losses, self.weights)
         sums: NDArray[np.float64] | None = None
-        for _ in range(max(_BATCHES, _ROWS // self.batch)):
+        for _ in range(max(1, min(_BATCHES, _ROWS // self.batch))):
             first, last = self.position, min(self.position + self.batch, self.rows)
             told = crew.ranges({"sums": sums, "next": (self.scan, first, last)})
             if sums is not None and self._learned(told):
