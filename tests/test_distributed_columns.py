@@ -148,6 +148,16 @@ def test_a_batch_of_one_row_is_the_serial_rule(data: Data, blocks: int, benches:
     assert learned.facts["norm_bound"] == pytest.approx(learner.facts()["norm_bound"], rel=1e-5)
 
 
+@given(data=datasets(max_density=None), batch=st.integers(1, 30))
+def test_one_block_is_the_serial_rule_for_any_batch(data: Data, batch: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        learned = run(data.job(folder), batch=batch, blocks=1).learned
+    serial = data.fit()
+    np.testing.assert_array_equal(dense(learned, data.X.shape[1]), serial.coef_[0])
+    assert learned.outputs[0].intercept == serial.intercept_[0]
+    assert learned.facts["updates"] == serial._learners[0].facts()["updates"]
+
+
 @given(data=datasets(exact=False, dtype="float64", shrink="touched"))
 def test_one_block_is_the_serial_rule_to_the_bit(data: Data) -> None:
     """With any numbers at all: the sums are made in the same order."""
@@ -389,6 +399,13 @@ def test_stopping_without_an_update(tmp_path: Path) -> None:
     learned = run(data.job(str(tmp_path)), batch=4, blocks=2).learned
     assert learned.facts["stop"] == "no update"
     assert learned.facts["scans"] < 50
+
+
+def test_batches_by_default(tmp_path: Path) -> None:
+    """A matter of how many rows there are."""
+    job = small(tmp_path)
+    for rows, batch in ((20, 64), (1024, 64), (16000, 1000), (65536, 4096), (10**9, 4096)):
+        assert Columns(replace(job, counts=[rows - 7, 7])).batch == batch
 
 
 # ---- refusals ----------------------------------------------------------------------------------
