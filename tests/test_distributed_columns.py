@@ -30,7 +30,7 @@ from thresher.distributed.driving import ContinueLater, Driven, StageReport, dri
 from thresher.distributed.folder import Folder
 from thresher.distributed.pieces import Job, Learned
 from thresher.distributed.rows import WholeFiles
-from thresher.errors import DataError, ModelFileError, ParameterError
+from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 from thresher.training.labels import Labels, ManyClasses, TwoClasses
 
 
@@ -148,6 +148,16 @@ def test_a_batch_of_one_row_is_the_serial_rule(data: Data, blocks: int, benches:
     assert learned.facts["norm_bound"] == pytest.approx(learner.facts()["norm_bound"], rel=1e-5)
 
 
+@given(data=datasets(max_density=None), batch=st.integers(1, 30))
+def test_one_block_is_the_serial_rule_for_any_batch(data: Data, batch: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        learned = run(data.job(folder), batch=batch, blocks=1).learned
+    serial = data.fit()
+    np.testing.assert_array_equal(dense(learned, data.X.shape[1]), serial.coef_[0])
+    assert learned.outputs[0].intercept == serial.intercept_[0]
+    assert learned.facts["updates"] == serial._learners[0].facts()["updates"]
+
+
 @given(data=datasets(exact=False, dtype="float64", shrink="touched"))
 def test_one_block_is_the_serial_rule_to_the_bit(data: Data) -> None:
     """With any numbers at all: the sums are made in the same order."""
@@ -225,15 +235,11 @@ def test_blocks_are_of_like_sizes() -> None:
 # ---- where pieces are, and what becomes of them ------------------------------------------------
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 @given(data=datasets(), batch=st.sampled_from([3, 7]), kept=st.booleans(), draw=st.data())
 def test_stopped_and_resumed_anywhere(data: Data, batch: int, kept: bool, draw: Any) -> None:
     """A run that goes on from the checkpoint of any stage ends with the same bits."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        patch.object(columns, "_BATCHES", 2),
-        patch.object(columns, "_ROWS", 1),
-    ):
+    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "_BATCHES", 2):
         job = data.job(folder)
         whole = run(job, batch=batch, blocks=3)
         checkpoint = Folder(f"{folder}/checkpoint")
@@ -254,7 +260,7 @@ def test_stopped_and_resumed_anywhere(data: Data, batch: int, kept: bool, draw: 
     assert again.shown == whole.shown
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 2)
 @given(
     data=datasets(passes=3, max_density=None),
     batch=st.sampled_from([3, 4]),
@@ -267,11 +273,7 @@ def test_a_bench_that_forgets_its_pieces(
     data: Data, batch: int, every: int, benches: int, kept: bool, draw: Any
 ) -> None:
     """Its pieces are made again, and no others, and the result has the same bits."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        patch.object(columns, "_BATCHES", 2),
-        patch.object(columns, "_ROWS", 1),
-    ):
+    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "_BATCHES", 2):
         job = data.job(folder)
         whole = run(job, batch=batch, blocks=4)
         assume(whole.stages > 3)
@@ -399,6 +401,13 @@ def test_stopping_without_an_update(tmp_path: Path) -> None:
     assert learned.facts["scans"] < 50
 
 
+def test_batches_by_default(tmp_path: Path) -> None:
+    """A matter of how many rows there are."""
+    job = small(tmp_path)
+    for rows, batch in ((20, 64), (1024, 64), (16000, 1000), (65536, 4096), (10**9, 4096)):
+        assert Columns(replace(job, counts=[rows - 7, 7])).batch == batch
+
+
 # ---- refusals ----------------------------------------------------------------------------------
 
 
@@ -437,6 +446,11 @@ def test_bad_rows_are_named(tmp_path: Path, line: str, message: str) -> None:
     job = small(tmp_path, counts=[3], rows=WholeFiles([[str(file)]], {"format": "vw"}))
     with pytest.raises(DataError, match=message):
         run(job)
+
+
+def test_weights_that_diverge(tmp_path: Path) -> None:
+    with pytest.raises(DivergenceError, match="values of the rows are too large; scale them"):
+        run(small(tmp_path, params={"eta0": 1e30}))
 
 
 def test_rows_that_were_counted_are_not_there(tmp_path: Path) -> None:
