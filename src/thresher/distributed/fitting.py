@@ -20,7 +20,7 @@ from thresher.distributed.driving import Driven, StageReport, drive
 from thresher.distributed.folder import Folder
 from thresher.distributed.handing import hand_over
 from thresher.distributed.manifest import Manifest
-from thresher.distributed.modes import DEFAULTS, checked_params, mode_of, modes_of
+from thresher.distributed.modes import OWN, checked_params, mode_of, modes_of
 from thresher.distributed.pieces import Job, Mode
 from thresher.distributed.ray_crew import RayCrew
 from thresher.distributed.shards import Shards, find_shards
@@ -300,16 +300,17 @@ class Fitting:
 
 
 def _own_options(mode: str, wishes: Wishes) -> dict[str, int]:
-    """Return the options that this mode has, and no other."""
+    """Return the options that are given and that this mode has, and no other."""
     own = {}
-    for name, (owner, default) in DEFAULTS.items():
+    for name, owner in OWN.items():
         given = getattr(wishes, name)
-        if owner == mode:
-            own[name] = default if given is None else given
-            if type(own[name]) is not int or own[name] < 1:
-                raise ParameterError(f"{name} must be a whole number of 1 or more; got {given!r}")
-        elif given is not None:
+        if given is None:
+            continue
+        if owner != mode:
             raise ParameterError(f"{name} goes with mode={owner!r}, and this is {mode!r}")
+        if type(given) is not int or given < 1:
+            raise ParameterError(f"{name} must be a whole number of 1 or more; got {given!r}")
+        own[name] = given
     return own
 
 

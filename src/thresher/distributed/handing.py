@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +44,10 @@ def hand_over(
     if not stabilized and estimator._task == "classifier":
         estimator._multilabel = "sparse" if shards.reading.get("multilabel") else ""
     estimator.history_ = [record for one in driven for record in _records(one)]
-    estimator.n_iter_ = max(int(one.learned.facts.get("passes", 0)) for one in driven)
+    # Over the rows of a part walk as many paths as are its share.
+    walks = job.params["paths"] / job.rows.parts if stabilized else 1.0
+    taken = max(record.examples for record in estimator.history_)
+    estimator.n_iter_ = math.ceil(taken / (sum(agreed.rows) * walks) - 1e-9)
     estimator._forget_answers()
     estimator._names, estimator._kinds = names or None, shards.reading.get("kinds") or None
     estimator.__dict__.pop("feature_names_in_", None)

@@ -17,8 +17,7 @@ from thresher.estimators.streaming import StreamingEstimator
 
 MODES = ("stages", "average", "columns")
 
-# Options of one mode alone: whose, and the default.
-DEFAULTS = {"rounds": ("average", 1), "batch": ("columns", 4096), "blocks": ("columns", 8)}
+OWN = {"rounds": "average", "batch": "columns", "blocks": "columns"}  # options of one mode alone
 
 
 def mode_of(estimator: Any, wanted: str | None) -> str:

@@ -1,0 +1,63 @@
+"""Rows in files, for tests of fits on a cluster."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import scipy.sparse as sp
+
+import thresher
+
+
+def rows_of(seed=0, rows=400, width=60, classes=2):
+    """Return sparse rows, and labels that a few features decide."""
+    rng = np.random.default_rng(seed)
+    X = sp.random(rows, width, density=0.3, random_state=rng, format="csr")
+    X.data = np.round(X.data, 3)
+    score = X[:, : 3 * classes].toarray().reshape(rows, classes, 3).sum(axis=2)
+    return X, (score + 0.05 * rng.normal(size=score.shape)).argmax(axis=1)
+
+
+def line_of(row, label):
+    """Return a line of svmlight."""
+    numbers = zip(row.indices, row.data, strict=True)
+    return f"{label} " + " ".join(f"{j + 1}:{value:g}" for j, value in numbers)
+
+
+def write_shards(folder, X, y, files=4):
+    """Write rows to so many files of svmlight; return the glob that finds them."""
+    folder.mkdir(exist_ok=True)
+    for number, part in enumerate(np.array_split(np.arange(X.shape[0]), files)):
+        lines = [line_of(X[i], y[i]) for i in part]
+        (folder / f"rows-{number}.svm").write_text("\n".join(lines) + "\n")
+    return str(folder / "rows-*.svm")
+
+
+def bits_of(estimator):
+    """Return a digest of all that an estimator has learned."""
+    model = estimator.model_
+    parts = [model.indices, model.weights, model.intercept, model.indptr]
+    if model.evidence is not None:
+        parts += model.evidence.tensors().values()
+    return hashlib.sha256(b"|".join(np.ascontiguousarray(p).tobytes() for p in parts)).hexdigest()
+
+
+# One of each mode, small; with what `fit` is told besides.
+FITS = {
+    "average": (lambda: thresher.FTRLClassifier(passes=3, random_state=1), {"rounds": 2}),
+    "robust": (
+        lambda: thresher.StabilizedClassifier(target_nnz=8, paths=8, passes=2, random_state=1),
+        {},
+    ),
+    "paper": (
+        lambda: thresher.StabilizedClassifier(
+            variant="paper", burst=4, paths=8, passes=2, random_state=1
+        ),
+        {},
+    ),
+    "columns": (
+        lambda: thresher.MarginPerceptronClassifier(passes=4, random_state=1),
+        {"mode": "columns", "batch": 16, "blocks": 3},
+    ),
+}

@@ -1,0 +1,232 @@
+"""`thresher.distributed.fit` without a cluster: what goes in, what comes out, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import thresher
+from distributed_rows import FITS, bits_of, rows_of, write_shards
+from thresher.distributed import ContinueLater, fit
+from thresher.errors import DataError, ModelFileError, ParameterError
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    return write_shards(tmp_path_factory.mktemp("shards"), *rows_of())
+
+
+def fitted(name, shards, **more):
+    make, how = FITS[name]
+    return fit(make(), shards, workers=0, **how, **more)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_it_learns(name, shards):
+    X, y = rows_of(1)
+    estimator = fitted(name, shards)
+    assert estimator.score(X, y) > (0.65 if name == "paper" else 0.8)
+    assert estimator.classes_.tolist() == [0, 1]
+    assert estimator.n_features_in_ == 60
+    assert estimator.model_.history[-1].examples > 0
+    assert estimator.n_iter_ >= 1
+    same = estimator.model_.raw(thresher.scan(shards))
+    assert np.allclose(same[:60, 0], estimator.decision_function(rows_of()[0][:60]), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_stopped_run_goes_on_to_the_same_bits(name, shards, tmp_path):
+    seen = []
+    whole = fitted(name, shards, watch=seen.append)
+    for stop in sorted({1, max(1, len(seen) // 2)}):
+        folder = tmp_path / f"{name}-{stop}"
+        with pytest.raises(ContinueLater):
+            fitted(name, shards, checkpoint=folder, watch=lambda report, n=stop: report.stage >= n)
+        resumed = fitted(name, shards, checkpoint=folder, resume=True)
+        assert bits_of(resumed) == bits_of(whole)
+        assert [r[:3] for r in resumed.history_] == [r[:3] for r in whole.history_]
+        again = fitted(name, shards, checkpoint=folder, resume=True)  # nothing is left to do
+        assert bits_of(again) == bits_of(whole)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fitted_estimator_is_one(name, shards):
+    X, y = rows_of()
+    estimator = fitted(name, shards)
+    copy = pickle.loads(pickle.dumps(estimator))
+    assert np.array_equal(copy.decision_function(X), estimator.decision_function(X))
+    assert not hasattr(clone(estimator), "classes_")
+    if name == "average":
+        before = bits_of(estimator)
+        estimator.partial_fit(X, y)
+        assert bits_of(estimator) != before
+    else:
+        with pytest.raises(ParameterError, match="was learned on a cluster, and cannot go on"):
+            estimator.partial_fit(X, y)
+    assert estimator.fit(X, y).score(X, y) > 0.5
+
+
+def test_the_model_is_saved_and_loaded(shards, tmp_path):
+    estimator = fitted("robust", shards)
+    estimator.model_.save(tmp_path / "model")
+    model = thresher.load(tmp_path / "model")
+    assert np.array_equal(model.weights, estimator.model_.weights)
+    why = model.why(int(model.indices[0]))
+    assert why.documents > 0
+    assert why.selection_probability > 0.5
+
+
+@pytest.mark.parametrize("format", ["cache", "parquet"])
+def test_files_of_other_formats_learn_the_same(format, shards, tmp_path):
+    from thresher.cli.convert import convert
+
+    for number in range(4):
+        file = shards.replace("*", str(number))
+        convert([file, str(tmp_path / f"{number}.{format}")], None, {}, quiet=True)
+    found, same = (
+        fit(thresher.FTRLClassifier(passes=3, shuffle=False), files, workers=0)
+        for files in (str(tmp_path / f"*.{format}"), shards)
+    )
+    if format == "cache":
+        assert bits_of(found) == bits_of(same)
+    assert found.score(*rows_of(1)) > 0.8
+
+
+def test_one_file_is_cut_into_parts(shards, tmp_path):
+    whole = tmp_path / "whole.svm"
+    files = [Path(shards.replace("*", str(n))) for n in range(4)]
+    whole.write_text("".join(file.read_text() for file in files))
+    found = fitted("average", whole, parts=4)
+    assert found.score(*rows_of(1)) > 0.8
+    assert bits_of(found) == bits_of(fitted("average", str(whole), parts=4))
+    assert bits_of(found) != bits_of(fitted("average", str(whole), parts=3))
+
+
+def test_names_are_found_again(tmp_path):
+    for number in range(3):
+        text = "1 |ad sport |user anna\n-1 |ad loan |user bob\n" * (20 + number)
+        (tmp_path / f"{number}.vw").write_text(text)
+    estimator = thresher.FTRLClassifier(store="hashed", passes=2)
+    fit(estimator, str(tmp_path / "*.vw"), workers=0)
+    assert {f.name for f in estimator.model_.top(4)} == {
+        "ad^sport", "ad^loan", "user^anna", "user^bob",
+    }  # fmt: skip
+    assert estimator.n_features_in_ == 2**64
+
+
+@pytest.mark.parametrize("name", ["average", "robust", "columns"])
+def test_several_classes(name, tmp_path):
+    X, y = rows_of(3, rows=400, classes=3)
+    shards = write_shards(tmp_path / "rows", X, y)
+    whole = fitted(name, shards)
+    assert whole.classes_.tolist() == [0, 1, 2]
+    assert whole.score(X, y) > 0.75
+    stages = []
+    with pytest.raises(ContinueLater):  # in the second of the outputs, where they are apart
+        fitted(
+            name, shards, checkpoint=tmp_path / "c",
+            watch=lambda r: stages.append(r.stage) or stages.count(1) == 2 or len(stages) > 4,
+        )  # fmt: skip
+    assert bits_of(fitted(name, shards, checkpoint=tmp_path / "c", resume=True)) == bits_of(whole)
+
+
+def test_a_regression(tmp_path):
+    X, _ = rows_of()
+    y = np.round(np.asarray(X[:, :3].sum(axis=1)).ravel(), 4)
+    shards = write_shards(tmp_path, X, y)
+    model = fit(thresher.TruncatedGradientRegressor(passes=30, eta0=0.3), shards, workers=0)
+    assert model.score(X, y) > 0.9
+
+
+def test_weights_of_classes_follow_the_scan(tmp_path):
+    X, y = rows_of()
+    keep = (y == 0) | (np.arange(len(y)) % 4 == 0)
+    shards = write_shards(tmp_path, X[keep], y[keep])
+    share = keep.sum() / 2
+    weights = {0: share / (y[keep] == 0).sum(), 1: share / (y[keep] == 1).sum()}
+    balanced, given = (
+        fit(thresher.FTRLClassifier(class_weight=w, random_state=0), shards, workers=0)
+        for w in ("balanced", weights)
+    )
+    assert bits_of(balanced) == bits_of(given)
+
+
+# ---- what is refused ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("estimator", "how", "message"),
+    [
+        (thresher.CoordinateDescentClassifier(), {}, "does not learn on a cluster"),
+        (thresher.FTRLClassifier(), {"mode": "stages"}, "mode must be average; got 'stages'"),
+        (thresher.FTRLClassifier(), {"mode": "best"}, "mode must be one of stages, average, col"),
+        (thresher.StabilizedClassifier(), {"mode": "columns"}, "mode must be stages"),
+        (thresher.StabilizedClassifier(), {"rounds": 2}, "rounds goes with mode='average'"),
+        (thresher.FTRLClassifier(), {"rounds": 0}, "rounds must be a whole number of 1 or more"),
+        (thresher.FTRLClassifier(), {"batch": 9}, "batch goes with mode='columns'"),
+        (thresher.FTRLClassifier(), {"every": 0}, "every must be a whole number of 1 or more"),
+        (thresher.FTRLClassifier(), {"workers": -1}, "workers must be"),
+        (thresher.FTRLClassifier(), {"resume": True}, "resume=True needs the folder"),
+        (thresher.FTRLClassifier(), {"parts": 0}, "parts must be a whole number of 1 or more"),
+        (thresher.FTRLClassifier(), {"parts": 10**6}, "parts must be at most"),
+        (thresher.FTRLClassifier(alpha=-1), {}, "alpha must be"),
+        (thresher.FTRLClassifier(warm_start=True), {}, "warm_start=True does not go"),
+        (thresher.FTRLClassifier(callback=print), {}, "callback is not called on a cluster"),
+        (thresher.StabilizedClassifier(paths=4), {"parts": 3}, "parts must be at most 2"),
+        (thresher.AveragedSGDClassifier(center=True), {}, "center"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(estimator, how, message, shards):
+    with pytest.raises(ParameterError, match=message):
+        fit(estimator, shards, **{"workers": 0, **how})
+    assert not hasattr(estimator, "classes_")
+
+
+def test_bad_rows_are_named_by_file_and_line(tmp_path):
+    shards = write_shards(tmp_path / "rows", *rows_of())
+    broken = tmp_path / "rows" / "rows-2.svm"
+    lines = broken.read_text().splitlines()
+    lines[37] = "1 5:x"
+    broken.write_text("\n".join(lines))
+    for how in ({}, {"parts": 7}):
+        with pytest.raises(DataError, match=r"rows-2\.svm:38:5: "):
+            fit(thresher.FTRLClassifier(), shards, workers=0, checkpoint=tmp_path / "c", **how)
+        assert not os.path.exists(tmp_path / "c" / "manifest.json")
+
+
+def test_changed_data_are_refused(tmp_path):
+    X, y = rows_of()
+    shards = write_shards(tmp_path / "rows", X, y)
+    folder = tmp_path / "c"
+    with pytest.raises(ContinueLater):
+        fitted("robust", shards, checkpoint=folder, watch=lambda report: True)
+    file = tmp_path / "rows" / "rows-1.svm"
+    before = file.read_text()
+    with pytest.raises(ModelFileError, match="holds the checkpoint of another run"):
+        fitted("robust", shards, checkpoint=folder)
+    with pytest.raises(ModelFileError, match="target_nnz was 8 in the run that wrote it"):
+        fit(thresher.StabilizedClassifier(target_nnz=9, paths=8, passes=2, random_state=1),
+            shards, workers=0, checkpoint=folder, resume=True)  # fmt: skip
+    file.write_text(before.replace("1:", "2:", 1) if "1:" in before[:8] else before[::-1])
+    os.utime(file, ns=(1, 1))
+    with pytest.raises(DataError, match=r"rows-1\.svm"):
+        fitted("robust", shards, checkpoint=folder, resume=True)
+    file.write_text(before)
+    assert fitted("robust", shards, checkpoint=folder, resume=True).score(X, y) > 0.7
+
+
+def test_a_checkpoint_of_more_ranges_goes_on(shards, tmp_path):
+    """Ranges are those of the run that began, whatever the number of workers now."""
+    folder = tmp_path / "c"
+    with pytest.raises(ContinueLater):
+        fitted("average", shards, checkpoint=folder, watch=lambda report: True)
+    assert json.loads((folder / "manifest.json").read_text())["options"]["ranges"] == 1
+    assert bits_of(fitted("average", shards, checkpoint=folder, resume=True)) == bits_of(
+        fitted("average", shards)
+    )
