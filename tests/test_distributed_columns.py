@@ -22,6 +22,8 @@ from sklearn.utils import check_random_state
 
 from oracles.margin_columns import block_of, margin_columns
 from thresher import MarginPerceptronClassifier, _core
+from thresher.data.source import scan
+from thresher.data.writing import write
 from thresher.distributed import columns
 from thresher.distributed.column_pieces import RowOrders
 from thresher.distributed.columns import Columns
@@ -378,6 +380,19 @@ def test_names_as_features(tmp_path: Path) -> None:
     names = {_core.hash_name(name) for name in (b"red", b"big", b"blue")} | {2**64 - 1}
     assert set(learned.outputs[0].keys.tolist()) == names
     assert learned.outputs[0].keys.tolist() == sorted(names)
+
+
+def test_rows_of_a_cache(tmp_path: Path) -> None:
+    """And of text of another format: the same bits, rows are the same."""
+    job = small(tmp_path)
+    files = [file for part in job.rows.files for file in part]
+    write(scan(files), str(tmp_path / "rows.cache"), "cache")
+    write(scan(files), str(tmp_path / "rows.svm"), "svmlight")
+    expected = run(job, batch=4, blocks=3).learned
+    for name in ("cache", "svm"):
+        rows = WholeFiles([[str(tmp_path / f"rows.{name}")]], {})
+        learned = run(replace(job, rows=rows, counts=[20]), batch=4, blocks=3).learned
+        assert same(learned, expected)
 
 
 def test_stopping_by_tol(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from thresher.learned import Output
 if TYPE_CHECKING:
     from thresher.distributed.crew import Crew
 
-# Rows of a batch by default. A round trip on a cluster takes about 2.6 ms: 0.6 us a row of 4096. Test
-# errors (benchmarks/columns.py) suffer where a scan has but a few batches; many cost little if rows
-# are few.
+# Rows of a batch by default. A round trip on a cluster takes about 2.6 ms: 0.6 us a row of 4096.
+# Test errors (benchmarks/columns.py) suffer where a scan has but a few batches, and more of them
+# cost little where rows are few.
 _LEAST, _MOST, _A_SCAN = 64, 4096, 16
 _MOST_BLOCKS = 1 << 12
 _ROWS = 1 << 20  # of a stage at most, as the driver keeps their sums up to a checkpoint,
