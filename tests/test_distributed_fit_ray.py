@@ -1,0 +1,172 @@
+"""`thresher.distributed.fit` on a cluster of two nodes: whatever dies, the bits are the same."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import clusters
+import thresher
+from distributed_rows import FITS, bits_of, rows_of, write_shards
+from thresher.distributed import fit
+from thresher.errors import DataError
+
+pytestmark = clusters.on_ray
+
+# As FITS, with stages that last long enough to be killed in the middle of one.
+LONG = {
+    "average": (lambda: thresher.FTRLClassifier(passes=60, random_state=1), {}),
+    "robust": (
+        lambda: thresher.StabilizedClassifier(target_nnz=8, paths=64, passes=20, random_state=1),
+        {},
+    ),
+    "paper": (
+        lambda: thresher.StabilizedClassifier(
+            variant="paper", burst=4000, paths=16, passes=200, random_state=1
+        ),
+        {"every": 2},
+    ),
+    "columns": (
+        lambda: thresher.MarginPerceptronClassifier(passes=8, random_state=1),
+        {"mode": "columns", "batch": 8, "blocks": 4, "every": 2},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    return write_shards(tmp_path_factory.mktemp("shards"), *rows_of())
+
+
+@pytest.fixture(scope="module")
+def long_shards(tmp_path_factory):
+    return write_shards(tmp_path_factory.mktemp("long"), *rows_of(rows=6000))
+
+
+def workers_of(home: Path) -> list[int]:
+    """Return the processes in which pieces work, of the cluster that has this home."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            named = (entry / "cmdline").read_bytes().startswith(b"ray::_Worker")
+            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            if named and os.fsencode(home) in Path("/proc", parent, "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_cluster_learns_the_same_bits(name, ray_nodes, shards, tmp_path):
+    make, how = FITS[name]
+    found = fit(make(), shards, address=ray_nodes.address, checkpoint=tmp_path / "c", **how)
+    assert bits_of(found) == bits_of(fit(make(), shards, workers=0, **how))
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_worker_that_is_killed_in_a_stage(name, ray_nodes, ray_home, long_shards, tmp_path):
+    make, how = LONG[name]
+    killed, reports = [], []
+
+    def kill():
+        time.sleep(0.05)
+        process = workers_of(ray_home)[0]
+        os.kill(process, signal.SIGKILL)
+        killed.append(process)
+
+    def watch(report):
+        reports.append(report)
+        if report.stage == 3:
+            threading.Thread(target=kill).start()
+
+    address, folder = ray_nodes.address, tmp_path / "c"
+    found = fit(make(), long_shards, address=address, checkpoint=folder, watch=watch, **how)
+    assert len(killed) == 1
+    assert bits_of(found) == bits_of(fit(make(), long_shards, workers=0, **how))
+    remade = [piece for report in reports for piece in report.remade]
+    parts = {number for kind, number in remade if kind == "part"}
+    assert parts in ({0, 2}, {1, 3})  # of one worker, and none of the other's
+    assert len(remade) == len(set(remade))
+
+
+def test_a_node_is_lost_and_another_one_added(ray_nodes, long_shards, tmp_path):
+    make, how = LONG["robust"]
+
+    def watch(report):
+        if report.stage == 2:
+            ray_nodes.remove(ray_nodes.alive[0])
+            ray_nodes.add()
+
+    address, folder = ray_nodes.address, tmp_path / "c"
+    found = fit(make(), long_shards, address=address, checkpoint=folder, watch=watch, **how)
+    assert bits_of(found) == bits_of(fit(make(), long_shards, workers=0, **how))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_command_that_is_killed_goes_on_with_resume(ray_nodes, long_shards, tmp_path, how):
+    def train(model, *more):
+        command = [sys.executable, "-m", "thresher.cli", "train", long_shards, "-m", str(model)]
+        options = ["--rule", "ftrl", "--passes", "40", "--multiclass", "--json", *more]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen([*command, *options], **pipes)
+
+    cluster = "--ray", ray_nodes.address, "--checkpoint", str(tmp_path / "c")
+    with train(tmp_path / "model", *cluster) as process:
+        stage = 0
+        while stage < 4:
+            told = json.loads(process.stdout.readline())
+            stage = told.get("stage", stage)
+        process.send_signal(how)
+        _, said = process.communicate(timeout=40)
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert "--resume goes on from it" in said
+    assert not (tmp_path / "model").exists()
+    for model, more in (("model", (*cluster, "--resume")), ("alone", ("--workers", "0"))):
+        with train(tmp_path / model, *more) as process:
+            out, said = process.communicate(timeout=40)
+        assert process.returncode == 0, said
+        stages = [json.loads(line).get("stage") for line in out.splitlines()]
+        first = next(stage for stage in stages if stage)
+        assert first > 3 if "--resume" in more else first == 1
+    resumed, alone = (thresher.load(tmp_path / name) for name in ("model", "alone"))
+    assert resumed.weights.tobytes() == alone.weights.tobytes()
+    assert resumed.intercept.tobytes() == alone.intercept.tobytes()
+
+
+def test_a_bad_row_is_named_from_afar(ray_nodes, tmp_path):
+    shards = write_shards(tmp_path / "rows", *rows_of())
+    broken = tmp_path / "rows" / "rows-3.svm"
+    broken.write_text(broken.read_text() + "1 7:1 7:\n")
+    with pytest.raises(DataError, match=r"rows-3\.svm:101:\d+: "):
+        fit(thresher.FTRLClassifier(), shards, address=ray_nodes.address)
+
+
+def test_a_dataset_is_written_and_learned_from(ray_nodes, tmp_path):
+    import numpy as np
+    import ray
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    y = (X[:, 1] > 0).astype(int)
+    with ray_nodes.connect():
+        table = {f"x{j}": X[:, j] for j in range(6)} | {"label": y}
+        dataset = ray.data.from_numpy(X).map_batches(
+            lambda batch: (
+                {f"x{j}": batch["data"][:, j] for j in range(6)}
+                | {"label": (batch["data"][:, 1] > 0).astype(int)}
+            )
+        )
+        found = fit(
+            thresher.FTRLClassifier(passes=5, store="hashed"), dataset, checkpoint=tmp_path / "c"
+        )
+    assert found.model_.top(1)[0].name == "x1"
+    assert len(table) == 7
