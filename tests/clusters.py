@@ -56,9 +56,14 @@ class Nodes:
         return node
 
     def remove(self, node) -> None:
-        """Cut a node off, as if its power were."""
+        """Cut a node off, as if its power were; its workers end in the same instant."""
         self.alive.remove(node)
+        raylet = node.all_processes["raylet"][0].process.pid
+        workers = Path(f"/proc/{raylet}/task/{raylet}/children").read_text().split()
         self._simulated.remove_node(node, allow_graceful=False)
+        for worker in map(int, workers):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
 
     def settle(self) -> None:
         """Let there be two nodes again."""
@@ -67,7 +72,7 @@ class Nodes:
         self._simulated.wait_for_nodes()
 
     def connect(self, workers: int | None = None, threaded: bool = False) -> Cluster:
-        """Connect this process, which can be connected to one cluster alone at a time."""
+        """Return the cluster; this process stays connected to it, which saves time."""
         return Cluster.connect(self.address, workers, threaded)
 
     def close(self) -> None:
@@ -83,6 +88,7 @@ def ray_home() -> Iterator[Path]:
         "RAY_TMPDIR": str(home),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ADDRESS": None,
+        "RAY_IGNORE_UNHANDLED_ERRORS": "1",
         "RAY_health_check_initial_delay_ms": "0",  # a lost node is noticed soon
         "RAY_health_check_period_ms": "500",
         "RAY_health_check_failure_threshold": "4",
@@ -106,19 +112,17 @@ def shared_nodes(ray_home) -> Iterator[Nodes]:
 
     logging.getLogger("ray").setLevel(logging.ERROR)
     nodes = Nodes()
+    ray.init(nodes.address, log_to_driver=False, logging_level=logging.ERROR)
     yield nodes
     ray.shutdown()
     nodes.close()
 
 
 @pytest.fixture
-def ray_nodes(shared_nodes) -> Iterator[Nodes]:
+def ray_nodes(shared_nodes) -> Nodes:
     """The cluster all tests share: two nodes are alive as a test begins."""
-    import ray
-
     shared_nodes.settle()
-    yield shared_nodes
-    ray.shutdown()
+    return shared_nodes
 
 
 @pytest.fixture

@@ -10,8 +10,10 @@ import secrets
 import socket
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -24,6 +26,7 @@ T = TypeVar("T")
 _REACH = 5.0  # seconds in which an address must answer
 _SEEN = 10.0  # seconds in which a new file must be seen everywhere
 _RETRIES = 3  # of a task whose worker dies
+_AHEAD = 4  # tasks for each processor; few, as those behind an error are not cancelled
 
 
 @dataclass(frozen=True)
@@ -104,10 +107,10 @@ class Cluster:
         if workers is not None and workers < 1:
             raise ParameterError(f"workers must be at least 1, not {workers}")
         if ray.is_initialized():
-            _check_same(ray, address)
+            _check_same(ray, _checked(address) if address else None)
             started = connected = False
         else:
-            address = address or os.environ.get("RAY_ADDRESS") or "local"
+            address = _checked(address or os.environ.get("RAY_ADDRESS") or "local")
             started, connected = address == "local", True
             _init(ray, address, workers)
         cluster = cls(workers, threaded, started, connected)
@@ -165,21 +168,21 @@ class Cluster:
         options = {"num_cpus": 0 if self.holders else 1, "scheduling_strategy": "SPREAD"}
         task = ray.remote(_result).options(max_retries=_RETRIES, **options)
         given = ray.put(function)
-        tasks = [task.remote(given, item) for item in items]
+        left = iter(items)
+        ahead = _AHEAD * sum(int(node["Resources"].get("CPU", 0)) for node in _nodes())
+        tasks = deque(task.remote(given, item) for item in islice(left, ahead))
         found: list[T] = []
         try:
-            for each in tasks:
-                result = ray.get(each)
+            while tasks:
+                result = ray.get(tasks.popleft())
                 if isinstance(result, Raised):
                     raise result.error
                 found.append(result)
+                tasks.extend(task.remote(given, item) for item in islice(left, 1))
         except ray.exceptions.RayError as error:
             raise ClusterError(
                 f"a task was lost {_RETRIES + 1} times, with its worker: {brief(error)}"
             ) from error
-        finally:
-            for each in tasks[len(found) :]:
-                ray.cancel(each, force=True)
         return found
 
     def close(self) -> None:
@@ -217,7 +220,7 @@ class Cluster:
                 )
                 own = None if token is None else f"{token}.{node['NodeID']}"
                 name = node.get("NodeManagerHostname") or node["NodeID"]
-                asked.append((name, own, task.remote(str(token) if token else None, own)))
+                asked.append((name, own, task.remote(str(token) if token else None, own, _SEEN)))
         for name, own, task in asked:
             try:
                 version, trouble = ray.get(task)
@@ -229,7 +232,7 @@ class Cluster:
                 raise ClusterError(
                     f"node {name} has version {version} of thresher, and here it is {__version__}"
                 )
-            if trouble is None and own is not None and not _seen(own):
+            if trouble is None and own is not None and not _seen(own, _SEEN):
                 trouble = "what it writes there is not seen here"
             if trouble is not None and token is not None:
                 raise ClusterError(
@@ -266,27 +269,44 @@ def _nodes() -> list[dict[str, Any]]:
 def _init(ray: Any, address: str, workers: int | None) -> None:
     """Connect this process, within bounded time."""
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    # Errors come to whom they concern; Ray would print them also for each packet that is not sent.
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     if address == "local":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
         return
+    try:
+        if address != "auto":
+            _reach(address)
+        ray.init(address=address, **quiet)
+    except Exception as error:
+        raise ClusterError(_unreachable(address, brief(error))) from error
+
+
+def _checked(address: str) -> str:
+    """Raise ClusterError unless an address is one."""
     if address.startswith("ray://"):
         raise ClusterError(
             f"{address} is of Ray's client, which is not supported: run this on a machine of the "
             "cluster, as `ray job submit` does, with address='auto'"
         )
     host, _, port = address.rpartition(":")
-    if address != "auto":
-        if not host or not port.isdecimal():
-            raise ClusterError(f"address must be 'host:port', 'auto' or 'local', not {address!r}")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), _REACH).close()
-        except (OSError, OverflowError) as error:
-            raise ClusterError(_unreachable(address, str(error))) from error
-    try:
-        ray.init(address=address, **quiet)
-    except Exception as error:
-        raise ClusterError(_unreachable(address, brief(error))) from error
+    if address not in ("auto", "local") and not (host and port.isdecimal() and int(port) < 65536):
+        raise ClusterError(f"address must be 'host:port', 'auto' or 'local', not {address!r}")
+    return address
+
+
+def _reach(address: str) -> None:
+    """Raise OSError unless what answers speaks as Ray does: Ray itself would end this process."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host.strip("[]"), int(port)), _REACH) as reached:
+        if os.environ.get("RAY_USE_TLS", "0") == "0":
+            reached.settimeout(_REACH)
+            reached.sendall(
+                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+            )
+            if reached.recv(9)[3:4] != b"\x04":  # the settings that open a connection of gRPC
+                raise OSError("what answers there is not Ray")
 
 
 def _unreachable(address: str, why: str) -> str:
@@ -314,11 +334,11 @@ def _result(function: Callable[[Any], Any], item: Any) -> Any:
         return as_result(error)
 
 
-def _looked(token: str | None, own: str | None) -> tuple[str, str | None]:
+def _looked(token: str | None, own: str | None, seconds: float) -> tuple[str, str | None]:
     """Look around on a node: return the version, and what is wrong with the folder."""
     if token is None or own is None:
         return __version__, None
-    if not _seen(token):
+    if not _seen(token, seconds):
         return __version__, "what is written there elsewhere is not seen"
     try:
         Path(own).write_text("worker")
@@ -327,9 +347,9 @@ def _looked(token: str | None, own: str | None) -> tuple[str, str | None]:
     return __version__, None
 
 
-def _seen(file: str) -> bool:
+def _seen(file: str, seconds: float) -> bool:
     """Return whether a file is there, or is so soon: network folders take their time."""
-    until = time.monotonic() + (_SEEN if os.path.isdir(os.path.dirname(file)) else 0)
+    until = time.monotonic() + (seconds if os.path.isdir(os.path.dirname(file)) else 0)
     while not os.path.exists(file):
         if time.monotonic() > until:
             return False

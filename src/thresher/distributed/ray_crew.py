@@ -22,7 +22,7 @@ from thresher.distributed.pieces import Behind, Lost, Mode
 from thresher.distributed.worker import Worker
 from thresher.errors import ClusterError
 
-_DEATHS = 4  # of one worker, in one and the same step
+_DEATHS = 3  # of one worker, in one and the same step
 _START = 60.0  # seconds in which workers must start
 _PAUSE = 0.2  # seconds between two looks at a worker that is lost
 
