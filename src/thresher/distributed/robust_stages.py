@@ -3,11 +3,11 @@
 As ``StabilizedClassifier(variant="robust")`` does it, and with one part the same to the last bit:
 
 - The paths are dealt to the parts in pairs. Those of a part walk through random halves of that
-  part's rows, and in the end through all of its rows. How many passes they make is decided by the
-  rows of their part, as if there were no others.
-- The weights of the features that stayed are learned in rounds, as many as `passes`, where there
-  are several parts: after each round the next goes on from the mean of all paths. Learned at one go
-  from parts of the rows, they would be worse, the more parts the worse (docs/decisions/0007).
+  part's rows, as many passes as if there were no other rows; in the end through all of its rows.
+- Where there are several parts, the weights of the features that stayed are learned in rounds, as
+  many as `passes`; each goes on from the mean of all paths. A path makes as many steps as if it had
+  the rows of all parts. (Learned at one go from parts of the rows, weights are worse, the more
+  parts the worse; which features are chosen does not suffer.)
 - Before the first stage, ranges add up how many rows have each feature, and admit those that enough
   rows of all parts have. Sizes of rows are means over the rows of all parts.
 - After each stage, parts send what their paths have found of each feature, and ranges add it up in
@@ -160,9 +160,9 @@ class _Part(Piece):
         about = message["stage"], message["norm"], message["weight"]
         if message["do"] == "halves":
             return core.halves(*about, self.threads)
-        passes = core.refit_passes(int(self.mode.job.params["passes"]))
-        share = -(-passes // self.mode.rounds)
-        return core.whole(*about, share, start, message["bias"], self.threads)
+        steps = max(int(self.mode.job.params["passes"]) * message["rows"], core.refit_steps)
+        passes = -(-steps // (max(core.rows, 1) * self.mode.rounds))
+        return core.whole(*about, passes, start, message["bias"], self.threads)
 
     def _count(self) -> Outcome:
         core, (keys, rows, documents, squares) = self._read()
@@ -300,6 +300,7 @@ class _Lead(Lead):
                 "do": "whole" if refits else "halves",
                 "stage": self._stage,
                 "round": self._round,
+                "rows": self._rows,
                 "norm": self._norm,
                 "weight": self._weight,
                 "bias": self._bias,
