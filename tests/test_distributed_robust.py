@@ -24,7 +24,8 @@ from thresher.distributed.driving import ContinueLater, StageReport, drive
 from thresher.distributed.folder import Folder
 from thresher.distributed.packing import narrow, packed_keys, unpacked_keys
 from thresher.distributed.pieces import Job, Learned
-from thresher.distributed.robust_stages import RobustStages, lowest_of_highest
+from thresher.distributed.ranking import lowest_of_highest
+from thresher.distributed.robust_stages import RobustStages
 from thresher.distributed.rows import WholeFiles
 from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.training.labels import ManyClasses
