@@ -24,7 +24,8 @@ from thresher.distributed.driving import ContinueLater, StageReport, drive
 from thresher.distributed.folder import Folder
 from thresher.distributed.packing import narrow, packed_keys, unpacked_keys
 from thresher.distributed.pieces import Job, Learned
-from thresher.distributed.robust_stages import RobustStages, lowest_of_highest
+from thresher.distributed.ranking import lowest_of_highest
+from thresher.distributed.robust_stages import RobustStages
 from thresher.distributed.rows import WholeFiles
 from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.training.labels import ManyClasses
@@ -102,6 +103,8 @@ def cuts(draw: st.DrawFn, rows: int, most: int = 3) -> list[int]:
     return sorted(draw(st.permutations(range(1, rows)))[: draw(st.integers(0, most - 1))])
 
 
+# With a round rate, hinge loss meets margins exactly in means of paths, and rounding decides.
+RATES = {"logistic": 1.0, "hinge": 0.9137, "squared_hinge": 0.25}
 PARAMS = st.fixed_dictionaries(
     {
         "loss": st.sampled_from(["logistic", "hinge", "squared_hinge"]),
@@ -110,7 +113,7 @@ PARAMS = st.fixed_dictionaries(
         "min_updates": st.sampled_from([0, 1, 4]),
         "target_nnz": st.sampled_from([None, 1, 4]),
     }
-).map(lambda params: params | {"eta0": 0.25 if params["loss"] == "squared_hinge" else 1.0})
+).map(lambda params: params | {"eta0": RATES[params["loss"]]})
 
 
 @given(

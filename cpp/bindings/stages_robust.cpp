@@ -142,8 +142,9 @@ void bind_stages_robust(nb::module_& m) {
           },
           "stage"_a, "norm"_a, "weight"_a, "jobs"_a,
           "The evidence of a stage. `norm` and `weight` are means over the rows of all parts.")
-      .def("refit_passes", &RobustPart::refit_passes, "passes"_a,
-           "How many passes paths make through all rows of the part, where so many are asked for.")
+      .def_prop_ro(
+          "refit_steps", &RobustPart::refit_steps,
+          "Steps that a path makes at least, when the weights of what is left are learned.")
       .def(
           "whole",
           [](const RobustPart& self, std::int64_t stage, double norm, double weight,

@@ -58,9 +58,7 @@ class PartOf final : public RobustPart {
   }
 
   std::int64_t rows() const override { return static_cast<std::int64_t>(rows_.count()); }
-  std::int64_t refit_passes(std::int64_t passes) const override {
-    return rows_.count() == 0 ? 0 : paths_.refit_passes(rows_, passes);
-  }
+  std::int64_t refit_steps() const override { return paths_.refit_steps(); }
   double norms() const override { return norms_; }
   double weights() const override { return weights_; }
 

@@ -40,10 +40,10 @@ class RobustPart {
   virtual void add(const Batch& batch) = 0;
   virtual FeatureCounts end() = 0;
 
-  virtual std::int64_t rows() const = 0;                             // of weight above 0
-  virtual std::int64_t refit_passes(std::int64_t passes) const = 0;  // that paths make at least
-  virtual double norms() const = 0;    // sum of their weights times ||x||^2
-  virtual double weights() const = 0;  // sum of their weights
+  virtual std::int64_t rows() const = 0;         // of weight above 0
+  virtual std::int64_t refit_steps() const = 0;  // that a path through all rows makes at least
+  virtual double norms() const = 0;              // sum of their weights times ||x||^2
+  virtual double weights() const = 0;            // sum of their weights
 
   // Leaves out all features but these, or just these; given in increasing order.
   virtual void retain(std::span<const std::uint64_t> keys) = 0;

@@ -1157,9 +1157,10 @@ class RobustPart:
         The evidence of a stage. `norm` and `weight` are means over the rows of all parts.
         """
 
-    def refit_passes(self, passes: int) -> int:
+    @property
+    def refit_steps(self) -> int:
         """
-        How many passes paths make through all rows of the part, where so many are asked for.
+        Steps that a path makes at least, when the weights of what is left are learned.
         """
 
     def whole(

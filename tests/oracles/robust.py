@@ -32,8 +32,9 @@ Of rows in P parts, part q has the pairs of paths floor(M/2 q/P) .. floor(M/2 (q
 take its rows alone: n, h and the numbers of passes are those of its rows. Omega, m, rms, the mean
 of s and the target are of all rows. A mean over the paths, and Pi_j, is over those M_j of parts
 whose rows have column j; of b over those of parts that have rows. With P > 1 the refit is one of
-``passes`` rounds, each with ceil(1/passes) of the passes, counted as stages; each after the first
-starts from the weights and b that the one before came to.
+``passes`` rounds, counted as stages; each after the first starts from the weights and b that the
+one before came to. A path makes max(passes n, refit_steps) steps in all, n counting all rows, or
+what fills whole passes through its part in each round.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def robust(
         stage += 1
         start, b0, weights, intercept = weights[omega], intercept, np.zeros(width), 0.0
         for number, share in [(number, rows) for mine, rows in busy for number in mine]:
-            R = math.ceil(max(passes, math.ceil(refit_steps / len(share))) / rounds)
+            R = math.ceil(max(passes * n, refit_steps) / (len(share) * rounds))
             rows = np.concatenate(
                 [share[order(number, (stage << 20) + k, len(share))] for k in range(R)]
             )

@@ -32,3 +32,15 @@ def unpacked_keys(arrays: Arrays) -> NDArray[np.uint64]:
     """Return the keys that `packed_keys` has packed."""
     steps = np.concatenate([arrays["first"], arrays["gaps"].astype(np.uint64)])
     return np.cumsum(steps, dtype=np.uint64)
+
+
+def looked_up(
+    wanted: NDArray[np.uint64], keys: NDArray[np.uint64], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the values of the wanted keys, 0 of those that are not among the (sorted) keys."""
+    at = np.searchsorted(keys, wanted)
+    known = at < len(keys)
+    known[known] = keys[at[known]] == wanted[known]
+    found = np.zeros(len(wanted))
+    found[known] = values[at[known]]
+    return found

@@ -3,11 +3,11 @@
 As ``StabilizedClassifier(variant="robust")`` does it, and with one part the same to the last bit:
 
 - The paths are dealt to the parts in pairs. Those of a part walk through random halves of that
-  part's rows, and in the end through all of its rows. How many passes they make is decided by the
-  rows of their part, as if there were no others.
-- The weights of the features that stayed are learned in rounds, as many as `passes`, where there
-  are several parts: after each round the next goes on from the mean of all paths. Learned at one go
-  from parts of the rows, they would be worse, the more parts the worse (docs/decisions/0007).
+  part's rows, as many passes as if there were no other rows; in the end through all of its rows.
+- Where there are several parts, the weights of the features that stayed are learned in rounds, as
+  many as `passes`; each goes on from the mean of all paths. A path makes as many steps as if it had
+  the rows of all parts. (Learned at one go from parts of the rows, weights are worse, the more
+  parts the worse; which features are chosen does not suffer.)
 - Before the first stage, ranges add up how many rows have each feature, and admit those that enough
   rows of all parts have. Sizes of rows are means over the rows of all parts.
 - After each stage, parts send what their paths have found of each feature, and ranges add it up in
@@ -23,15 +23,16 @@ which features are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core, settings
-from thresher.distributed.packing import narrow, packed_keys, unpacked_keys
+from thresher.distributed.packing import looked_up, narrow, packed_keys, unpacked_keys
 from thresher.distributed.pieces import Arrays, Job, Lead, Learned, Mode, Outcome, Piece
+from thresher.distributed.ranking import LAST_KEY, cut
 from thresher.errors import DivergenceError, ParameterError
 from thresher.evidence import Evidence
 from thresher.learned import Output
@@ -39,9 +40,6 @@ from thresher.training.weights import row_weights
 
 if TYPE_CHECKING:
     from thresher.distributed.crew import Crew
-
-_BITS = 11  # of scores, that one round of questions settles
-_LAST_KEY = 2**64 - 1
 
 
 class RobustStages(Mode):
@@ -137,7 +135,7 @@ class _Part(Piece):
         keys, start = keys[order], np.zeros(0)
         if message["round"] > 0:
             weights = np.concatenate([sent["weights"] for sent in received])
-            start = _looked_up(core.features(), keys, weights[order].astype(np.float64))
+            start = looked_up(core.features(), keys, weights[order].astype(np.float64))
         elif message["stage"] == 1:
             core.retain(keys)
         else:
@@ -160,9 +158,9 @@ class _Part(Piece):
         about = message["stage"], message["norm"], message["weight"]
         if message["do"] == "halves":
             return core.halves(*about, self.threads)
-        passes = core.refit_passes(int(self.mode.job.params["passes"]))
-        share = -(-passes // self.mode.rounds)
-        return core.whole(*about, share, start, message["bias"], self.threads)
+        steps = max(int(self.mode.job.params["passes"]) * message["rows"], core.refit_steps)
+        passes = -(-steps // (max(core.rows, 1) * self.mode.rounds))
+        return core.whole(*about, passes, start, message["bias"], self.threads)
 
     def _count(self) -> Outcome:
         core, (keys, rows, documents, squares) = self._read()
@@ -300,6 +298,7 @@ class _Lead(Lead):
                 "do": "whole" if refits else "halves",
                 "stage": self._stage,
                 "round": self._round,
+                "rows": self._rows,
                 "norm": self._norm,
                 "weight": self._weight,
                 "bias": self._bias,
@@ -340,9 +339,9 @@ class _Lead(Lead):
         told = crew.ranges({"do": "judge", "rows": float(self._rows)})
         rejection = self.mode.numbers["rejection"]
         size = _core.robust_size_after(self._left, self._target, rejection)
-        rank, last = 1, _LAST_KEY  # all that may
+        rank, last = 1, LAST_KEY  # all that may
         if sum(facts["may_stay"] for facts in told) > size:
-            rank, last = _cut(crew, size)
+            rank, last = cut(crew, size)
         purged = crew.ranges({"do": "purge", "stage": self._stage, "rank": rank, "last": last})
         self._left = sum(facts["left"] for facts in purged)
 
@@ -367,90 +366,12 @@ class _Lead(Lead):
         return Learned([Output(keys, values, self._bias)], evidence)
 
 
-def _looked_up(
-    wanted: NDArray[np.uint64], keys: NDArray[np.uint64], values: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the values of the wanted keys, 0 of those that are not among the (sorted) keys."""
-    at = np.searchsorted(keys, wanted)
-    known = at < len(keys)
-    known[known] = keys[at[known]] == wanted[known]
-    found = np.zeros(len(wanted))
-    found[known] = values[at[known]]
-    return found
-
-
 def _total(told: Sequence[dict[str, Any]], name: str) -> float:
     """Return a plain sum, in order: what `sum` does depends on the version of Python."""
     total = 0.0
     for facts in told:
         total += facts[name]
     return total
-
-
-def _cut(crew: Crew, size: int) -> tuple[int, int]:
-    """Return the lowest rank that stays, and of the features of that rank the last that does.
-
-    More than `size` features have ranks; as many stay.
-    """
-
-    def counts(tied: int) -> Callable[[int, int, int], NDArray[np.int64]]:
-        def ask(prefix: int, shift: int, bits: int) -> NDArray[np.int64]:
-            question = {"ask": "counts", "tied": tied}
-            found = crew.ask_ranges(question | {"prefix": prefix, "shift": shift, "bits": bits})
-            total: NDArray[np.int64] = np.sum(found, axis=0, dtype=np.int64)
-            return total
-
-        return ask
-
-    rank, still = lowest_of_highest(counts(tied=0), size)
-    if still is None:
-        return rank, _LAST_KEY
-    # The lowest keys stay: those of highest complement.
-    return rank, _LAST_KEY - lowest_of_highest(counts(tied=rank), still)[0]
-
-
-def lowest_of_highest(
-    counts: Callable[[int, int, int], NDArray[np.int64]], size: int
-) -> tuple[int, int | None]:
-    """Find a bound at or above which `size` of many 64-bit numbers are.
-
-    Parameters
-    ----------
-    counts : callable
-        Takes a prefix, a shift and a number of bits: of the numbers whose leading bits are the
-        prefix, how many have each value of the next bits, above the lowest `shift`.
-    size : int
-        Fewer than there are numbers, and at least 1.
-
-    Returns
-    -------
-    bound : int
-    still : int or None
-        Where numbers are equal to the bound, and not all of them can be among the highest: how many
-        of them are.
-
-    Examples
-    --------
-    >>> numbers = np.array([5, 9, 9, 9, 12])
-    >>> def counts(prefix, shift, bits):
-    ...     near = numbers[numbers >> shift >> bits == prefix] >> shift
-    ...     return np.bincount(near % 2**bits, minlength=2**bits)
-    >>> lowest_of_highest(counts, 4)
-    (9, None)
-    >>> lowest_of_highest(counts, 3)
-    (9, 2)
-    """
-    prefix, shift = 0, 64
-    while shift > 0:
-        bits = min(_BITS, shift)
-        shift -= bits
-        from_top = np.cumsum(counts(prefix, shift, bits)[::-1])
-        at = int(np.searchsorted(from_top, size))
-        prefix = (prefix << bits) + len(from_top) - 1 - at
-        if from_top[at] == size:
-            return prefix << shift, None
-        size -= int(from_top[at - 1]) if at else 0
-    return prefix, size
 
 
 def _sorted(found: Sequence[Sequence[NDArray[Any]]]) -> list[NDArray[Any]]:
