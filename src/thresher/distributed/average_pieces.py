@@ -147,7 +147,7 @@ class AveragePart(Piece):
             "updates": _updates(self.job, learners) - updates,
         }
         sent = self._sent(learners)
-        if rows:  # else it is still before its first row, and has no clock of its own
+        if rows or self.clocks:  # else it is before its first row, and has no clock of its own
             self.clocks = [learner.clock() for learner in learners]
         self.rounds, self.rows = self.rounds + 1, self.rows + rows
         return Outcome(told, sent)
