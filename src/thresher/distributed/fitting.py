@@ -26,6 +26,8 @@ from thresher.distributed.ray_crew import RayCrew
 from thresher.distributed.shards import Shards, find_shards
 from thresher.errors import ParameterError
 
+_RANGES = 32  # at most: each gets a message from every worker in every stage (docs/cluster.md)
+
 Note = Callable[[str], Any]
 Watch = Callable[[StageReport], Any]
 
@@ -196,7 +198,7 @@ class Fitting:
             spread = in_turn if cluster is None else cluster.spread
             shards = self._shards()
             self.parts = shards.parts
-            ranges = 1 if cluster is None else len(cluster.places(shards.parts))
+            ranges = 1 if cluster is None else min(_RANGES, len(cluster.places(shards.parts)))
             manifest = self._agreed(shards, spread, ranges)
             agreed = manifest.agreed
             assert agreed is not None
