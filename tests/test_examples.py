@@ -34,7 +34,7 @@ def test_all_examples_are_short_and_said_to_be_there():
     scripts = sorted(path.name for path in EXAMPLES.glob("*.py"))
     said = re.findall(r"^\| `(\w+\.py)`", (EXAMPLES / "README.md").read_text(), re.M)
     assert sorted(said) == scripts
-    assert len(scripts) == 5
+    assert len(scripts) == 6
     for script in scripts:
         text = (EXAMPLES / script).read_text()
         assert len(text.splitlines()) <= 85
@@ -116,6 +116,16 @@ def test_sparse_regression_finds_a_sparse_model_and_draws_it(tmp_path):
     assert "     0 +1.0" in out
     if "no picture" not in out:
         assert (tmp_path / "sparse_regression.png").stat().st_size > 5_000
+
+
+@pytest.mark.xdist_group("ray")
+def test_several_workers_find_what_one_process_does(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    out = printed("several_workers.py", tmp_path)
+    assert "30 weights: the same bits" in out
+    found = [int(feature) for feature in re.findall(r"^feature (\d+):", out, re.M)]
+    assert len(found) == 5
+    assert max(found) < 30
 
 
 @pytest.mark.parametrize("script", ["sparse_regression.py", "feature_discovery.py"])
