@@ -23,11 +23,9 @@ from thresher.distributed.average import RULES_AVERAGED, Average
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import drive
 from thresher.distributed.pieces import Job
-from thresher.distributed.rows import WholeFiles
+from thresher.distributed.shards import find_shards
 from thresher.rules import RULES
 from thresher.training.labels import ManyClasses
-
-PIECES = 4  # files of a part
 
 
 def lines_of(file: Path) -> list[str]:
@@ -52,12 +50,12 @@ def accuracy(
     """Learn in so many parts and rounds, and return the share of test rows that is right."""
     params = {n: p.default_for("classifier") for n, p in RULES[rule].parameters.items()}
     with tempfile.TemporaryDirectory() as folder:
-        files = [[f"{folder}/{p}-{i}.svm" for i in range(PIECES)] for p in range(parts)]
-        cuts = np.array_split(np.arange(len(rows)), parts * PIECES)
-        for file, cut in zip((f for part in files for f in part), cuts, strict=True):
+        files = [f"{folder}/{part}.svm" for part in range(parts)]
+        cuts = np.array_split(np.arange(len(rows)), parts)
+        for file, cut in zip(files, cuts, strict=True):
             Path(file).write_text("".join(rows[i] for i in cut))
         job = Job(
-            rule, "classifier", params | {"passes": passes}, WholeFiles(files, {}),
+            rule, "classifier", params | {"passes": passes}, find_shards(files),
             ManyClasses([-1, 1]), width, [0] * parts, seed=1,
         )  # fmt: skip
         mode = Average(job, rounds)

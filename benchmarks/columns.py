@@ -26,7 +26,7 @@ from thresher.distributed.columns import Columns
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import StageReport, drive
 from thresher.distributed.pieces import Job
-from thresher.distributed.rows import WholeFiles
+from thresher.distributed.shards import find_shards
 from thresher.training.labels import TwoClasses
 
 
@@ -39,7 +39,7 @@ def columns(
         rule="margin-perceptron",
         task="classifier",
         params=estimator.get_params(),
-        rows=WholeFiles([[file]], {"format": "svmlight"}),
+        rows=find_shards(file, {"format": "svmlight"}),
         labels=TwoClasses(),
         width=width,
         counts=[rows],

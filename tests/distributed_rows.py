@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 import thresher
+from thresher.data.source import Source, scan
+
+
+@dataclass(frozen=True)
+class WholeFiles:
+    """Rows of whole files, in parts: `Rows` without anything that is found or cut."""
+
+    files: Sequence[Sequence[str]]
+    reading: dict[str, Any]
+
+    @property
+    def parts(self) -> int:
+        """Number of parts."""
+        return len(self.files)
+
+    def source(self, part: int, piece: int = 0, pieces: int = 1) -> Source:
+        """Return the rows of a part."""
+        files = list(self.files[part])
+        return scan(
+            files[len(files) * piece // pieces : len(files) * (piece + 1) // pieces], **self.reading
+        )
 
 
 def rows_of(seed=0, rows=400, width=60, classes=2):

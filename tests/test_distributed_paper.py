@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from distributed_rows import WholeFiles
 from oracles.stabilized import StabilizedResult, stabilized
 from thresher import StabilizedClassifier, _core, settings
 from thresher.data import as_batch
@@ -25,7 +26,6 @@ from thresher.distributed.driving import ContinueLater, Driven, StageReport, dri
 from thresher.distributed.folder import Folder
 from thresher.distributed.paper_stages import PaperStages, _Range
 from thresher.distributed.pieces import Arrays, Job, Outcome, Packet
-from thresher.distributed.rows import WholeFiles
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 from thresher.training.labels import ManyClasses
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from distributed_rows import WholeFiles
 from oracles.robust import robust
 from streams import Stream, streams
 from thresher import StabilizedClassifier, _core, scan
@@ -26,7 +27,6 @@ from thresher.distributed.packing import narrow, packed_keys, unpacked_keys
 from thresher.distributed.pieces import Job, Learned
 from thresher.distributed.ranking import lowest_of_highest
 from thresher.distributed.robust_stages import RobustStages
-from thresher.distributed.rows import WholeFiles
 from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.training.labels import ManyClasses
 

@@ -194,7 +194,7 @@ def convert(
 
 def main() -> None:
     """Run the command line; what went wrong is one line on standard error."""
-    from thresher.errors import DivergenceError, ParameterError
+    from thresher.errors import ClusterError, DivergenceError, ParameterError
 
     try:
         app()
@@ -207,7 +207,7 @@ def main() -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
-    except (ValueError, DivergenceError, MemoryError) as error:
+    except (ValueError, ClusterError, DivergenceError, MemoryError) as error:
         print(str(error) or "there is not enough memory", file=sys.stderr)
         raise SystemExit(1) from None
     except OSError as error:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher import estimators
 from thresher.cli.outputs import check_outputs
-from thresher.cli.show import Shown, as_json, shown
+from thresher.cli.show import Shown, shown
 from thresher.cli.trained import described, report
 from thresher.data.source import Source, scan
 from thresher.distributed.driving import ContinueLater, StageReport
@@ -33,28 +35,32 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
 
     _refuse_others(options)
     folder = options.checkpoint or (options.model + ".checkpoint" if options.resume else None)
-    check_outputs({"--model": options.model}, {})
+    check_outputs({"--model": options.model}, {"--checkpoint": folder})
     watcher = shown(options.quiet, options.json, options.passes or 1)
-    source = watcher.watched(scan(list(options.data), **options.reading))
-    source.spare(options.model)
+    source = scan(list(options.data), **options.reading)
+    source.spare(options.model, folder)
     if options.rule != "stabilized":
         params["passes"] = options.passes or 1
         params["shuffle"] = "each" if options.shuffle else False
     if "store" in params:
         params["store"] = store_of(options, source, ("auto", "dense", "hashed"))
     if auto:
-        params["alpha"] = _alpha(source)
+        params["alpha"] = _alpha(scan(list(options.data), **options.reading))
     if options.class_weight is not None:
         params["class_weight"] = weights_in(options.class_weight)
     estimator = _estimator(options.rule, task, params)
     wishes = Wishes(
         options.mode, options.ray, options.workers, options.parts, options.rounds, options.batch,
-        options.blocks, folder, options.resume, _stages(options.every), reading=options.reading,
+        options.blocks, folder, options.resume, _stages(options.every), names=options.names,
+        reading=options.reading,
     )  # fmt: skip
     fitting = Fitting(estimator, list(options.data), wishes)
 
     def check(agreed: Agreed) -> None:
-        if task == "regressor" or options.multiclass or agreed.classes is None:
+        watcher.stop.heeded = folder is not None  # else there is nothing to stop behind
+        source.bad_lines.state = [agreed.skipped, agreed.bad, 0, [-1, -1]]
+        many = options.multiclass or options.reading.get("multilabel")
+        if task == "regressor" or many or agreed.classes is None:
             return
         if not set(agreed.classes) <= {-1.0, 0.0, 1.0} or len(agreed.classes) > 2:
             raise ParameterError(
@@ -64,7 +70,8 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
     began = time.perf_counter()
     seen = Stages(watcher, options)
     try:
-        fitting.run(seen.see, check, lambda message: watcher.tell("note", message=message))
+        with _told(watcher):
+            fitting.run(seen.see, check, lambda message: watcher.tell("note", message=message))
     except ContinueLater:
         held = (
             f"{folder} holds what was learned, and --resume goes on from it"
@@ -79,6 +86,19 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
     model.save(options.model)
     report(options, model, source, time.perf_counter() - began, None)
     return 0
+
+
+@contextlib.contextmanager
+def _told(watcher: Shown) -> Iterator[None]:
+    """Let warnings be told as all else is; what Ray prints goes to standard error."""
+
+    def tell(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, UserWarning):
+            watcher.tell("warning", message=str(message))
+
+    with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+        warnings.showwarning = tell
+        yield
 
 
 class Stages:
@@ -115,7 +135,7 @@ class Stages:
         rate = done.rows / done.seconds if done.seconds > 0 else 0.0
         if self.options.json:
             facts = {name: getattr(done, name) for name in _SHOWN}
-            print(as_json({"event": "stage", **facts, "rows_per_second": round(rate)}), flush=True)
+            self.watcher.show({"event": "stage", **facts, "rows_per_second": round(rate)})
             return
         if not self._head:
             self._head = True

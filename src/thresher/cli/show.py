@@ -115,18 +115,22 @@ def as_json(facts: dict[str, Any]) -> str:
 
 
 class Json(Shown):
-    """An object a line, for programs."""
+    """An object a line, for programs: where standard output led to when it was made."""
+
+    def __init__(self, stop: Stop, passes: int, often: float) -> None:
+        super().__init__(stop, passes, often)
+        self._out = sys.stdout
 
     def show(self, facts: dict[str, Any]) -> None:
         """Print it."""
-        print(as_json(facts), flush=True)
+        print(as_json(facts), file=self._out, flush=True)
 
     def tell(self, event: str, **facts: Any) -> None:
         """Print it."""
         record = facts.pop("record", None)
         if record is not None:
             facts = record._asdict() | facts  # its loss is the pass's, not that since a record
-        print(as_json({"event": event, **facts}), flush=True)
+        print(as_json({"event": event, **facts}), file=self._out, flush=True)
 
 
 class Lines(Shown):

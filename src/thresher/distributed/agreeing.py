@@ -59,6 +59,8 @@ class Agreed:
         Number type of the values read, which checksums of tables depend on.
     skipped : int
         Bad lines that were left out.
+    bad : str or None
+        The first of them, described.
     """
 
     rows: list[int]
@@ -70,6 +72,7 @@ class Agreed:
     checksums: list[list[str]]
     dtype: str = "float64"
     skipped: int = 0
+    bad: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what `json.dump` takes."""
@@ -103,6 +106,7 @@ class _Found:
     first: int
     checksums: list[str]
     skipped: int
+    bad: str | None
 
 
 def agree(
@@ -151,6 +155,7 @@ def agree(
         checksums=[facts.checksums for facts in found],
         dtype=dtype,
         skipped=sum(facts.skipped for facts in found),
+        bad=next((facts.bad for facts in found if facts.bad), None),
     )
 
 
@@ -191,7 +196,7 @@ def _look(item: tuple[Shards, _Look]) -> _Found:
     shards, look = item
     source = shards.source(0)
     chains = [0] * len(source.parts)
-    found = _Found(0, Counter(), None, 0, source.named, source.first, [], 0)
+    found = _Found(0, Counter(), None, 0, source.named, source.first, [], 0, None)
     values = Values(look.loss)
     for block in source.blocks(dtype=look.dtype):
         at = block.end.file
@@ -205,7 +210,7 @@ def _look(item: tuple[Shards, _Look]) -> _Found:
         else:
             _count(found, block, look.multilabel)
     found.checksums = [f"{chain:016x}" for chain in chains]
-    found.skipped = source.bad_lines.count
+    found.skipped, found.bad = source.bad_lines.count, source.bad_lines.first
     return found
 
 

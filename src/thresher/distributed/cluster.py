@@ -273,7 +273,10 @@ def _init(ray: Any, address: str, workers: int | None) -> None:
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     if address == "local":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
+        try:
+            ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
+        except Exception as error:
+            raise ClusterError(f"Ray cannot be started on this machine: {brief(error)}") from error
         return
     try:
         if address != "auto":

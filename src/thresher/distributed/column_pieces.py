@@ -14,6 +14,7 @@ from thresher.atomic import naming, written_whole
 from thresher.distributed.pieces import Arrays, Job, Outcome, Piece
 from thresher.errors import DataError, ModelFileError, ParameterError
 from thresher.training.orders import orders
+from thresher.training.weights import row_weights
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -225,18 +226,7 @@ def _weights(job: Job, block: Block, targets: Targets) -> NDArray[np.float64] | 
         if bad.any():
             place = block.place(int(bad.argmax()))
             raise DataError(f"{place}: the sample weight must be a finite number >= 0")
-    by_class, classes = job.params.get("class_weight"), job.labels.classes
-    if not by_class or classes is None:
-        return weights
-    unknown = set(by_class) - set(classes.tolist())
-    if unknown:
-        raise ParameterError(
-            f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
-            f"these are {classes.tolist()[:20]}"
-        )
-    factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
-    found: NDArray[np.float64] = factors[targets.single()]
-    return found if weights is None else found * weights
+    return row_weights(block, targets, job.labels, job.params.get("class_weight"))
 
 
 def _filled(

@@ -13,6 +13,7 @@ from thresher.distributed.folder import Committed, Folder
 from thresher.distributed.pieces import Behind, Kind, Lost, Mode
 
 _KINDS: tuple[Kind, Kind] = ("part", "range")
+_KEPT = 1 << 30  # bytes of steps since a checkpoint
 
 Work = list[tuple[int, tuple[Any, ...]]]  # for benches: which, and with what arguments
 Sent = list[list[Any]]  # by bench, then by place: packets, or references to them
@@ -70,6 +71,7 @@ class Crew(ABC):
         self._since: dict[Kind, list[tuple[dict[str, Any], Any]]] = {"part": [], "range": []}
         self._mail: dict[Kind, Sent] = {"part": [], "range": []}  # sent by these, not yet received
         self._committed: Committed | None = None
+        self._kept: int | None = 0  # bytes of steps since then; None: they are not kept
 
     # ---- what a lead asks for ------------------------------------------------------------------
 
@@ -99,9 +101,8 @@ class Crew(ABC):
 
     def begin(self, committed: Committed | None) -> None:
         """Make all pieces: anew, or as they were in a checkpoint."""
-        self._committed = committed
+        self.let_go(committed)
         self._steps = {k: committed.steps[k] if committed else 0 for k in _KINDS}
-        self._since = {"part": [], "range": []}
         self._mail = {"part": [], "range": []}
         stage = committed.stage if committed else None
         for kind, step in self._steps.items():
@@ -121,10 +122,19 @@ class Crew(ABC):
             self._all("write", kind, step, stage, kept)
         return dict(self._steps.items()), [kind for kind, sent in self._mail.items() if sent]
 
-    def let_go(self, committed: Committed) -> None:
+    def let_go(self, committed: Committed | None) -> None:
         """Forget the steps before a checkpoint that counts."""
         self._committed = committed
         self._since = {"part": [], "range": []}
+        self._kept = None if self.folder is None else 0
+
+    def bound(self) -> None:
+        """Forget all steps where they have become too much to keep.
+
+        A piece that is lost then takes all others back to the checkpoint.
+        """
+        if self._kept is not None and self._kept > _KEPT:
+            self._since, self._kept = {"part": [], "range": []}, None
 
     def close(self) -> None:  # noqa: B027
         """Let all pieces go."""
@@ -145,8 +155,10 @@ class Crew(ABC):
         self._steps[kind] = step
         self._mail[other] = []
         self._mail[kind] = [places for _, (_, places) in results if places]
-        if self.folder is not None:
+        if self._kept is not None:
             self._since[kind].append((message, sent))
+            self._kept += sum(done.bytes for _, (done, _) in results)
+            self._kept += sum(getattr(value, "nbytes", 0) for value in message.values())
         return [facts for _, facts in sorted(told, key=lambda entry: entry[0])]
 
     def _ask(self, kind: Kind, question: dict[str, Any]) -> list[Any]:
@@ -186,7 +198,7 @@ class Crew(ABC):
         kind = behind.kind
         before = self._committed.steps[kind] if self._committed else 0
         since = self._since[kind]
-        if self._steps[kind] != before + len(since):  # without a folder, steps are not kept
+        if self._steps[kind] != before + len(since):  # steps are not kept
             raise Lost
         stage = self._committed.stage if self._committed else None
         self.account.remade += [(kind, number) for number in behind.numbers]

@@ -159,6 +159,8 @@ def _from(
         due = folder is not None and (lead.done or stage % every == 0)
         if due:
             trouble = _tried(crew, folder, stage, lead, shown)
+        if not due or trouble:
+            crew.bound()
         report = _report(stage, facts, time.perf_counter() - began, crew.account, due, trouble)
         if watch is not None and watch(report):
             if folder is not None and not report.checkpoint:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,19 +18,19 @@ from thresher.distributed.cluster import Cluster
 from thresher.distributed.crew import InProcess
 from thresher.distributed.dataset import dataset_to_files, is_dataset
 from thresher.distributed.driving import Driven, StageReport, drive
-from thresher.distributed.folder import Folder
+from thresher.distributed.folder import Folder, held
 from thresher.distributed.handing import hand_over
 from thresher.distributed.manifest import Manifest
 from thresher.distributed.modes import OWN, checked_params, mode_of, modes_of
 from thresher.distributed.pieces import Job, Mode
 from thresher.distributed.ray_crew import RayCrew
 from thresher.distributed.shards import Shards, find_shards
+from thresher.distributed.watching import Watch, for_divergence
 from thresher.errors import ParameterError
 
 _RANGES = 32  # at most: each gets a message from every worker in every stage (docs/cluster.md)
 
 Note = Callable[[str], Any]
-Watch = Callable[[StageReport], Any]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Wishes:
     resume: bool = False
     every: int | None = None
     patience: float = 60.0
+    names: bool = True
     reading: dict[str, Any] = field(default_factory=dict)
 
 
@@ -141,7 +143,8 @@ def fit(
     """
     wishes = Wishes(
         mode, address, workers, parts, rounds, batch, blocks,
-        None if checkpoint is None else os.fspath(checkpoint), resume, every, patience, reading,
+        None if checkpoint is None else os.fspath(checkpoint), resume, every, patience,
+        reading=reading,
     )  # fmt: skip
     with all_or_nothing(estimator):
         return Fitting(estimator, data, wishes).run(watch)
@@ -194,7 +197,7 @@ class Fitting:
         note : callable, optional
             Is told in words what happens besides stages.
         """
-        with self._connected() as cluster:
+        with self._held(), self._connected() as cluster:
             spread = in_turn if cluster is None else cluster.spread
             shards = self._shards()
             self.parts = shards.parts
@@ -205,17 +208,23 @@ class Fitting:
             if check is not None:
                 check(agreed)
             job = self._job(shards, agreed, manifest.options["ranges"])
-            driven = []
+            driven, watch = [], for_divergence(self.estimator, job, watch)
             for output, mode in enumerate(modes_of(job, self.mode, self._own)):
                 folder = self._folder(output, job)
                 driven.append(self._drive(mode, cluster, folder, watch, note))
             names = None
-            if agreed.named:
+            if agreed.named and self.wishes.names:
                 outputs = [found for one in driven for found in one.learned.outputs]
                 keys = np.unique(np.concatenate([output.keys for output in outputs]))
                 names = names_of(shards, keys.tolist(), spread)
         hand_over(self.estimator, job, agreed, shards, driven, names)
+        if self.mode == "average" and self.estimator.model_.nnz == 0:
+            warnings.warn(self.estimator._without_weights(), stacklevel=3)
         return self.estimator
+
+    def _held(self) -> contextlib.AbstractContextManager[None]:
+        folder = self.wishes.checkpoint
+        return contextlib.nullcontext() if folder is None else held(folder)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Cluster | None]:
@@ -241,6 +250,8 @@ class Fitting:
         before = None if folder is None else manifests.earlier(folder, self.wishes.resume)
         if before is not None:
             ranges = before.options["ranges"]  # no matter how many workers there are now
+            if self._params.get("random_state") is None:  # any seed will do, so this one
+                self._seed = before.options["seed"]
         values = {k: v for k, v in self._params.items() if k not in ("callback", "n_jobs")}
         options = {"mode": self.mode, "rule": self.estimator._rule, "ranges": ranges} | self._own
         options |= {"seed": self._seed} | {k: v for k, v in values.items() if k != "random_state"}
@@ -296,7 +307,9 @@ class Fitting:
         committed = None if folder is None else folder.committed()
         if cluster is None:
             threads = os.cpu_count() or 1 if mode.threaded else 1
-            return drive(mode, InProcess(mode, folder, 1, threads), folder, every, committed, watch)
+            alone = InProcess(mode, folder, 1, threads)
+            alone.note = note or alone.note
+            return drive(mode, alone, folder, every, committed, watch)
         with RayCrew(mode, folder, cluster, wishes.patience, note) as crew:
             return drive(mode, crew, folder, every, committed, watch)
 

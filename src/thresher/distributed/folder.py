@@ -5,7 +5,7 @@
     stage-00000012/range-00000      state of a range
 
 Files are written beside their place and renamed; a stage counts once `committed.json` names it, so
-a run that is killed at any moment goes on from the stage before.
+a run that is killed at any moment goes on from the stage before. Who uses the folder holds `lock`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,13 @@ from safetensors.numpy import load, save
 from thresher.atomic import clear_leftovers, write_whole
 from thresher.distributed.pieces import Arrays, Kind
 from thresher.errors import ModelFileError
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+_LOCK = "lock"
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,8 @@ class Folder:
     def _keep(self, stage: int | None) -> None:
         """Remove all stages but one."""
         for old in Path(self.path).glob("stage-*"):
+            if not re.fullmatch(r"stage-\d{8,}", old.name):
+                continue  # not of our making
             if stage is None or old.name != self._name(stage):
                 with contextlib.suppress(OSError):
                     shutil.rmtree(old)
@@ -129,6 +140,50 @@ class Folder:
 
     def __repr__(self) -> str:
         return f"Folder({self.path!r})"
+
+
+@contextlib.contextmanager
+def held(path: str) -> Iterator[None]:
+    """Hold the folder of a checkpoint, made where it is not there: no other run may use it then.
+
+    The system lets go of it when this process ends, however that comes. Where a file system knows
+    no locks, there is none. A folder in which nothing was written is removed again.
+
+    Parameters
+    ----------
+    path : str
+
+    Raises
+    ------
+    ModelFileError
+        It is a file, or another run goes on in it.
+    OSError
+        It cannot be written to.
+    """
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise ModelFileError(f"{path}: a checkpoint is a folder, and this is a file")
+    made = not os.path.exists(path)
+    os.makedirs(path, exist_ok=True)
+    file = os.path.join(path, _LOCK)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                made = False
+                raise ModelFileError(
+                    f"{path}: another run is using this folder; choose another, or wait for its end"
+                ) from None
+            except OSError:  # no locks here
+                pass
+        yield
+    finally:
+        if made and set(os.listdir(path)) == {_LOCK}:
+            with contextlib.suppress(OSError):
+                os.unlink(file)
+                os.rmdir(path)
+        os.close(handle)
 
 
 def _checked(committed: Committed) -> Committed:

@@ -227,8 +227,8 @@ def _reading(manifest: Manifest) -> dict[str, Any]:
 
 def _another(folder: str | os.PathLike[str]) -> ModelFileError:
     return ModelFileError(
-        f"{os.fspath(folder)}: holds the checkpoint of another run; resume=True goes on from it, "
-        f"or choose another folder"
+        f"{os.fspath(folder)}: holds the checkpoint of another run; resume=True (--resume) goes on "
+        f"from it, or choose another folder"
     )
 
 

@@ -216,6 +216,7 @@ def find_shards(
         )
     files = _files(data)
     whole = [_whole(name, checked) for name in files]
+    whole = [shard for shard in whole if shard.end != 0] or whole  # those without rows are no parts
     if any(shard.format in _TABLES for shard in whole):
         options["kinds"] = Shards((tuple(whole),), options).source(0).kinds
     return Shards(_grouped(whole, parts, most), options)

@@ -101,12 +101,15 @@ class StreamingEstimator(LinearEstimator):
         self._forget_answers()
         self._conclude(run, first=not going_on, complete=complete)
         if run.history and run.history[-1].nonzeros == 0 and nonzeros(X) > 0:
-            warnings.warn(
-                f"{type(self).__name__}: all weights are zero; lower the penalty, or scale the "
-                f"rows (thresher.health.check looks at them)",
-                stacklevel=3,
-            )
+            warnings.warn(self._without_weights(), stacklevel=3)
         return self
+
+    def _without_weights(self) -> str:
+        """Return what a warning says where nothing is left."""
+        return (
+            f"{type(self).__name__}: all weights are zero; lower the penalty, or scale the rows "
+            f"(thresher.health.check looks at them)"
+        )
 
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
         params = self._checked_params(going_on=not self._is_new())
