@@ -74,7 +74,9 @@ void restore(RobustRange& self, const nb::dict& arrays) {
   RobustRange::State state;
   each_field(state, [&]<class T>(const char* name, std::vector<T>& values) {
     using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-    const auto array = nb::cast<Array>(arrays[name]);
+    Array array;
+    if (!arrays.contains(name) || !nb::try_cast(nb::object(arrays[name]), array))
+      throw std::invalid_argument(std::string("the state of a range has no array ") + name);
     values.assign(array.data(), array.data() + array.shape(0));
   });
   self.restore(std::move(state));

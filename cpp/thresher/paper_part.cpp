@@ -126,10 +126,7 @@ class PathsOfPart final : public PaperPart {
         rule_(params),
         rows_(width),
         counts_(width),
-        team_(std::min(std::max<std::size_t>(threads, 1), std::max<std::size_t>(count, 1))) {
-    if (count == 0) throw std::invalid_argument("a part needs a path");
-    if (width > 1u << 31) throw std::invalid_argument("width must be 2^31 or less");
-  }
+        team_(std::min(std::max<std::size_t>(threads, 1), std::max<std::size_t>(count, 1))) {}
 
   void add(const Batch& batch) override {
     if (work_) throw std::invalid_argument("rows come before the first stage");
@@ -227,16 +224,21 @@ class PathsOfPart final : public PaperPart {
     std::vector<std::uint32_t> frozen;
     restore(taken), restore(tallies), restore(frozen);
     if (taken < 0 || tallies.size() != paths_.count()) throw damaged();
-    for (std::size_t m = 0; m < paths_.count(); ++m) restore_weights(restore, m);
+    std::vector<Weights> weights;
+    for (std::size_t m = 0; m < paths_.count(); ++m) weights.push_back(restored_weights(restore));
     if (!restore.finished()) throw damaged();
+    for (const std::uint32_t j : frozen)
+      if (j >= paths_.width()) throw damaged();
+    begin();  // all or nothing
+    for (std::size_t m = 0; m < paths_.count(); ++m) put(weights[m], m);
     freeze(frozen);
-    begin();
     taken_ = taken;
     for (std::size_t m = 0; m < paths_.count(); ++m) work_->walk(m).resume(taken_, tallies[m]);
   }
 
  private:
   using Bits = typename Ratios<Real>::Bits;
+  using Weights = std::pair<std::vector<std::uint32_t>, std::vector<Real>>;
 
   // All rows are there.
   void begin() {
@@ -277,19 +279,25 @@ class PathsOfPart final : public PaperPart {
     save(keys), save(w);
   }
 
-  void restore_weights(Restorer& restore, std::size_t path) {
-    std::vector<std::uint32_t> keys;
-    std::vector<Real> w;
+  Weights restored_weights(Restorer& restore) const {
+    Weights weights;
+    auto& [keys, w] = weights;
     restore(keys), restore(w);
     const bool whole = keys.empty() && !w.empty();
     if (w.size() != (whole ? paths_.width() : keys.size())) throw damaged();
+    for (const std::uint32_t j : keys)
+      if (j >= paths_.width()) throw damaged();
+    for (const Real value : w)
+      if (!std::isfinite(value)) throw damaged();
+    return weights;
+  }
+
+  void put(const Weights& weights, std::size_t path) {
+    const auto& [keys, w] = weights;
     PathCell<Real>* cells = paths_.cells(path).data();
     for (std::uint64_t j = 0; j < paths_.width(); ++j) cells[j] = {};
-    for (std::size_t i = 0; i < w.size(); ++i) {
-      const std::uint64_t j = whole ? i : keys[i];
-      if (j >= paths_.width() || !std::isfinite(w[i])) throw damaged();
-      cells[j] = PathCell<Real>(w[i], 0);
-    }
+    for (std::size_t i = 0; i < w.size(); ++i)
+      cells[keys.empty() ? i : keys[i]] = PathCell<Real>(w[i], 0);
   }
 
   static std::invalid_argument damaged() {
@@ -328,6 +336,8 @@ FeatureCounts sum_of(const FeatureCounts& a, const FeatureCounts& b) {
 std::unique_ptr<PaperPart> make_paper_part(const std::string& dtype, std::uint64_t width,
                                            std::size_t first, std::size_t count,
                                            std::size_t threads, const Params& params) {
+  if (count == 0) throw std::invalid_argument("a part needs a path");
+  if (width > 1u << 31) throw std::invalid_argument("width must be 2^31 or less");
   if (dtype == "float32")
     return std::make_unique<PathsOfPart<float>>(width, first, count, threads, params);
   if (dtype == "float64")

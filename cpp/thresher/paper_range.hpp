@@ -9,6 +9,7 @@
 #include <shared_mutex>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "archive.hpp"
@@ -64,8 +65,10 @@ class PaperRange {
   }
   void restore(std::span<const std::byte> state) {
     Restorer restore(state);
-    evidence_.archive_known(restore);
+    Evidence evidence = evidence_.afresh();
+    evidence.archive_known(restore);
     if (!restore.finished()) throw std::invalid_argument("the state of a range is damaged");
+    evidence_ = std::move(evidence);  // all or nothing
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "rule_learner.hpp"
 #include "rules/averaged.hpp"
 #include "rules/dual_averaging.hpp"
 #include "rules/ftrl.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "learner.hpp"
+#include "rules/rule.hpp"
 
 namespace thresher {
 

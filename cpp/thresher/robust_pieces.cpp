@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <stdexcept>
@@ -29,15 +30,19 @@ class PartOf final : public RobustPart {
                params, first, count) {}
 
   void add(const Batch& batch) override {
+    check(Phase::adding);
+    phase_ = Phase::broken;  // until all rows were taken
     const auto see = [this](std::uint64_t j, double x) {
       const std::uint32_t at = place(j);
       ++counts_.rows[at], ++counts_.documents[at], counts_.squares[at] += x * x;
     };
     rows_.count_in(batch, width_, see, [this](std::uint64_t j) { ++counts_.documents[place(j)]; });
     rows_.copy_to(batch, width_, [this](std::uint64_t j) { return places_.find(j)->second; });
+    phase_ = Phase::adding;
   }
 
-  FeatureCounts end() override {
+  RowsOfFeatures end() override {
+    check(Phase::adding);
     for (std::size_t r = 0; r < rows_.count(); ++r)
       norms_ += rows_.norms[r], weights_ += rows_.weights[r];
     places_ = {};
@@ -49,9 +54,9 @@ class PartOf final : public RobustPart {
     for (std::uint32_t i = 0; i < order.size(); ++i) now[order[i]] = i;
     for (std::uint32_t& key : rows_.keys) key = now[key];
     rows_.ids = permuted(counts_.keys, order);
-    FeatureCounts found{rows_.ids, permuted(counts_.rows, order),
-                        permuted(counts_.documents, order), permuted(counts_.squares, order)};
-    counts_ = {};
+    RowsOfFeatures found{rows_.ids, permuted(counts_.rows, order),
+                         permuted(counts_.documents, order), permuted(counts_.squares, order)};
+    counts_ = {}, phase_ = Phase::ended;
     std::size_t i = 0;  // those of rows of weight 0 alone are none of the part's
     rows_.drop([&](std::uint64_t) { return found.rows[i++] == 0; });
     return found;
@@ -63,15 +68,18 @@ class PartOf final : public RobustPart {
   double weights() const override { return weights_; }
 
   void retain(std::span<const std::uint64_t> keys) override {
+    check(Phase::ended);
     rows_.drop([&](std::uint64_t j) { return !std::binary_search(keys.begin(), keys.end(), j); });
   }
   void drop(std::span<const std::uint64_t> keys) override {
+    check(Phase::ended);
     rows_.drop([&](std::uint64_t j) { return std::binary_search(keys.begin(), keys.end(), j); });
   }
   const std::vector<std::uint64_t>& features() const override { return rows_.ids; }
 
   PathSums halves(std::int64_t stage, const RowSizes& sizes, std::size_t jobs,
                   const Look& look) const override {
+    check(Phase::ended);
     if (rows_.count() == 0) return PathSums(rows_.ids.size());
     Team team(workers(jobs));
     return paths_.halves(team, look, rows_, sizes, stage, paths_.stage_passes(rows_));
@@ -80,6 +88,8 @@ class PartOf final : public RobustPart {
   PathSums whole(std::int64_t stage, const RowSizes& sizes, std::int64_t passes,
                  std::span<const double> start, double bias, std::size_t jobs,
                  const Look& look) const override {
+    check(Phase::ended);
+    if (passes < 1) throw std::invalid_argument("passes: 1 or more");
     if (!start.empty() && start.size() != rows_.ids.size())
       throw std::invalid_argument("one weight for each feature that is left");
     if (rows_.count() == 0) return PathSums(rows_.ids.size());
@@ -89,6 +99,15 @@ class PartOf final : public RobustPart {
   }
 
  private:
+  enum class Phase { adding, broken, ended };
+
+  void check(Phase wanted) const {
+    if (phase_ == wanted) return;
+    throw std::invalid_argument(phase_ == Phase::broken  ? "a part had a bad row"
+                                : phase_ == Phase::ended ? "rows come before the end of a part"
+                                                         : "a part is used after its end");
+  }
+
   std::size_t workers(std::size_t jobs) const {
     return std::min(std::max<std::size_t>(jobs, 1), paths_.count());
   }
@@ -110,7 +129,8 @@ class PartOf final : public RobustPart {
   Rows rows_;
   double norms_ = 0.0, weights_ = 0.0;
   std::unordered_map<std::uint64_t, std::uint32_t> places_;  // while rows are added
-  FeatureCounts counts_;                                     // likewise, in the order of places
+  RowsOfFeatures counts_;                                    // likewise, in the order of places
+  Phase phase_ = Phase::adding;
 };
 
 }  // namespace
@@ -195,7 +215,7 @@ std::size_t RobustRange::judge(double rows, double keep) {
 
 std::vector<std::int64_t> RobustRange::histogram(std::uint64_t tied, std::uint64_t prefix,
                                                  unsigned shift, unsigned bits) const {
-  if (bits == 0 || bits > 20 || shift + bits > 64)
+  if (bits == 0 || bits > 20 || shift > 64 - bits)
     throw std::invalid_argument("bits and shift: within 64 bits, and 20 bits at a time");
   std::vector<std::int64_t> counts(std::size_t{1} << bits);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
@@ -283,6 +303,7 @@ void RobustRange::restore(State state) {
       state.probability.size() != judged || state.updates.size() != judged ||
       state.purged.size() != judged)
     throw damaged();
+  if (!std::is_sorted(state.keys.begin(), state.keys.end(), std::less_equal<>())) throw damaged();
   range.features_.resize(n), range.paths_.resize(n);
   std::size_t at = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -302,6 +323,8 @@ void RobustRange::restore(State state) {
     feature.Z = state.Z[i], feature.W = state.W[i], feature.squares = state.squares[i];
     feature.weight = state.weight[i], feature.stages = state.stages[i];
     range.paths_[range.left_[i]] = state.paths[i];
+    if (state.paths[i] == 0 || state.stages[i] < 0 || !std::isfinite(feature.weight))
+      throw damaged();
   }
   range.keys_ = std::move(state.keys), range.documents_ = std::move(state.documents);
   range.admitted_ = std::move(state.admitted);

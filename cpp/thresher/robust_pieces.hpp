@@ -23,7 +23,7 @@
 namespace thresher {
 
 // What rows say of features before anything is learned; keys increase.
-struct FeatureCounts {
+struct RowsOfFeatures {
   std::vector<std::uint64_t> keys;
   std::vector<std::int64_t> rows;       // of weight above 0 that have it
   std::vector<std::int64_t> documents;  // of any weight
@@ -36,9 +36,10 @@ class RobustPart {
 
   virtual ~RobustPart() = default;
 
-  // Takes rows, block by block; end() after the last.
+  // Takes rows, block by block; end() after the last, and before all else. After a bad row the part is of no
+  // use.
   virtual void add(const Batch& batch) = 0;
-  virtual FeatureCounts end() = 0;
+  virtual RowsOfFeatures end() = 0;
 
   virtual std::int64_t rows() const = 0;         // of weight above 0
   virtual std::int64_t refit_steps() const = 0;  // that a path through all rows makes at least

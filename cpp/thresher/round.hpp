@@ -28,19 +28,15 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "archive.hpp"
+#include "learner.hpp"
 #include "stores/hashed.hpp"
 
 namespace thresher {
-
-struct SharedNumbers {
-  std::vector<std::uint64_t> keys;     // increasing
-  std::vector<std::uint32_t> updates;  // of each, at least 1
-  std::vector<double> numbers;         // `shares` of each
-};
 
 template <class R>
 class Round {
@@ -51,9 +47,10 @@ class Round {
   bool on() const { return journal_.has_value(); }
 
   void begin(R& rule) {
+    if (on()) throw std::invalid_argument("a round has begun already");
     journal_.emplace(0), swept_.clear();
     rule.begin_again();  // all cells are as begun() makes them
-    begin_units(rule);
+    if constexpr (requires { rule.begin_round(); }) rule.begin_round();
   }
 
   // Before the step of a row: its cells are kept, and its updates counted.
@@ -127,13 +124,23 @@ class Round {
     } else {
       rules.push_back(std::move(rule));
     }
-    for (std::size_t i = 0; i + R::shares <= numbers.size(); i += R::shares) {
-      Numbers one;
-      std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(i), R::shares, one.begin());
+    std::size_t at = 0;
+    each(numbers, [&](const Numbers& one) {
       Cell cell = rules.front().begun(one);
       for (std::size_t r = 0; r + 1 < rules.size(); ++r) cell = rules[r].settled(cell);
-      one = rules.back().share(cell);
-      std::copy_n(one.begin(), R::shares, numbers.begin() + static_cast<std::ptrdiff_t>(i));
+      for (const double number : rules.back().share(cell)) numbers[at++] = number;
+    });
+  }
+
+  // f(numbers) of one feature after the other.
+  template <class F>
+  static void each(std::span<const double> numbers, F&& f) {
+    if (numbers.size() % R::shares != 0)
+      throw std::invalid_argument("not " + std::to_string(R::shares) + " numbers a feature");
+    for (std::size_t i = 0; i < numbers.size(); i += R::shares) {
+      Numbers one;
+      std::copy_n(numbers.data() + i, R::shares, one.begin());
+      f(one);
     }
   }
 
@@ -149,10 +156,6 @@ class Round {
     Entry& entry = journal_->claim(key);
     if (!entry.kept) entry.before = store.find(key), entry.kept = 1;
     return entry;
-  }
-
-  static void begin_units(R& rule) {
-    if constexpr (requires { rule.begin_round(); }) rule.begin_round();
   }
 
   template <class Archive>

@@ -25,6 +25,7 @@
 #include "../error.hpp"
 #include "../pack.hpp"
 #include "coordinate.hpp"
+#include "round_unit.hpp"
 #include "rule.hpp"
 
 namespace thresher {
@@ -83,7 +84,7 @@ class AveragedSGD {
   double prediction(const Row& row, double vx) {
     if constexpr (Centred) q_ = row.q.total();
     if (t_ == 0) return 0.0;
-    return -(unit_ * vx + (Centred ? r_ - a_ * q_ : a_)) / (lambda_ * static_cast<double>(t_));
+    return -(in_.unit * vx + (Centred ? r_ - a_ * q_ : a_)) / (lambda_ * static_cast<double>(t_));
   }
 
   void see(double, double) {}
@@ -94,9 +95,9 @@ class AveragedSGD {
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
     use([&row, v_row = row.v.data(), u_row = row.u.data(),
-         gv = Pack<Real>::all(static_cast<Real>(g / unit_)),
+         gv = Pack<Real>::all(static_cast<Real>(g * in_.part)),
          gu = Pack<Real>::all(
-             static_cast<Real>((h_ - h_begun_) * g / unit_))](  // h is still h_{t-1}
+             static_cast<Real>((h_ - h_begun_) * g * in_.part))](  // h is still h_{t-1}
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
       Pack<Real> v = Pack<Real>::load(v_row + k), u = Pack<Real>::load(u_row + k);
       averaged_step(v, u, gv, gu, x);
@@ -127,11 +128,11 @@ class AveragedSGD {
 
   double weight(const Cell& cell) const {
     const auto [v, u, xbar] = opened(cell);
-    return scaled(unit_ * v - a_ * xbar);
+    return scaled(in_.unit * v - a_ * xbar);
   }
   double average(const Cell& cell) const {
     const auto [v, u, xbar] = opened(cell);
-    return scaled(unit_ * ((h_ - h_begun_) * v - u) - c_ * xbar);
+    return scaled(in_.unit * ((h_ - h_begun_) * v - u) - c_ * xbar);
   }
   double intercept() const { return scaled(Centred ? r_ : a_); }
   double average_intercept() const { return scaled(Centred ? s_ : c_); }
@@ -166,7 +167,7 @@ class AveragedSGD {
     if constexpr (Centred) return {};
     else {
       const auto [v, u, xbar] = opened(cell);
-      const double part = unit_ / steps();
+      const double part = in_.unit / steps();
       return {v * part, ((h_ - h_begun_) * v - u) * part};
     }
   }
@@ -177,7 +178,7 @@ class AveragedSGD {
   Cell adopted(const Numbers& numbers) const {
     if constexpr (Centred) return {};
     else {
-      const double all = steps() / unit_, v = numbers[0] * all;
+      const double all = steps() * in_.part, v = numbers[0] * all;
       return {static_cast<Real>(v), static_cast<Real>((h_ - h_begun_) * v - numbers[1] * all)};
     }
   }
@@ -185,11 +186,11 @@ class AveragedSGD {
   void adopt_bias(const BiasNumbers& numbers) {
     a_ = numbers[0] * steps(), c_ = numbers[1] * steps();
   }
-  void begin_round() { unit_ = steps(), h_begun_ = h_; }
-  void go_alone() { unit_ = 1.0, h_begun_ = 0.0; }
+  void begin_round() { in_.begin(steps()), h_begun_ = h_; }
+  void go_alone() { in_ = {}, h_begun_ = 0.0; }
   template <class Archive>
   void archive_round(Archive& io) {
-    io(unit_), io(h_begun_);
+    in_.archive(io), io(h_begun_);
   }
 
   // ---- centring: the mean of the rows is given before the first step ---------------------------
@@ -220,8 +221,9 @@ class AveragedSGD {
 
   double lambda_;
   bool fit_intercept_;
-  double unit_ = 1.0, h_begun_ = 0.0;  // of the round
-  std::int64_t t_ = 0;                 // steps done
+  RoundUnit in_;          // v and u of cells
+  double h_begun_ = 0.0;  // of the round
+  std::int64_t t_ = 0;    // steps done
   double a_ = 0.0, c_ = 0.0, h_ = 0.0;
   double z_ = 0.0, r_ = 0.0, s_ = 0.0;
   double theta_ = fit_intercept_ ? 1.0 : 0.0;  // without an intercept only xbar is left in it

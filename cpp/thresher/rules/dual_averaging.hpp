@@ -27,6 +27,7 @@
 #include "../error.hpp"
 #include "../pack.hpp"
 #include "../shrink.hpp"
+#include "round_unit.hpp"
 #include "rule.hpp"
 
 namespace thresher {
@@ -56,9 +57,9 @@ class DualAveraging {
 
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
-    use([G_row = row.G.data(), threshold = Pack<double>::all(threshold_ / unit_),
-         scale = Pack<double>::all(scale_ * unit_)](std::size_t k, const Four<Cell>& cells,
-                                                    const Pack<Real>& x)
+    use([G_row = row.G.data(), threshold = Pack<double>::all(threshold_ * in_.part),
+         scale = Pack<double>::all(scale_ * in_.unit)](std::size_t k, const Four<Cell>& cells,
+                                                       const Pack<Real>& x)
             __attribute__((always_inline)) {
               const Pack<double> G = whole(cells), w = soft(G, threshold) * scale;
               G.store(G_row + k);
@@ -79,7 +80,7 @@ class DualAveraging {
 
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
-    use([G_row = row.G.data(), slope = Pack<double>::all(g / unit_)](
+    use([G_row = row.G.data(), slope = Pack<double>::all(g * in_.part)](
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
       spread(Pack<double>::load(G_row + k) + slope * converted<double>(x), cells);
     });
@@ -99,7 +100,7 @@ class DualAveraging {
 
   double weight(const Cell& cell) const {
     return static_cast<double>(
-        static_cast<Real>(soft(cell.value(), threshold_ / unit_) * (scale_ * unit_)));
+        static_cast<Real>(soft(cell.value(), threshold_ * in_.part) * (scale_ * in_.unit)));
   }
   double average(const Cell& cell) const { return weight(cell); }
   double intercept() const { return G_bias_ * scale_bias_; }
@@ -123,16 +124,16 @@ class DualAveraging {
   using BiasNumbers = std::array<double, 1>;
 
   bool fades() const { return true; }
-  Numbers share(const Cell& cell) const { return {cell.value() * (unit_ / steps())}; }
+  Numbers share(const Cell& cell) const { return {cell.value() * (in_.unit / steps())}; }
   Cell begun(const Numbers& numbers) const { return Cell(numbers[0]); }
-  Cell adopted(const Numbers& numbers) const { return Cell(numbers[0] * (steps() / unit_)); }
+  Cell adopted(const Numbers& numbers) const { return Cell(numbers[0] * (steps() * in_.part)); }
   BiasNumbers bias_share() const { return {G_bias_ / steps()}; }
   void adopt_bias(const BiasNumbers& numbers) { G_bias_ = numbers[0] * steps(); }
-  void begin_round() { unit_ = steps(); }
-  void go_alone() { unit_ = 1.0; }
+  void begin_round() { in_.begin(steps()); }
+  void go_alone() { in_ = {}; }
   template <class Archive>
   void archive_round(Archive& io) {
-    io(unit_);
+    in_.archive(io);
   }
 
   template <class Archive>
@@ -167,7 +168,7 @@ class DualAveraging {
   double row_norm_ = 0.0, row_weight_ = 0.0;
   double threshold_ = 0.0, scale_ = 0.0;  // w = soft(G, threshold) * scale
   double scale_bias_ = 0.0;
-  double unit_ = 1.0;  // of the round
+  RoundUnit in_;  // the G of cells
 };
 
 }  // namespace thresher

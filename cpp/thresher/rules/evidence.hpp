@@ -82,9 +82,10 @@ class Letters {
 class Evidence {
  public:
   Evidence(std::uint64_t width, double pi0, double delta_K)
-      : pi0_(pi0), delta_K_(delta_K), counts_(width), facts_(width) {
-    if (width > 0xFFFFFFFFu) throw std::invalid_argument("width must be below 2^32");
-  }
+      : pi0_(pi0), delta_K_(delta_K), counts_(checked(width)), facts_(width) {}
+
+  // Of the same features, none of which has come.
+  Evidence afresh() const { return {width(), pi0_, delta_K_}; }
 
   std::uint64_t width() const { return counts_.size(); }
   bool purged(std::uint64_t j) const { return facts_[j].fate > kept; }
@@ -184,6 +185,11 @@ class Evidence {
         KB;  // with delta_K: updates since it was last evaluated, and the counts then
     std::int32_t fate;
   };
+
+  static std::uint64_t checked(std::uint64_t width) {
+    if (width > 0xFFFFFFFFu) throw std::invalid_argument("width must be below 2^32");
+    return width;
+  }
 
   static double share(std::uint32_t b, std::uint32_t kb) {
     return kb ? static_cast<double>(b) / static_cast<double>(kb) : 1.0;

@@ -18,6 +18,7 @@
 // sum over blocks is one of all.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +34,7 @@
 #include "../batch.hpp"
 #include "../error.hpp"
 #include "../random.hpp"
+#include "../row_step.hpp"
 #include "../rows.hpp"
 #include "../stores/dense.hpp"
 #include "margin_perceptron.hpp"
@@ -95,7 +97,7 @@ class MarginBlockOf final : public MarginBlock {
       if (!std::isfinite(inner.dot) || !rule_.fits(g * std::max(1.0, std::sqrt(inner.squares))))
         throw Divergence("the weights diverged: " + rule_.advice(0.0));
       rule_.see(inner.squares, 0.0);
-      if (g != 0.0) close(rows, g), updated[i] = true;
+      if (g != 0.0) close_row(rule_, store_, rows, row_, places_, g), updated[i] = true;
       rule_.finish(g);
       if (rule_.sweep_due()) {
         store_.sweep([this](const Cell& cell) { return rule_.settled(cell); });
@@ -157,51 +159,12 @@ class MarginBlockOf final : public MarginBlock {
   }
 
  private:
-  struct Inner {
-    double dot;      // with the intercept
-    double squares;  // ||x||^2, of the block's features
-  };
-
-  // As the learner does it (learner.hpp), to the same bits.
+  // The dot is with the intercept.
   Inner open(Rows<Real>& rows) {
-    const std::size_t n = rows.count();
-    row_.resize((n + pack_size - 1) / pack_size * pack_size);
-    Inner inner{0.0, 0.0};
-    rule_.with_opener(row_, [&](auto open) {
-      rows.with_keys([&](const auto* keys) {
-        const auto [later, fetched] = rows.template ahead<std::remove_cvref_t<decltype(*keys)>>(n);
-        for (std::size_t from = 0; from < n; from += 4096) {
-          const std::size_t to = std::min(n, from + 4096);
-          Pack<Real> dot = Pack<Real>::all(0), squares = dot;
-          store_.gather(keys, from, to, later, fetched, places_,
-                        [&](std::size_t k, const Four<Cell>& cells) {
-                          const Pack<Real> x = values_at(rows.values(), k, to);
-                          dot += open(k, cells, x);
-                          squares += x * x;
-                        });
-          inner.dot += dot.total(), inner.squares += squares.total();
-        }
-      });
-    });
+    row_.resize((rows.count() + pack_size - 1) / pack_size * pack_size);
+    Inner inner = open_row(rule_, store_, rows, row_, places_);
     inner.dot = rule_.prediction(row_, inner.dot);
     return inner;
-  }
-
-  void close(const Rows<Real>& rows, double g) {
-    const Real* values = rows.values();
-    const std::size_t n = rows.count();
-    rule_.with_closer(row_, g, [&](auto close) {
-      rows.with_keys([&](const auto* keys) {
-        store_.scatter(keys, n, places_, [close, values, n](std::size_t k, Four<Cell>& cells) {
-          close(k, values_at(values, k, n), cells);
-        });
-      });
-    });
-  }
-
-  [[gnu::always_inline]] static Pack<Real> values_at(const Real* values, std::size_t k,
-                                                     std::size_t n) {
-    return k + pack_size <= n ? Pack<Real>::load(values + k) : Pack<Real>::load(values + k, n - k);
   }
 
   double tau_;

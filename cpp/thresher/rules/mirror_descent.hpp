@@ -158,8 +158,8 @@ class MirrorDescent final : public Learner {
       other.theta_[key] = theta;
     }
     if (!restore.finished()) throw std::invalid_argument("the learner state has bytes left over");
-    rate_ = other.rate_, norms_ = other.norms_, tally_ = other.tally_;  // all or nothing
-    t_ = other.t_, bias_ = other.bias_, last_eta_ = other.last_eta_;
+    take_clock(other);  // all or nothing
+    round_ = false;
     theta_ = std::move(other.theta_), live_ = std::move(other.live_);
     threshold(0.0), measure();
   }
@@ -185,12 +185,16 @@ class MirrorDescent final : public Learner {
     return save.take();
   }
   void set_clock(std::span<const std::byte> bytes) override {
+    MirrorDescent like(*this, {});
     Restorer restore(bytes);
-    clock(restore);
+    like.clock(restore);
     if (!restore.finished()) throw std::invalid_argument("the clock has bytes left over");
+    take_clock(like);  // all or nothing
   }
 
   void begin_round() override {
+    if (round_) throw std::invalid_argument("a round has begun already");
+    round_ = true;
     begun_ = live_;
     begun_theta_.clear();
     for (const std::uint64_t key : begun_) begun_theta_.push_back(theta_[key]);
@@ -199,6 +203,8 @@ class MirrorDescent final : public Learner {
   }
 
   SharedNumbers end_round() override {
+    if (!round_) throw std::invalid_argument("no round has begun");
+    round_ = false;
     SharedNumbers result;
     for (std::size_t key = 0; key < updates_.size(); ++key) {
       if (updates_[key] == 0) continue;
@@ -221,7 +227,11 @@ class MirrorDescent final : public Learner {
   }
   void fade(std::span<const std::byte> debt, std::span<double> numbers) const override {
     double owed = 0.0;
-    if (!debt.empty()) Restorer{debt}(owed);
+    if (!debt.empty()) {
+      Restorer restore(debt);
+      restore(owed);
+      if (!restore.finished()) throw std::invalid_argument("the debt has bytes left over");
+    }
     for (double& theta : numbers) theta = soft(theta, owed);
   }
 
@@ -277,6 +287,11 @@ class MirrorDescent final : public Learner {
     io(t_), io(bias_), io(last_eta_);
   }
 
+  void take_clock(const MirrorDescent& other) {
+    rate_ = other.rate_, norms_ = other.norms_, tally_ = other.tally_;
+    t_ = other.t_, bias_ = other.bias_, last_eta_ = other.last_eta_;
+  }
+
   struct Inner {
     double dot;      // w . x
     double squares;  // ||x||^2
@@ -313,7 +328,7 @@ class MirrorDescent final : public Learner {
         const double before = theta_[key];
         theta_[key] = before - step * rows.values()[k];
         if (before == 0.0 && theta_[key] != 0.0) live_.push_back(key);
-        if (!updates_.empty()) updates_[key] += rows.values()[k] != 0;
+        if (round_) updates_[key] += rows.values()[k] != 0;
       }
     });
   }
@@ -368,7 +383,8 @@ class MirrorDescent final : public Learner {
   std::vector<double> size_;         // staging: |theta| of the list, |x| of a row
   double m_ = 0.0, factor_ = 1.0;    // max |theta|, and m / ||theta / m||_p^(p-2)
 
-  // Of the round: how it began, updates of each coordinate, and the sum of the thresholds.
+  // Of the round: whether one is on, how it began, updates of each coordinate, and the sum of the thresholds.
+  bool round_ = false;
   std::vector<std::uint64_t> begun_;
   std::vector<double> begun_theta_;
   std::vector<std::uint32_t> updates_;

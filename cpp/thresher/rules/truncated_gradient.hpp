@@ -38,6 +38,7 @@
 #include "../relative.hpp"
 #include "../shrink.hpp"
 #include "../steering.hpp"
+#include "round_unit.hpp"
 #include "rule.hpp"
 #include "settlement.hpp"
 
@@ -129,7 +130,7 @@ class TruncatedGradient {
         const auto [w, e] = opened(cells[i]);
         const auto now = settle(w, e);
         row.w[k + i] = static_cast<Real>(now.weight);
-        if constexpr (Averaged) row.sum[k + i] = cells[i].sum + now.account / unit_;
+        if constexpr (Averaged) row.sum[k + i] = cells[i].sum + now.account * in_.part;
       }
       return Pack<Real>::load(row.w.data() + k) * x;
     });
@@ -174,7 +175,7 @@ class TruncatedGradient {
         Real w = row.w[k + i];
         if (shrinks && w != 0) w = (w - std::copysign(a, w)) * b;
         w += move[i];
-        if constexpr (Averaged) cells[i] = {{w, stamp}, row.sum[k + i] - account(w, B) / unit_};
+        if constexpr (Averaged) cells[i] = {{w, stamp}, row.sum[k + i] - account(w, B) * in_.part};
         else cells[i] = {w, stamp};
       }
     });
@@ -226,7 +227,7 @@ class TruncatedGradient {
 
   double average(const Cell& cell) const {
     if constexpr (Averaged) {
-      return t_ == 0 ? 0.0 : sum_of_iterates(cell) * unit_ / static_cast<double>(t_);
+      return t_ == 0 ? 0.0 : sum_of_iterates(cell) * in_.unit / static_cast<double>(t_);
     } else {
       return weight(cell);
     }
@@ -259,11 +260,7 @@ class TruncatedGradient {
   // The sum of g_i |w_{i+1}| over the events that the cell has not paid.
   double pulls(const Cell& cell) const {
     const auto [w, e] = opened(cell);
-    const double v = std::fabs(w), a = amount();
-    if (v == 0.0 || a == 0.0) return 0.0;
-    const double alive = std::ceil(v / a) - 1.0;  // events that leave something of it
-    const double n = std::min(static_cast<double>(ledger_.now() - e), alive);
-    return static_cast<double>(K_) * g_ * n * (v - 0.5 * (n + 1.0) * a);
+    return pulled(static_cast<double>(K_) * g_, w, amount(), ledger_.now() - e);
   }
   void charge(double pulls) { pulls_ += pulls; }
 
@@ -316,7 +313,7 @@ class TruncatedGradient {
   // A cell whose weight is w now.
   Cell planted(double w) const {
     const Weight weight(static_cast<Real>(w), static_cast<Stamp>(ledger_.now()));
-    if constexpr (Averaged) return {weight, -account(weight.first(), ledger_.B()) / unit_};
+    if constexpr (Averaged) return {weight, -account(weight.first(), ledger_.B()) * in_.part};
     else return weight;
   }
   void plant_intercept(double b) { bias_ = b; }
@@ -329,7 +326,7 @@ class TruncatedGradient {
 
   bool fades() const { return Averaged || shrinks_; }
   Numbers share(const Cell& cell) const {
-    if constexpr (Averaged) return {weight(cell), sum_of_iterates(cell) * unit_ / steps()};
+    if constexpr (Averaged) return {weight(cell), sum_of_iterates(cell) * in_.unit / steps()};
     else return {weight(cell)};
   }
   Cell begun(const Numbers& numbers) const {
@@ -339,18 +336,18 @@ class TruncatedGradient {
   }
   Cell adopted(const Numbers& numbers) const {
     Cell cell = planted(numbers[0]);
-    if constexpr (Averaged) cell.sum += numbers[1] * steps() / unit_;
+    if constexpr (Averaged) cell.sum += numbers[1] * steps() * in_.part;
     return cell;
   }
   BiasNumbers bias_share() const { return {bias_, bias_sum_ / steps()}; }
   void adopt_bias(const BiasNumbers& numbers) {
     bias_ = numbers[0], bias_sum_ = numbers[1] * steps();
   }
-  void begin_round() { unit_ = steps(); }
-  void go_alone() { unit_ = 1.0; }
+  void begin_round() { in_.begin(steps()); }
+  void go_alone() { in_ = {}; }
   template <class Archive>
   void archive_round(Archive& io) {
-    io(unit_);
+    in_.archive(io);
   }
 
   template <class Archive>
@@ -374,7 +371,7 @@ class TruncatedGradient {
   }
 
   double sum_of_iterates(const Summed& cell) const {
-    return cell.sum + settle(cell.weight.first(), cell.weight.second()).account / unit_;
+    return cell.sum + settle(cell.weight.first(), cell.weight.second()).account * in_.part;
   }
 
   Settlement<Averaged> settlement() const {
@@ -408,7 +405,7 @@ class TruncatedGradient {
   Relative norms_;                     // behind relative rates
   double pulls_ = 0.0, radius_ = 0.0;  // of the certificate
   double last_eta_ = 0.0;
-  double unit_ = 1.0;  // what the sums in cells are multiples of: in a round, the steps before it
+  RoundUnit in_;  // the sums of cells
 };
 
 }  // namespace thresher

@@ -1,0 +1,69 @@
+// A rule's step on one row: its cells are read from a store, and written back. The one place where both are
+// done, so that who learns a block of the features (rules/margin_block.hpp) gets the bits of who learns all.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include "pack.hpp"
+#include "rows.hpp"
+
+namespace thresher {
+
+struct Inner {
+  double dot;      // sum of the opener's terms
+  double squares;  // ||x||^2
+};
+
+template <class Real>
+[[gnu::always_inline]] inline Pack<Real> values_at(const Real* values, std::size_t k,
+                                                   std::size_t n) {
+  return k + pack_size <= n ? Pack<Real>::load(values + k) : Pack<Real>::load(values + k, n - k);
+}
+
+// Sums over packs, blocks of 4096 coordinates added in double precision.
+template <class R, class Store>
+Inner open_row(const R& rule, const Store& store, Rows<typename R::Real>& rows,
+               typename R::Row& row, typename Store::Places& places) {
+  using Real = typename R::Real;
+  const Real* values = rows.values();
+  const std::size_t n = rows.count();
+  Inner inner{0.0, 0.0};
+  rule.with_opener(row, [&](auto open) {
+    rows.with_keys([&](const auto* keys) {
+      const auto [later, fetched] = rows.template ahead<std::remove_cvref_t<decltype(*keys)>>(n);
+      for (std::size_t from = 0; from < n; from += 4096) {
+        const std::size_t to = std::min(n, from + 4096);
+        Pack<Real> dot = Pack<Real>::all(0), squares = dot;
+        store.gather(keys, from, to, later, fetched, places,
+                     [&](std::size_t k, const Four<typename R::Cell>& cells)
+                         __attribute__((always_inline)) {
+                           const Pack<Real> x = values_at(values, k, to);
+                           dot += open(k, cells, x);
+                           squares += x * x;
+                         });
+        inner.dot += dot.total(), inner.squares += squares.total();
+      }
+    });
+  });
+  return inner;
+}
+
+template <class R, class Store>
+void close_row(R& rule, Store& store, const Rows<typename R::Real>& rows,
+               const typename R::Row& row, const typename Store::Places& places, double g) {
+  const typename R::Real* values = rows.values();
+  const std::size_t n = rows.count();
+  rule.with_closer(row, g, [&](auto close) {
+    rows.with_keys([&](const auto* keys) {
+      // By value: what is captured by reference is loaded anew after every store.
+      store.scatter(
+          keys, n, places,
+          [close, values, n](std::size_t k, Four<typename R::Cell>& cells)
+              __attribute__((always_inline)) { close(k, values_at(values, k, n), cells); });
+    });
+  });
+}
+
+}  // namespace thresher
