@@ -131,13 +131,13 @@ def main() -> None:
         began = time.perf_counter()
         results[name] = compare(name, options.parts, options.seeds)
         show(name, results[name], time.perf_counter() - began)
+        if options.json:
+            options.json.write_text(json.dumps(results, indent=1))
     print("mean over sets, error in percent and relative to one machine")
     means = np.array([np.mean(found["errors"], axis=0) for found in results.values()])
     for i, count in enumerate([ALONE, AGAIN, *options.parts]):
         relative = np.mean(means[:, i] / means[:, 0]) - 1
         print(f"  {label(count):18} {means[:, i].mean():6.2f} {relative:+7.1%}")
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":
