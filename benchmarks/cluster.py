@@ -15,7 +15,7 @@ paper    ``StabilizedClassifier(variant="paper")``, 16 paths, 10^6 features, sta
          of as many rows. Overhead of two workers is the stage's wall time less half the wall time
          of "work" in the same stage: what it takes beyond work that is shared out evenly, at no
          cost. Bars: below 100 ms; below 25 bytes for a touched feature. In the first stage parts
-         also tell how many rows have each feature, touched or not: its bytes are shown apart.
+         also tell how many rows have each feature: its bytes are shown apart.
          Checkpoints are written where temporary files are.
 robust   the same with variant "robust", a few passes; stage by stage.
 average  ``FTRLClassifier``, 2^20 features, one round a pass. The peer is ``fit(scan(files))`` with
@@ -24,8 +24,8 @@ columns  ``MarginPerceptronClassifier``: a stage's seconds by its round trips, o
 
 Bytes are of arrays that are sent between parts and ranges of features, as often as they are
 received; those that stay in one worker are counted too. Touched are the distinct features of which
-parts sent anything in the stage, all parts together (the fewest that any count could give).
-Results of all workers and of none are compared: they must be equal, bit for bit.
+parts sent anything in the stage, all parts together; "part" divides by what each part has touched,
+added up. Results of all workers and of none are compared: they must be equal, bit for bit.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def paper(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     def make() -> Any:
         return StabilizedClassifier(**given, passes=1, random_state=0)
 
-    touched = touched_by(make(), files)
+    touched, entries = touched_by(make(), files)
     stages = len(touched)
 
     def native() -> list[float]:
@@ -95,7 +95,8 @@ def paper(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     results["bytes"] = {"median": float(np.median(sent)), "first": int(sent[0])}
     each = sent[1:] / np.maximum(touched[1:], 1)
     results["bytes per touched feature"] = {
-        "median": float(np.median(each)), "most": float(max(each)), "first": sent[0] / touched[0]
+        "median": float(np.median(each)), "most": float(max(each)), "first": sent[0] / touched[0],
+        "and part": float(np.median(sent[1:] / np.maximum(entries[1:], 1))),
     }  # fmt: skip
     results["bytes of a checkpoint"] = {"last": ways.written}
     print(f"paper: {stages} stages of {5 * options.burst} rows x {options.paths} paths")
@@ -116,24 +117,29 @@ def robust(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     def make() -> Any:
         return StabilizedClassifier(paths=options.paths, passes=options.passes, random_state=0)
 
-    touched = touched_by(make(), files)
+    touched, entries = touched_by(make(), files)
     ways = Ways(make, files)
     names = {"work": ways.work, "in process": ways.in_process, "2 workers": ways.workers}
     times = turns(names, options.repeats)
     results = []
     print(f"robust: {options.passes} passes; seconds of a stage")
-    print("  stage     left   touched      bytes  each    work  in process  2 workers  overhead ms")
+    print(
+        "  stage     left   touched      bytes  each  part    work  in process  2 workers  over ms"
+    )
     for i, report in enumerate(ways.reports):
         row = {
             "left": report.nonzeros, "touched": int(touched[i]), "bytes": report.bytes,
-            "each": report.bytes / max(1, touched[i]), **{n: float(t[i]) for n, t in times.items()},
+            "each": report.bytes / max(1, touched[i]),
+            "and part": report.bytes / max(1, entries[i]),
+            **{n: float(t[i]) for n, t in times.items()},
             "overhead": 1000 * float(times["2 workers"][i] - times["work"][i] / WORKERS),
         }  # fmt: skip
         results.append(row)
         print(
             f"  {i + 1:5} {row['left']:8} {row['touched']:9} {row['bytes']:10} {row['each']:5.1f} "
+            f"{row['and part']:5.1f} "
             f"{row['work']:7.3f} {row['in process']:11.3f} {row['2 workers']:10.3f} "
-            f"{row['overhead']:12.1f}"
+            f"{row['overhead']:8.1f}"
         )
     return {"stages": results}
 
@@ -155,7 +161,7 @@ def average(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 took.append(time.perf_counter() - began)
             return took
 
-        touched, ways = touched_by(make(), files), Ways(make, files)
+        (touched, entries), ways = touched_by(make(), files), Ways(make, files)
         names = {"serial": serial, "in process": ways.in_process, "2 workers": ways.workers}
         times = turns(names, options.repeats)
         row = {way: float(np.median(times[way])) for way in ("in process", "2 workers")}
@@ -163,12 +169,13 @@ def average(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         row["bytes"] = float(np.median([report.bytes for report in ways.reports]))
         row["touched"] = float(np.median(touched))
         row["each"] = row["bytes"] / row["touched"]
+        row["and part"] = row["bytes"] / float(np.median(entries))
         results[store] = row
         print(
             f"average, {store}: {len(y):,} rows; a pass: serial {row['serial']:.3f} s, 2 workers "
             f"{row['2 workers']:.3f} s (ratio {row['2 workers'] / row['serial']:.2f}), in process "
             f"{row['in process']:.3f} s; {row['bytes']:,.0f} bytes, {row['touched']:,.0f} features "
-            f"touched, {row['each']:.1f} bytes each"
+            f"touched, {row['each']:.1f} bytes each, {row['and part']:.1f} by part"
         )
     return results
 

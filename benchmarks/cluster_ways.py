@@ -46,43 +46,66 @@ def files_of(folder: Path, X: sp.csr_matrix, y: np.ndarray) -> list[str]:
 
 
 class Counting(InProcess):
-    """Pieces on one thread of this process; counts the features of which parts have sent."""
+    """Pieces on one thread of this process; counts the features of which parts have sent.
 
-    touched = 0  # in the last step of the parts
+    Each part is on a bench of its own, as on a worker: else counts of several may be sent as one.
+
+    Attributes
+    ----------
+    touched : list of (int, int)
+        Of each stage: distinct features, and the sum over parts. Where parts send twice in a stage,
+        of the larger.
+    """
+
+    def __init__(self, mode: Any, folder: Any) -> None:
+        super().__init__(mode, folder, mode.parts)
+        self.touched: list[tuple[int, int]] = []
+        self._most = (0, 0)
 
     def _step(self, kind: Any, message: dict[str, Any]) -> list[dict[str, Any]]:
         told = super()._step(kind, message)
         if kind == "part":
-            places = zip(*self._mail["part"], strict=True)
-            self.touched = sum(_distinct([a for p in place for _, a in p]) for place in places)
+            sent = [a for places in self._mail["part"] for packet in places for _, a in packet]
+            keys = [_keys(arrays) for arrays in sent]  # there is one range
+            distinct = len(np.unique(np.concatenate(keys))) if keys else 0
+            self._most = max(self._most, (distinct, sum(map(len, keys))))
         return told
 
+    def end_stage(self, report: StageReport) -> None:
+        """Take note of a stage."""
+        self.touched.append(self._most)
+        self._most = (0, 0)
 
-def _distinct(sent: list[dict[str, Any]]) -> int:
-    """Count the features of which any part has sent something to a range."""
-    read = {"at": lambda a: a["at"], "first": unpacked_keys, "0:keys": lambda a: a["0:keys"]}
-    keys = [take(arrays) for arrays in sent for name, take in read.items() if name in arrays]
-    return len(np.unique(np.concatenate(keys))) if keys else 0
+
+def _keys(arrays: dict[str, Any]) -> np.ndarray:
+    """Return the features of which a part has sent something."""
+    if "first" in arrays:
+        return unpacked_keys(arrays)
+    names = [name for name in ("at", "seen", "0:keys") if name in arrays]
+    return np.unique(np.concatenate([arrays[name] for name in names])) if names else np.zeros(0)
 
 
 class Alone(Fitting):
     """A fit in this process on one thread, of which features can be counted."""
 
-    counts: list[int] | None = None
+    counts: list[tuple[int, int]] | None = None
 
     def _drive(self, mode: Any, cluster: Any, folder: Any, watch: Any, note: Any) -> Driven:
         if self.counts is None:
             return drive(mode, InProcess(mode, folder), folder, 1, None, watch)
-        crew, counts = Counting(mode, folder), self.counts
-        return drive(mode, crew, folder, 1, None, lambda report: counts.append(crew.touched))
+        crew = Counting(mode, folder)
+        driven = drive(mode, crew, folder, 1, None, crew.end_stage)
+        self.counts += crew.touched
+        return driven
 
 
-def touched_by(estimator: Any, files: list[str]) -> np.ndarray:
-    """Return how many features are touched in each stage."""
+def touched_by(estimator: Any, files: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many features are touched in each stage: distinct ones, and summed over parts."""
     alone = Alone(estimator, files, Wishes(workers=0))
     alone.counts = []
     alone.run()
-    return np.array(alone.counts)
+    distinct, entries = np.array(alone.counts).T
+    return distinct, entries
 
 
 def turns(ways: dict[str, Run], repeats: int) -> dict[str, np.ndarray]:
