@@ -136,6 +136,21 @@ def test_several_classes(name, tmp_path):
     assert bits_of(fitted(name, shards, checkpoint=tmp_path / "c", resume=True)) == bits_of(whole)
 
 
+def test_features_with_names_need_a_place(tmp_path):
+    (tmp_path / "rows.vw").write_text("1 |ad sport\n-1 |ad loan\n" * 20)
+    with pytest.raises(ParameterError, match="features with names need store='hashed', or bits="):
+        fit(thresher.FTRLClassifier(), tmp_path / "rows.vw", workers=0)
+
+
+def test_a_seed_that_was_not_given_is_the_checkpoints(shards, tmp_path):
+    with pytest.raises(ContinueLater, match="stopped after stage 2; .* holds what was learned"):
+        fit(thresher.FTRLClassifier(passes=4), shards, workers=0, checkpoint=tmp_path / "c",
+            watch=lambda report: report.stage == 2)  # fmt: skip
+    model = thresher.FTRLClassifier(passes=4)
+    fit(model, shards, workers=0, checkpoint=tmp_path / "c", resume=True)
+    assert model.history_[-1].examples == 4 * 400
+
+
 def test_a_regression(tmp_path):
     X, _ = rows_of()
     y = np.round(np.asarray(X[:, :3].sum(axis=1)).ravel(), 4)
@@ -171,6 +186,9 @@ def test_weights_of_classes_follow_the_scan(tmp_path):
         (thresher.FTRLClassifier(), {"rounds": 0}, "rounds must be a whole number of 1 or more"),
         (thresher.FTRLClassifier(), {"batch": 9}, "batch goes with mode='columns'"),
         (thresher.FTRLClassifier(), {"every": 0}, "every must be a whole number of 1 or more"),
+        (thresher.FTRLClassifier(), {"every": 2}, "every needs checkpoint="),
+        (thresher.FTRLClassifier(), {"partz": 2}, "'partz' is no option of fit, nor of reading"),
+        (thresher.FTRLClassifier, {}, r"estimator must be an object, as in FTRLClassifier\(\)"),
         (thresher.FTRLClassifier(), {"workers": -1}, "workers must be"),
         (thresher.FTRLClassifier(), {"resume": True}, "resume=True needs the folder"),
         (thresher.FTRLClassifier(), {"parts": 0}, "parts must be a whole number of 1 or more"),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from thresher.cli.train import Options
     from thresher.distributed.agreeing import Agreed
 
+_SELDOM = 1.0  # seconds between two lines, beside those at powers of two
 _HEAD = "  stage        rows      loss    nonzeros      rows/s      sent  slowest worker"
 
 
@@ -34,7 +35,8 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
     from thresher.cli.train import store_of, weights_in
 
     _refuse_others(options)
-    folder = options.checkpoint or (options.model + ".checkpoint" if options.resume else None)
+    wanted = options.resume or options.every is not None
+    folder = options.checkpoint or (options.model + ".checkpoint" if wanted else None)
     check_outputs({"--model": options.model}, {"--checkpoint": folder})
     watcher = shown(options.quiet, options.json, options.passes or 1)
     source = scan(list(options.data), **options.reading)
@@ -59,6 +61,7 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
     def check(agreed: Agreed) -> None:
         watcher.stop.heeded = folder is not None  # else there is nothing to stop behind
         source.bad_lines.state = [agreed.skipped, agreed.bad, 0, [-1, -1]]
+        source.sketch = bytes.fromhex(agreed.sketch)
         many = options.multiclass or options.reading.get("multilabel")
         if task == "regressor" or many or agreed.classes is None:
             return
@@ -81,7 +84,9 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
         print(f"interrupted after stage {seen.stage}; {held}", file=sys.stderr)
         return 130
     model = estimator.model_
+    seen.close()
     about = described(options, source) | {"mode": fitting.mode, "parts": fitting.parts}
+    about |= fitting.chosen
     model = replace(model, parameters={**model.parameters, **about})
     model.save(options.model)
     report(options, model, source, time.perf_counter() - began, None)
@@ -115,6 +120,7 @@ class Stages:
         self.watcher, self.options = watcher, options
         self.stage = 0
         self._shown, self._head = 0.0, False
+        self._last: StageReport | None = None  # where it was not shown
 
     def see(self, done: StageReport) -> bool:
         """Show a stage where it is time; tell whether to stop."""
@@ -123,11 +129,16 @@ class Stages:
             self.watcher.tell(
                 "note", message=f"stage {done.stage}: {kind} {number} was lost, and made again"
             )
-        now = time.monotonic()
-        if now - self._shown >= self.watcher.often or done.stage & (done.stage - 1) == 0:
-            self._shown = now
+        self._last, now = done, time.monotonic()
+        if self.options.json or now - self._shown >= _SELDOM or done.stage & (done.stage - 1) == 0:
+            self._shown, self._last = now, None
             self._show(done)
         return self.watcher.stops()
+
+    def close(self) -> None:
+        """Show the last stage."""
+        if self._last is not None:
+            self._show(self._last)
 
     def _show(self, done: StageReport) -> None:
         if self.options.quiet:

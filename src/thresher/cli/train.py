@@ -79,7 +79,7 @@ def train(options: Options) -> int:
         return train_on_cluster(options, task, params, auto)
     for name in ("mode", "parts", "rounds", "batch", "blocks"):
         if getattr(options, name) is not None:
-            raise ParameterError(f"--{name} needs --ray ADDRESS, or --workers 0")
+            raise ParameterError(f"--{name} needs --ray ADDRESS, or --workers 0 for none")
     results = {"--model": options.model, "--checkpoint": options.checkpoint}
     check_outputs(results, {"--cache": options.cache, "--on-bad-line": aside_of(options.reading)})
     options.passes = options.passes or 1

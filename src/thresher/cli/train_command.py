@@ -119,7 +119,8 @@ def train(
             "--checkpoint",
             metavar="FILE",
             help="Write what has been learned here now and then, and at Ctrl-C. Default: "
-            "MODEL.checkpoint, at Ctrl-C or with --every or --resume.",
+            "MODEL.checkpoint, at Ctrl-C or with --every or --resume. With --ray a folder, and none "
+            "at Ctrl-C by default.",
             rich_help_panel=NIGHT,
             show_default=False,
         ),
@@ -129,7 +130,8 @@ def train(
         typer.Option(
             "--every",
             metavar="TIME",
-            help="Time between checkpoints: 60s, 0.1s, 5m. Default: 60s.",
+            help="Time between checkpoints: 60s, 0.1s, 5m. Default: 60s. With --ray a number of "
+            "stages.",
             rich_help_panel=NIGHT,
             show_default=False,
         ),
@@ -191,7 +193,7 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="average: how often in a pass.",
+            help="average: how often in a pass. Default: 1.",
             rich_help_panel=CLUSTER,
             show_default=False,
         ),
@@ -200,7 +202,8 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="columns: rows between two exchanges; 1 is the rule itself, and slow.",
+            help="columns: rows between two exchanges; 1 is the rule itself, and slow. Default: a "
+            "16th of the rows, from 64 to 4096.",
             rich_help_panel=CLUSTER,
             show_default=False,
         ),
@@ -209,7 +212,8 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="columns: into how many blocks features are cut.",
+            help="columns: into how many blocks features are cut; results depend on it, if --batch "
+            "is not 1. Default: 8.",
             rich_help_panel=CLUSTER,
             show_default=False,
         ),

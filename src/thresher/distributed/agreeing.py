@@ -7,6 +7,7 @@ learned.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -61,6 +62,8 @@ class Agreed:
         Bad lines that were left out.
     bad : str or None
         The first of them, described.
+    sketch : str
+        Of the features seen, where names or folding make their number matter; in hexadecimal.
     """
 
     rows: list[int]
@@ -73,6 +76,7 @@ class Agreed:
     dtype: str = "float64"
     skipped: int = 0
     bad: str | None = None
+    sketch: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return what `json.dump` takes."""
@@ -107,6 +111,7 @@ class _Found:
     checksums: list[str]
     skipped: int
     bad: str | None
+    sketch: bytes = b""
 
 
 def agree(
@@ -156,6 +161,7 @@ def agree(
         dtype=dtype,
         skipped=sum(facts.skipped for facts in found),
         bad=next((facts.bad for facts in found if facts.bad), None),
+        sketch=functools.reduce(_core.sketch_merge, [facts.sketch for facts in found]).hex(),
     )
 
 
@@ -211,6 +217,7 @@ def _look(item: tuple[Shards, _Look]) -> _Found:
             _count(found, block, look.multilabel)
     found.checksums = [f"{chain:016x}" for chain in chains]
     found.skipped, found.bad = source.bad_lines.count, source.bad_lines.first
+    found.sketch = source.sketch
     return found
 
 

@@ -103,9 +103,9 @@ class Cluster:
         ClusterError
             Ray is not installed, no cluster answers, or it is too small.
         """
+        if workers is not None and (type(workers) is not int or workers < 1):
+            raise ParameterError(f"workers must be a whole number of 0 or more; got {workers!r}")
         ray = imported()
-        if workers is not None and workers < 1:
-            raise ParameterError(f"workers must be at least 1, not {workers}")
         if ray.is_initialized():
             _check_same(ray, _checked(address) if address else None)
             started = connected = False

@@ -185,7 +185,7 @@ class ColumnLead(Lead):
         crew.ranges({"gather": True})
         crew.parts({"cut": False})  # so that they hold the rows no longer
         self.gathered = True
-        return {"rows": self.rows}
+        return {"rows": 0}
 
     def _learned(self, told: list[dict[str, Any]]) -> bool:
         """Take what blocks tell of a batch; return whether they reached the density."""

@@ -30,7 +30,8 @@ class Account:
     Attributes
     ----------
     bytes : int
-        Of arrays that pieces sent, as often as they were received.
+        Of arrays that pieces sent, as often as they were received; and those that the driver was
+        told, or told them.
     seconds : list of float
         That each bench has worked.
     remade : list of (kind, number)
@@ -152,13 +153,14 @@ class Crew(ABC):
             # A range's one bundle goes to every bench that has parts.
             receivers = sum(map(bool, self.homes["part"])) if kind == "range" else 1
             self.account.bytes += done.bytes * receivers
+            self.account.bytes += _bytes_of(message) + sum(_bytes_of(f) for _, f in done.told)
         self._steps[kind] = step
         self._mail[other] = []
         self._mail[kind] = [places for _, (_, places) in results if places]
         if self._kept is not None:
             self._since[kind].append((message, sent))
             self._kept += sum(done.bytes for _, (done, _) in results)
-            self._kept += sum(getattr(value, "nbytes", 0) for value in message.values())
+            self._kept += _bytes_of(message)
         return [facts for _, facts in sorted(told, key=lambda entry: entry[0])]
 
     def _ask(self, kind: Kind, question: dict[str, Any]) -> list[Any]:
@@ -214,6 +216,11 @@ class Crew(ABC):
         Pieces that are `Behind` are made again. Raises Lost where they cannot be, because what was
         sent to them is gone; Moved where pieces have got another home meanwhile.
         """
+
+
+def _bytes_of(facts: dict[str, Any]) -> int:
+    """Return the bytes of arrays, which are all that may be large, in a message."""
+    return sum(getattr(value, "nbytes", 0) for value in facts.values())
 
 
 class InProcess(Crew):

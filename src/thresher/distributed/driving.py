@@ -165,7 +165,8 @@ def _from(
         if watch is not None and watch(report):
             if folder is not None and not report.checkpoint:
                 _commit(crew, folder, stage, lead, shown)
-            raise ContinueLater
+            kept = f"; {folder.path} holds what was learned" if folder is not None else ""
+            raise ContinueLater(f"stopped after stage {stage}{kept}")
     return Driven(lead.result(crew), stage, shown)
 
 

@@ -6,12 +6,13 @@ import contextlib
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from thresher.atomic import all_or_nothing
+from thresher.data.reading import Reading
 from thresher.distributed import manifest as manifests
 from thresher.distributed.agreeing import Agreed, Spread, agree, agreed_labels, in_turn, names_of
 from thresher.distributed.cluster import Cluster
@@ -96,18 +97,21 @@ def fit(
     parts : int, optional
         Into how many parts of about the same size rows are cut. By default, each file is one.
     rounds : int, optional
-        Averages in a pass ("average").
+        Averages in a pass ("average"). By default 1.
     batch : int, optional
         Rows between two exchanges ("columns"). 1 is the rule itself; more are another algorithm,
-        whose products are of the weights before the batch.
+        whose products are of the weights before the batch. By default a 16th of the rows, at least
+        64 and at most 4096.
     blocks : int, optional
-        Into how many blocks features are cut ("columns"), whatever the number of workers.
+        Into how many blocks features are cut ("columns"), whatever the number of workers; for a
+        `batch` above 1 the result depends on it. By default 8.
     checkpoint : path, optional
         A folder that all workers see. The run can go on from there after anything.
     resume : bool
         Go on from the checkpoint; without one, start from the beginning.
     every : int, optional
-        Stages between two checkpoints.
+        Stages between two checkpoints. By default each one, but of ``variant="paper"`` up to 50, so
+        that about a million rows lie between them.
     patience : float
         Seconds to wait for a lost worker before others take its work.
     watch : callable, optional
@@ -146,8 +150,9 @@ def fit(
         None if checkpoint is None else os.fspath(checkpoint), resume, every, patience,
         reading=reading,
     )  # fmt: skip
+    fitting = Fitting(estimator, data, wishes)
     with all_or_nothing(estimator):
-        return Fitting(estimator, data, wishes).run(watch)
+        return fitting.run(watch)
 
 
 class Fitting:
@@ -163,18 +168,28 @@ class Fitting:
     ----------
     mode : str
     parts : int
-        Known once it has run.
+        Known once it has run, as is:
+    chosen : dict
+        Options of the mode alone: `rounds`, `batch`, `blocks`.
     """
 
     def __init__(self, estimator: Any, data: Any, wishes: Wishes) -> None:
         self.estimator, self.data, self.wishes = estimator, data, wishes
         self.mode = mode_of(estimator, wishes.mode)
-        self.parts = 0
+        self.parts, self.chosen = 0, dict[str, int]()
         self._params = checked_params(estimator, self.mode)
         self._own = _own_options(self.mode, wishes)
         self._seed = int(estimator._generator().integers(2**31))
-        if wishes.every is not None and wishes.every < 1:
+        if wishes.every is not None and (type(wishes.every) is not int or wishes.every < 1):
             raise ParameterError(f"every must be a whole number of 1 or more; got {wishes.every!r}")
+        if wishes.every is not None and wishes.checkpoint is None:
+            raise ParameterError("every needs checkpoint=, a folder to write checkpoints to")
+        known = [field.name for field in fields(Reading)]
+        for name in wishes.reading:
+            if name not in known:
+                raise ParameterError(
+                    f"{name!r} is no option of fit, nor of reading: those are {', '.join(known)}"
+                )
         if wishes.resume and wishes.checkpoint is None:
             raise ParameterError("resume=True needs the folder of a checkpoint to go on from")
         if is_dataset(data) and wishes.checkpoint is None:
@@ -197,10 +212,12 @@ class Fitting:
         note : callable, optional
             Is told in words what happens besides stages.
         """
-        with self._held(), self._connected() as cluster:
+        tell = note or (lambda message: None)
+        with self._held(), self._connected(tell) as cluster:
             spread = in_turn if cluster is None else cluster.spread
             shards = self._shards()
             self.parts = shards.parts
+            tell(f"{shards.parts} parts of {len(shards.files)} files, {shards.bytes / 1e6:.1f} MB")
             ranges = 1 if cluster is None else min(_RANGES, len(cluster.places(shards.parts)))
             manifest = self._agreed(shards, spread, ranges)
             agreed = manifest.agreed
@@ -210,6 +227,7 @@ class Fitting:
             job = self._job(shards, agreed, manifest.options["ranges"])
             driven, watch = [], for_divergence(self.estimator, job, watch)
             for output, mode in enumerate(modes_of(job, self.mode, self._own)):
+                self.chosen = {name: getattr(mode, name) for name in OWN if hasattr(mode, name)}
                 folder = self._folder(output, job)
                 driven.append(self._drive(mode, cluster, folder, watch, note))
             names = None
@@ -227,11 +245,12 @@ class Fitting:
         return contextlib.nullcontext() if folder is None else held(folder)
 
     @contextlib.contextmanager
-    def _connected(self) -> Iterator[Cluster | None]:
+    def _connected(self, tell: Note) -> Iterator[Cluster | None]:
         wishes = self.wishes
         if wishes.workers == 0:
             yield None
             return
+        tell(f"connecting to Ray ({wishes.address or 'no address given'})")
         with Cluster.connect(wishes.address, wishes.workers, self.mode == "stages") as cluster:
             yield cluster
 
@@ -268,6 +287,11 @@ class Fitting:
         return now
 
     def _job(self, shards: Shards, agreed: Agreed, ranges: int) -> Job:
+        if agreed.width == 2**64 and self._params.get("store") == "dense":
+            raise ParameterError(
+                f"{type(self.estimator).__name__}: features with names need store='hashed', or "
+                f"bits= to number them"
+            )
         estimator, multilabel = self.estimator, bool(shards.reading.get("multilabel"))
         checkpoint = self.wishes.checkpoint
         labels = agreed_labels(estimator._task, estimator._loss(), multilabel, agreed)

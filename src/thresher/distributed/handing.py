@@ -43,11 +43,10 @@ def hand_over(
         estimator.classes_ = job.labels.classes
     if not stabilized and estimator._task == "classifier":
         estimator._multilabel = "sparse" if shards.reading.get("multilabel") else ""
-    estimator.history_ = [record for one in driven for record in _records(one)]
-    # Over the rows of a part walk as many paths as are its share.
-    walks = job.params["paths"] / job.rows.parts if stabilized else 1.0
-    taken = max(record.examples for record in estimator.history_)
-    estimator.n_iter_ = math.ceil(taken / (sum(agreed.rows) * walks) - 1e-9)
+    paths = int(job.params["paths"]) if stabilized else 1  # rows are told as each path takes them
+    estimator.history_ = [record for one in driven for record in _records(one, paths)]
+    rows = sum(agreed.rows) / (job.rows.parts if stabilized else 1)  # that a path walks through
+    estimator.n_iter_ = math.ceil(max(r.examples for r in estimator.history_) / rows - 1e-9)
     estimator._forget_answers()
     estimator._names, estimator._kinds = names or None, shards.reading.get("kinds") or None
     estimator.__dict__.pop("feature_names_in_", None)
@@ -66,10 +65,10 @@ def hand_over(
     estimator._elsewhere = Elsewhere(outputs, extras)
 
 
-def _records(driven: Driven) -> list[Progress]:
+def _records(driven: Driven, paths: int) -> list[Progress]:
     return [
         Progress(
-            examples=int(facts["examples"]),
+            examples=int(facts["examples"]) // paths,
             loss=float(facts.get("loss") or 0.0),
             nonzeros=facts.get("nonzeros"),
             rate=float(facts.get("rate") or 0.0),

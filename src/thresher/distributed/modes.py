@@ -25,6 +25,8 @@ def mode_of(estimator: Any, wanted: str | None) -> str:
 
     Raises ParameterError where it does not learn in the one wanted, or in any.
     """
+    if isinstance(estimator, type):
+        raise ParameterError(f"estimator must be an object, as in {estimator.__name__}()")
     name = type(estimator).__name__
     if wanted is not None and wanted not in MODES:
         raise ParameterError(f"mode must be one of {', '.join(MODES)}; got {wanted!r}")
