@@ -119,8 +119,8 @@ def train(
             "--checkpoint",
             metavar="FILE",
             help="Write what has been learned here now and then, and at Ctrl-C. Default: "
-            "MODEL.checkpoint, at Ctrl-C or with --every or --resume. With --ray a folder, and none "
-            "at Ctrl-C by default.",
+            "MODEL.checkpoint, at Ctrl-C or with --every or --resume. With --ray a folder, and "
+            "none at Ctrl-C by default.",
             rich_help_panel=NIGHT,
             show_default=False,
         ),

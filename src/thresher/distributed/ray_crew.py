@@ -271,7 +271,8 @@ class RayCrew(Crew):
     def _resume(self) -> str:
         if self._committed is None or self.folder is None:
             return ""
-        return f"; resume=True (--resume) goes on from stage {self._committed.stage}, in {self.folder.path}"
+        stage, path = self._committed.stage, self.folder.path
+        return f"; resume=True (--resume) goes on from stage {stage}, in {path}"
 
 
 def _numbered(references: Sequence[Any], numbers: dict[Any, int]) -> list[int]:
