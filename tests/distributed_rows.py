@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 import thresher
 from thresher.data.source import Source, scan
+from thresher.distributed.driving import Driven
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class WholeFiles:
         return scan(
             files[len(files) * piece // pieces : len(files) * (piece + 1) // pieces], **self.reading
         )
+
+
+def untimed(driven: Driven) -> list[dict[str, Any]]:
+    """Return the records of a run, without the time that it took."""
+    return [{k: v for k, v in record.items() if k != "seconds"} for record in driven.shown]
 
 
 def rows_of(seed=0, rows=400, width=60, classes=2):

@@ -1,142 +1,28 @@
 """Mode "columns": the margin perceptron on blocks of features equals its oracle, and the rule.
 
-Bit for bit: values, rates and thresholds are multiples of powers of two, so that sums are exact.
-"""
+Bit for bit: values, rates and thresholds are multiples of powers of two, so that sums are exact."""
 
 from __future__ import annotations
 
-import pickle
 import tempfile
-import warnings
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.utils import check_random_state
 
+from column_cases import Data, datasets, dense, run, same, small
 from distributed_rows import WholeFiles
 from oracles.margin_columns import block_of, margin_columns
-from thresher import MarginPerceptronClassifier, _core
+from thresher import _core
 from thresher.data.source import scan
 from thresher.data.writing import write
-from thresher.distributed import columns
 from thresher.distributed.column_pieces import RowOrders
 from thresher.distributed.columns import Columns
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import ContinueLater, Driven, StageReport, drive
-from thresher.distributed.folder import Folder
-from thresher.distributed.pieces import Job, Learned
-from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
-from thresher.training.labels import Labels, ManyClasses, TwoClasses
-
-
-@dataclass
-class Data:
-    """Rows, and what is learned from them."""
-
-    X: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray | None
-    seed: int
-    params: dict[str, Any]
-    parts: int
-
-    def job(self, place: str, labels: Labels | None = None, **changes: Any) -> Job:
-        """Write the rows as VW text, a file for each part."""
-        files, counts = [], []
-        for part, rows in enumerate(np.array_split(np.arange(len(self.X)), self.parts)):
-            file = Path(place, f"part-{part}.vw")
-            file.write_text("".join(self.line(row) for row in rows))
-            files.append([str(file)])
-            counts.append(len(rows))
-        estimator = MarginPerceptronClassifier(**self.params)
-        job = Job(
-            rule="margin-perceptron",
-            task="classifier",
-            params=estimator.get_params(),
-            rows=WholeFiles(files, {"format": "vw"}),
-            labels=labels or TwoClasses(),
-            width=self.X.shape[1],
-            counts=counts,
-            seed=int(check_random_state(self.seed).randint(2**31)),
-        )
-        return replace(job, **changes)
-
-    def line(self, row: int) -> str:
-        weight = "" if self.weight is None else f" {self.weight[row]:g}"
-        nonzero = np.flatnonzero(self.X[row])
-        features = "".join(f" {j}:{self.X[row, j]!r}" for j in nonzero.tolist())
-        return f"{self.y[row]:g}{weight} |{features}\n".replace("np.float64(", "").replace(")", "")
-
-    def fit(self) -> MarginPerceptronClassifier:
-        """Learn by the serial rule."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that all weights are zero
-            estimator = MarginPerceptronClassifier(random_state=self.seed, **self.params)
-            return estimator.fit(self.X, self.y, sample_weight=self.weight)
-
-
-@st.composite
-def datasets(draw: st.DrawFn, exact: bool = True, **fixed: Any) -> Data:
-    """Draw rows of two classes, and parameters."""
-    rows, width = draw(st.integers(4, 24)), draw(st.integers(1, 12))
-    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
-    X = rng.integers(-12, 13, (rows, width)) / 8 if exact else rng.normal(size=(rows, width))
-    X = X * (rng.random((rows, width)) < draw(st.sampled_from([0.2, 0.7])))
-    y = np.where(np.arange(rows) < 2, [1.0, -1.0] * (rows // 2) + [1.0] * (rows % 2), 0.0)
-    y[2:] = rng.choice([-1.0, 1.0], rows - 2)
-    weight = draw(st.sampled_from([None, rng.choice([0.0, 0.5, 1.0, 2.0], rows)]))
-    shrink = draw(st.sampled_from(["touched", "touched", "all"]))
-    density = None if shrink == "all" else draw(st.sampled_from([None, None, 0.3, 0.8]))
-    params = {
-        "margin": draw(st.sampled_from([0.0, 0.125, 1.0])),
-        "l1": draw(st.sampled_from([0.0, 1 / 64, 0.25])),
-        "eta0": draw(st.sampled_from([0.5, 1.0])),
-        "shrink": shrink,
-        "max_density": density,
-        "passes": draw(st.integers(1, 4)),
-        "shuffle": draw(st.sampled_from(["each", "once", "replace", "blocks", False])),
-        "fit_intercept": draw(st.booleans()),
-        "dtype": draw(st.sampled_from(["float32", "float64"])),
-    }
-    params |= fixed
-    return Data(X, y, weight, draw(st.integers(0, 99)), params, draw(st.integers(1, 3)))
-
-
-def run(job: Job, folder: Folder | None = None, benches: int = 1, **options: Any) -> Driven:
-    """Learn in this process."""
-    mode = pickle.loads(pickle.dumps(Columns(job, **options)))
-    return drive(mode, InProcess(mode, folder, benches), folder, mode.every)
-
-
-def same(first: Learned, second: Learned) -> bool:
-    """Whether two results have the same bits."""
-    one, other = first.outputs[0], second.outputs[0]
-    return (
-        one.keys.tobytes() == other.keys.tobytes()
-        and one.weights.tobytes() == other.weights.tobytes()
-        and one.intercept == other.intercept
-        and first.facts == second.facts
-    )
-
-
-def untimed(driven: Driven) -> list[dict[str, Any]]:
-    """Return the records of a run, without the time that it took."""
-    return [{**record, "seconds": None} for record in driven.shown]
-
-
-def dense(learned: Learned, width: int) -> np.ndarray:
-    """Return all weights."""
-    w = np.zeros(width)
-    w[learned.outputs[0].keys.astype(int)] = learned.outputs[0].weights
-    return w
-
+from thresher.training.labels import ManyClasses
 
 # ---- what is learned ---------------------------------------------------------------------------
 
@@ -239,126 +125,6 @@ def test_blocks_are_of_like_sizes() -> None:
         assert max(found.values()) < 1.15 * min(found.values())
 
 
-# ---- where pieces are, and what becomes of them ------------------------------------------------
-
-
-@settings(max_examples=settings().max_examples // 2)
-@given(data=datasets(), batch=st.sampled_from([3, 7]), kept=st.booleans(), draw=st.data())
-def test_stopped_and_resumed_anywhere(data: Data, batch: int, kept: bool, draw: Any) -> None:
-    """A run that goes on from the checkpoint of any stage ends with the same bits."""
-    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "_BATCHES", 2):
-        job = data.job(folder)
-        whole = run(job, batch=batch, blocks=3)
-        checkpoint = Folder(f"{folder}/checkpoint")
-        mode = Columns(replace(job, folder=checkpoint.path if kept else None), batch, 3)
-        stage = draw.draw(st.integers(1, whole.stages))
-
-        def watch(report: StageReport) -> bool:
-            return report.stage == stage
-
-        with pytest.raises(ContinueLater):
-            drive(mode, InProcess(mode, checkpoint), checkpoint, 3, None, watch)
-        committed = checkpoint.committed()
-        assert committed is not None
-        assert committed.stage == stage
-        again = drive(mode, InProcess(mode, checkpoint, benches=2), checkpoint, 3, committed)
-    assert same(again.learned, whole.learned)
-    assert again.stages == whole.stages
-    assert untimed(again) == untimed(whole)
-
-
-@settings(max_examples=settings().max_examples // 2)
-@given(
-    data=datasets(passes=3, max_density=None),
-    batch=st.sampled_from([3, 4]),
-    every=st.integers(1, 3),
-    benches=st.integers(1, 3),
-    kept=st.booleans(),
-    draw=st.data(),
-)
-def test_a_bench_that_forgets_its_pieces(
-    data: Data, batch: int, every: int, benches: int, kept: bool, draw: Any
-) -> None:
-    """Its pieces are made again, and no others, and the result has the same bits."""
-    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "_BATCHES", 2):
-        job = data.job(folder)
-        whole = run(job, batch=batch, blocks=4)
-        assume(whole.stages > 3)
-        checkpoint = Folder(f"{folder}/checkpoint")
-        mode = Columns(replace(job, folder=checkpoint.path if kept else None), batch, 4)
-        crew = InProcess(mode, checkpoint, benches)
-        lost = draw.draw(st.integers(0, benches - 1))
-        at = draw.draw(st.integers(every, whole.stages - 1))
-        remade: list[Any] = []
-
-        def watch(report: StageReport) -> None:
-            remade.extend(report.remade)
-            if report.stage == at:
-                crew.benches[lost]._held.clear()
-                crew.benches[lost].shared.clear()
-
-        again = drive(mode, crew, checkpoint, every, None, watch)
-    assert same(again.learned, whole.learned)
-    assert {number for kind, number in remade if kind == "range"} == set(crew.homes["range"][lost])
-    assert {number for kind, number in remade if kind == "part"} <= set(crew.homes["part"][lost])
-
-
-def small(tmp_path: Path, labels: Labels | None = None, **changes: Any) -> Job:
-    """Return a job of a few rows, in two parts."""
-    rng = np.random.default_rng(0)
-    X = rng.integers(-8, 9, (20, 6)) / 8
-    y = changes.pop("y", np.where(X[:, 0] > 0, 1.0, -1.0))
-    params = {"passes": 3, **changes.pop("params", {})}
-    return Data(X, y, None, 0, params, 2).job(str(tmp_path), labels, **changes)
-
-
-def test_without_a_folder_all_begins_again(tmp_path: Path) -> None:
-    mode = Columns(small(tmp_path), batch=2, blocks=3)
-    whole = drive(mode, InProcess(mode, None), None, 1)
-    crew, forgotten = InProcess(mode, None, benches=2), []
-
-    def watch(report: StageReport) -> None:
-        if report.stage == 2 and not forgotten:
-            forgotten.append(True)
-            crew.benches[1]._held.clear()
-
-    assert same(drive(mode, crew, None, 1, None, watch).learned, whole.learned)
-    assert forgotten
-
-
-def test_rows_are_kept_in_a_file_and_not_in_states(tmp_path: Path) -> None:
-    """And parts do not hold them once blocks have them."""
-    checkpoint = Folder(str(tmp_path / "checkpoint"))
-    job = small(tmp_path, folder=checkpoint.path)
-    mode = Columns(job, blocks=2)
-    crew = InProcess(mode, checkpoint)
-    drive(mode, crew, checkpoint, 1)
-    found = sorted(path.name for path in Path(checkpoint.path).glob("columns-*"))
-    assert found == ["columns-00000-00000-of-00002", "columns-00000-00001-of-00002"]
-    committed = checkpoint.committed()
-    assert committed is not None
-    assert set(checkpoint.read("range", 0, committed.stage)) == {"state:learner"}
-    for (kind, _), held in crew.benches[0]._held.items():
-        if kind == "part":
-            assert held.outcome is not None
-            assert not held.outcome.sent
-
-
-def test_damaged_rows(tmp_path: Path) -> None:
-    checkpoint = Folder(str(tmp_path / "checkpoint"))
-    mode = Columns(small(tmp_path, folder=checkpoint.path), blocks=2)
-    drive(mode, InProcess(mode, checkpoint), checkpoint, 1)
-    file = Path(checkpoint.path, "columns-00000-00001-of-00002")
-    content = file.read_bytes()
-    other = Columns(replace(mode.job, counts=[10, 11]), blocks=2)
-    with pytest.raises(ModelFileError, match=r"columns-00000-00000.*the 21 rows of this run"):
-        InProcess(other, checkpoint).begin(checkpoint.committed())
-    for damaged in (content[:-9], b"", b"x" * 100):
-        file.write_bytes(damaged)
-        with pytest.raises(ModelFileError, match=r"columns-00000-00001.*damaged"):
-            InProcess(mode, checkpoint).begin(checkpoint.committed())
-
-
 # ---- classes, weights, stopping ----------------------------------------------------------------
 
 
@@ -426,60 +192,3 @@ def test_batches_by_default(tmp_path: Path) -> None:
     job = small(tmp_path)
     for rows, batch in ((20, 64), (1024, 64), (16000, 1000), (65536, 4096), (10**9, 4096)):
         assert Columns(replace(job, counts=[rows - 7, 7])).batch == batch
-
-
-# ---- refusals ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"rule": "ftrl"}, "margin perceptron, a classifier; got ftrl"),
-        ({"task": "regressor"}, "a classifier; got margin-perceptron, a regressor"),
-        ({"params": {"levels": (0.5,)}}, "levels: mode='columns' keeps no models"),
-        ({"params": {"max_density": 0.5}, "width": 0}, "max_density: a share of the features"),
-    ],
-)
-def test_what_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        Columns(small(tmp_path, **change))
-
-
-@pytest.mark.parametrize("name", ["batch", "blocks"])
-@pytest.mark.parametrize("value", [0, -1, 1.5, True, "4", 1 << 31])
-def test_numbers_out_of_range(tmp_path: Path, name: str, value: Any) -> None:
-    with pytest.raises(ParameterError, match=f"{name} must be a whole number from 1"):
-        Columns(small(tmp_path), **{name: value})
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("1 | 2:1 6:1", r"rows\.vw:3: feature number 6 is outside 0\.\.5"),
-        ("1 | 2:1e30", r"rows\.vw:3: the value of feature 2 is .*finite squares"),
-        ("2 | 2:1", r"rows\.vw:3:1: .*label"),
-    ],
-)
-def test_bad_rows_are_named(tmp_path: Path, line: str, message: str) -> None:
-    file = tmp_path / "rows.vw"
-    file.write_text(f"1 | 1:1\n-1 | 2:1\n{line}\n")
-    job = small(tmp_path, counts=[3], rows=WholeFiles([[str(file)]], {"format": "vw"}))
-    with pytest.raises(DataError, match=message):
-        run(job)
-
-
-def test_weights_that_diverge(tmp_path: Path) -> None:
-    with pytest.raises(DivergenceError, match="values of the rows are too large; scale them"):
-        run(small(tmp_path, params={"eta0": 1e30}))
-
-
-def test_rows_that_were_counted_are_not_there(tmp_path: Path) -> None:
-    job = small(tmp_path, counts=[10, 11])
-    with pytest.raises(DataError, match="part 1 has 10 rows, and had 11"):
-        run(job)
-
-
-def test_classes_of_class_weight(tmp_path: Path) -> None:
-    job = small(tmp_path, ManyClasses([-1, 1]), params={"class_weight": {7: 2.0}})
-    with pytest.raises(ParameterError, match=r"class_weight has weights of \['7'\]"):
-        run(job)

@@ -15,7 +15,7 @@ from thresher.distributed.driving import ContinueLater, drive
 from thresher.distributed.folder import Committed, Folder
 from thresher.distributed.pieces import Lost, Outcome
 from thresher.errors import ClusterError, DataError, DivergenceError, ModelFileError, ParameterError
-from toys import Toy, ToyPart
+from toys import Toy, ToyPart, bits
 
 
 @pytest.fixture(autouse=True)
@@ -27,11 +27,6 @@ def _no_power_cuts(monkeypatch):
 def run(mode, folder=None, benches=1, every=1, committed=None, watch=None, crew=None):
     crew = crew or InProcess(mode, folder, benches)
     return drive(mode, crew, folder, every, committed, watch)
-
-
-def bits(driven):
-    shown = [{k: v for k, v in facts.items() if k != "seconds"} for facts in driven.shown]
-    return driven.learned.facts, driven.stages, shown
 
 
 MODES = [Toy(), Toy(keep=True), Toy(combine=True), Toy(combine=True, keep=True), Toy(1, 1)]

@@ -28,7 +28,7 @@ from thresher.errors import (
     ModelFileError,
     ParameterError,
 )
-from toys import Toy
+from toys import Toy, bits
 
 pytestmark = clusters.on_ray
 
@@ -36,10 +36,6 @@ pytestmark = clusters.on_ray
 def in_process(mode):
     calm = Toy(**{**vars(mode), "trouble": {}, "log": None})
     return bits(drive(calm, InProcess(calm, None), None, 1))
-
-
-def bits(driven):
-    return driven.learned.facts, driven.stages, driven.shown
 
 
 class Run:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,85 +15,16 @@ from hypothesis import strategies as st
 
 from distributed_rows import WholeFiles
 from oracles.robust import robust
+from robust_cases import SEED, InMemory, facts_of, mode_of, problem, run
 from streams import Stream, streams
 from thresher import StabilizedClassifier, _core, scan
-from thresher.data.source import Source
 from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import ContinueLater, StageReport, drive
-from thresher.distributed.folder import Folder
+from thresher.distributed.driving import StageReport, drive
 from thresher.distributed.packing import narrow, packed_keys, unpacked_keys
-from thresher.distributed.pieces import Job, Learned
+from thresher.distributed.pieces import Job
 from thresher.distributed.ranking import lowest_of_highest
 from thresher.distributed.robust_stages import RobustStages
-from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.training.labels import ManyClasses
-
-SEED = 77
-STEPS = {"stage_steps": 60.0, "refit_steps": 80.0}  # few, for the oracle is slow
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """Rows of a stream in parts that begin at `cuts`, read in blocks of a few rows."""
-
-    stream: Stream
-    cuts: Sequence[int] = ()
-    block: int = 7
-    keys: np.ndarray | None = None  # instead of columns
-
-    @property
-    def parts(self) -> int:
-        return len(self.cuts) + 1
-
-    @property
-    def bounds(self) -> list[int]:
-        return [0, *self.cuts, len(self.stream.y)]
-
-    @property
-    def counts(self) -> list[int]:
-        return np.diff(self.bounds).tolist()
-
-    def source(self, part: int, piece: int = 0, pieces: int = 1) -> Source:
-        begin, end = self.bounds[part], self.bounds[part + 1]
-        return scan(lambda: self._batches(begin, end))
-
-    def _batches(self, begin: int, end: int) -> Iterator[Any]:
-        stream = self.stream
-        for first in range(begin, end, self.block) or [begin]:
-            rows = slice(first, min(end, first + self.block))
-            X = stream.csr[rows]
-            if self.keys is not None:
-                shape = (X.shape[0], int(self.keys.max()) + 1)
-                X = sp.csr_array((X.data, self.keys[X.indices], X.indptr), shape=shape)
-            yield X, stream.y[rows], None if stream.weight is None else stream.weight[rows]
-
-
-def mode_of(
-    rows: InMemory, ranges: int = 1, width: int | None = None, **params: Any
-) -> RobustStages:
-    """Make a mode for few steps."""
-    defaults = {"min_updates": 1, "eta0": 2.0, "target_nnz": 3, "passes": 3, "paths": 6}
-    values = StabilizedClassifier(**defaults | {"dtype": "float64"} | params).get_params()
-    width = rows.stream.width if width is None else width
-    mode = RobustStages(
-        Job("stabilized", "classifier", values, rows, ManyClasses([-1, 1]), width, rows.counts,
-            SEED, ranges)
-    )  # fmt: skip
-    mode.numbers |= STEPS
-    return mode
-
-
-def run(mode: RobustStages, benches: int = 1, threads: int = 1) -> Learned:
-    return drive(mode, InProcess(mode, None, benches, threads), None, 1).learned
-
-
-def facts_of(learned: Learned) -> list[Any]:
-    """All that was learned, to compare to the bit."""
-    (output,) = learned.outputs
-    assert learned.evidence is not None
-    tensors = learned.evidence.tensors()
-    return [output.keys.tolist(), output.weights.tolist(), output.intercept,
-            {name: array.tolist() for name, array in tensors.items()}]  # fmt: skip
 
 
 @st.composite
@@ -105,6 +34,7 @@ def cuts(draw: st.DrawFn, rows: int, most: int = 3) -> list[int]:
 
 # With a round rate, hinge loss meets margins exactly in means of paths, and rounding decides.
 RATES = {"logistic": 1.0, "hinge": 0.9137, "squared_hinge": 0.25}
+
 PARAMS = st.fixed_dictionaries(
     {
         "loss": st.sampled_from(["logistic", "hinge", "squared_hinge"]),
@@ -175,84 +105,6 @@ def test_parts_equal_oracle(
     np.testing.assert_allclose(
         evidence["evidence_updates"], expected.updates[seen], rtol=slack, atol=20 * slack
     )
-
-
-# ---- stopping, losing, going on ----------------------------------------------------------------
-
-
-def problem(rows: int = 60, width: int = 40) -> Stream:
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(rows, width)) * (rng.random((rows, width)) < 0.3)
-    y = np.where(X[:, :5].sum(axis=1) + 0.05 * rng.normal(size=rows) > 0, 1.0, -1.0)
-    return Stream(X, y, rng.integers(0, 3, rows).astype(float), [])
-
-
-@pytest.mark.parametrize(
-    ("parts", "ranges", "dtype"), [(1, 1, "float32"), (2, 3, "float32"), (3, 2, "float64")]
-)
-def test_stopped_anywhere_it_goes_on(parts: int, ranges: int, dtype: str, tmp_path: Path) -> None:
-    """From the checkpoint alone, on any number of benches."""
-    stream = problem()
-    mode = mode_of(InMemory(stream, [20, 45][: parts - 1]), ranges, dtype=dtype)
-    expected = facts_of(run(mode))
-    stages = drive(mode, InProcess(mode, None), None, 1).stages
-    assert stages >= 4
-    for benches in (1, 2, 3):
-        folder = Folder(str(tmp_path / str(benches)))
-        for _ in range(stages):  # one stage a run
-            crew = InProcess(mode, folder, benches)
-            with pytest.raises(ContinueLater):
-                drive(mode, crew, folder, 5, folder.committed(), lambda report: True)
-        committed = folder.committed()
-        assert committed is not None
-        crew = InProcess(mode, folder, 4 - benches)
-        assert facts_of(drive(mode, crew, folder, 5, committed).learned) == expected
-
-
-@pytest.mark.parametrize("every", [1, 2, 3])
-@pytest.mark.parametrize("lost", [0, 1])
-def test_lost_pieces_come_back_alone(every: int, lost: int, tmp_path: Path) -> None:
-    mode = mode_of(InMemory(problem(), [20, 45]), 3)
-    expected = facts_of(run(mode))
-    for when in (1, 3, 5):  # the last in the refit
-        folder = Folder(str(tmp_path / str(when)))
-        crew = InProcess(mode, folder, 2)
-        reports: list[StageReport] = []
-
-        def watch(
-            report: StageReport, crew: Any = crew, seen: Any = reports, when: int = when
-        ) -> None:
-            seen.append(report)
-            if report.stage == when and len(seen) == when:  # once
-                crew.benches[lost]._held.clear()
-
-        assert facts_of(drive(mode, crew, folder, every, None, watch).learned) == expected
-        remade = list(itertools.chain.from_iterable(report.remade for report in reports))
-        if when >= every:
-            homes = {(kind, n) for kind, homes in crew.homes.items() for n in homes[lost]}
-            assert set(remade) == homes
-
-
-def test_states_are_small(tmp_path: Path) -> None:
-    """A part keeps what is left of its features; a range no evidence of what is purged."""
-    stream = problem(200, 400)
-    mode = mode_of(InMemory(stream, [100]), target_nnz=10)
-    folder = Folder(str(tmp_path))
-    sizes: list[tuple[int, int]] = []
-
-    def watch(report: StageReport) -> None:
-        left = len(unpacked_keys(_state(folder.read("part", 0, report.stage))))
-        sizes.append((left, _state(folder.read("range", 0, report.stage))["Z"].nbytes))
-
-    drive(mode, InProcess(mode, folder), folder, 1, None, watch)
-    # What was purged at the end of a stage, parts learn at the beginning of the next.
-    assert [left for left, _ in sizes[1:]] == [bytes_ // 8 for _, bytes_ in sizes[:-1]]
-    assert sizes[-1] == (10, 80)
-
-
-def _state(content: dict[str, Any]) -> dict[str, Any]:
-    prefix = "state:"
-    return {name.removeprefix(prefix): a for name, a in content.items() if name.startswith(prefix)}
 
 
 # ---- as the estimator does it ------------------------------------------------------------------
@@ -345,43 +197,6 @@ def test_stages_report_what_they_did() -> None:
     assert all(report.rows > 0 and report.loss is not None for report in reports)
     assert all(a.bytes > b.bytes for a, b in itertools.pairwise(reports[:4]))
     assert [facts["nonzeros"] for facts in driven.shown] == sizes
-
-
-# ---- what is not allowed -----------------------------------------------------------------------
-
-
-def test_every_part_needs_a_pair() -> None:
-    with pytest.raises(ParameterError, match=r"paths must be .* 8; got 6: .* at most 3 parts"):
-        mode_of(InMemory(problem(), [10, 20, 30]), paths=6)
-
-
-def test_balanced_is_not_known_here() -> None:
-    with pytest.raises(
-        ParameterError, match=r"class_weight must be a dict or None .*; got 'balanced'"
-    ):
-        mode_of(InMemory(problem()), class_weight="balanced")
-
-
-def test_bad_rows_are_named(tmp_path: Path) -> None:
-    file = tmp_path / "bad.svm"
-    file.write_text("1 1:1\n-1 2:1e300\n")
-    params = StabilizedClassifier().get_params()
-    for width, message in ((9, "bad.svm:2: the value of feature 1"), (1, "bad.svm:2: feature num")):
-        job = Job(
-            "stabilized", "classifier", params, WholeFiles([[str(file)]], {}), ManyClasses([-1, 1]),
-            width, [2],
-        )  # fmt: skip
-        with pytest.raises(DataError, match=message):
-            run(RobustStages(job))
-
-
-def test_divergence_names_the_part() -> None:
-    stream = problem()
-    stream.X[:30] = 0.0
-    mode = mode_of(InMemory(Stream(stream.X, stream.y, None, []), [30]), eta0=1e200)
-    mode.job.params["dtype"] = "float32"
-    with pytest.raises(DivergenceError, match=r"part 1: .* lower eta0"):
-        run(mode)
 
 
 # ---- what it is made of ------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from distributed_rows import untimed
+from thresher.distributed.driving import Driven
 from thresher.distributed.pieces import Arrays, Lead, Learned, Mode, Outcome, Piece
 
 
@@ -157,3 +159,8 @@ class ToyLead(Lead):
     def result(self, crew) -> Learned:
         values = np.concatenate([*crew.ask_parts({}), *crew.ask_ranges({})])
         return Learned([], facts={"bits": values.tobytes().hex(), "seen": self.seen})
+
+
+def bits(driven: Driven) -> tuple[dict[str, Any], int, list[dict[str, Any]]]:
+    """Return all that a run came to."""
+    return driven.learned.facts, driven.stages, untimed(driven)

@@ -1,0 +1,190 @@
+"""The mode "columns": blocks that stop and go on, are lost, and what is refused."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from column_cases import Data, datasets, run, same, small
+from distributed_rows import WholeFiles, untimed
+from thresher.distributed import columns
+from thresher.distributed.columns import Columns
+from thresher.distributed.crew import InProcess
+from thresher.distributed.driving import ContinueLater, StageReport, drive
+from thresher.distributed.folder import Folder
+from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
+from thresher.training.labels import ManyClasses
+
+# ---- where pieces are, and what becomes of them ------------------------------------------------
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(data=datasets(), batch=st.sampled_from([3, 7]), kept=st.booleans(), draw=st.data())
+def test_stopped_and_resumed_anywhere(data: Data, batch: int, kept: bool, draw: Any) -> None:
+    """A run that goes on from the checkpoint of any stage ends with the same bits."""
+    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "_BATCHES", 2):
+        job = data.job(folder)
+        whole = run(job, batch=batch, blocks=3)
+        checkpoint = Folder(f"{folder}/checkpoint")
+        mode = Columns(replace(job, folder=checkpoint.path if kept else None), batch, 3)
+        stage = draw.draw(st.integers(1, whole.stages))
+
+        def watch(report: StageReport) -> bool:
+            return report.stage == stage
+
+        with pytest.raises(ContinueLater):
+            drive(mode, InProcess(mode, checkpoint), checkpoint, 3, None, watch)
+        committed = checkpoint.committed()
+        assert committed is not None
+        assert committed.stage == stage
+        again = drive(mode, InProcess(mode, checkpoint, benches=2), checkpoint, 3, committed)
+    assert same(again.learned, whole.learned)
+    assert again.stages == whole.stages
+    assert untimed(again) == untimed(whole)
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(
+    data=datasets(passes=3, max_density=None),
+    batch=st.sampled_from([3, 4]),
+    every=st.integers(1, 3),
+    benches=st.integers(1, 3),
+    kept=st.booleans(),
+    draw=st.data(),
+)
+def test_a_bench_that_forgets_its_pieces(
+    data: Data, batch: int, every: int, benches: int, kept: bool, draw: Any
+) -> None:
+    """Its pieces are made again, and no others, and the result has the same bits."""
+    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "_BATCHES", 2):
+        job = data.job(folder)
+        whole = run(job, batch=batch, blocks=4)
+        assume(whole.stages > 3)
+        checkpoint = Folder(f"{folder}/checkpoint")
+        mode = Columns(replace(job, folder=checkpoint.path if kept else None), batch, 4)
+        crew = InProcess(mode, checkpoint, benches)
+        lost = draw.draw(st.integers(0, benches - 1))
+        at = draw.draw(st.integers(every, whole.stages - 1))
+        remade: list[Any] = []
+
+        def watch(report: StageReport) -> None:
+            remade.extend(report.remade)
+            if report.stage == at:
+                crew.benches[lost]._held.clear()
+                crew.benches[lost].shared.clear()
+
+        again = drive(mode, crew, checkpoint, every, None, watch)
+    assert same(again.learned, whole.learned)
+    assert {number for kind, number in remade if kind == "range"} == set(crew.homes["range"][lost])
+    assert {number for kind, number in remade if kind == "part"} <= set(crew.homes["part"][lost])
+
+
+def test_without_a_folder_all_begins_again(tmp_path: Path) -> None:
+    mode = Columns(small(tmp_path), batch=2, blocks=3)
+    whole = drive(mode, InProcess(mode, None), None, 1)
+    crew, forgotten = InProcess(mode, None, benches=2), []
+
+    def watch(report: StageReport) -> None:
+        if report.stage == 2 and not forgotten:
+            forgotten.append(True)
+            crew.benches[1]._held.clear()
+
+    assert same(drive(mode, crew, None, 1, None, watch).learned, whole.learned)
+    assert forgotten
+
+
+def test_rows_are_kept_in_a_file_and_not_in_states(tmp_path: Path) -> None:
+    """And parts do not hold them once blocks have them."""
+    checkpoint = Folder(str(tmp_path / "checkpoint"))
+    job = small(tmp_path, folder=checkpoint.path)
+    mode = Columns(job, blocks=2)
+    crew = InProcess(mode, checkpoint)
+    drive(mode, crew, checkpoint, 1)
+    found = sorted(path.name for path in Path(checkpoint.path).glob("columns-*"))
+    assert found == ["columns-00000-00000-of-00002", "columns-00000-00001-of-00002"]
+    committed = checkpoint.committed()
+    assert committed is not None
+    assert set(checkpoint.read("range", 0, committed.stage)) == {"state:learner"}
+    for (kind, _), held in crew.benches[0]._held.items():
+        if kind == "part":
+            assert held.outcome is not None
+            assert not held.outcome.sent
+
+
+def test_damaged_rows(tmp_path: Path) -> None:
+    checkpoint = Folder(str(tmp_path / "checkpoint"))
+    mode = Columns(small(tmp_path, folder=checkpoint.path), blocks=2)
+    drive(mode, InProcess(mode, checkpoint), checkpoint, 1)
+    file = Path(checkpoint.path, "columns-00000-00001-of-00002")
+    content = file.read_bytes()
+    other = Columns(replace(mode.job, counts=[10, 11]), blocks=2)
+    with pytest.raises(ModelFileError, match=r"columns-00000-00000.*the 21 rows of this run"):
+        InProcess(other, checkpoint).begin(checkpoint.committed())
+    for damaged in (content[:-9], b"", b"x" * 100):
+        file.write_bytes(damaged)
+        with pytest.raises(ModelFileError, match=r"columns-00000-00001.*damaged"):
+            InProcess(mode, checkpoint).begin(checkpoint.committed())
+
+
+# ---- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rule": "ftrl"}, "margin perceptron, a classifier; got ftrl"),
+        ({"task": "regressor"}, "a classifier; got margin-perceptron, a regressor"),
+        ({"params": {"levels": (0.5,)}}, "levels: mode='columns' keeps no models"),
+        ({"params": {"max_density": 0.5}, "width": 0}, "max_density: a share of the features"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        Columns(small(tmp_path, **change))
+
+
+@pytest.mark.parametrize("name", ["batch", "blocks"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "4", 1 << 31])
+def test_numbers_out_of_range(tmp_path: Path, name: str, value: Any) -> None:
+    with pytest.raises(ParameterError, match=f"{name} must be a whole number from 1"):
+        Columns(small(tmp_path), **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1 | 2:1 6:1", r"rows\.vw:3: feature number 6 is outside 0\.\.5"),
+        ("1 | 2:1e30", r"rows\.vw:3: the value of feature 2 is .*finite squares"),
+        ("2 | 2:1", r"rows\.vw:3:1: .*label"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path: Path, line: str, message: str) -> None:
+    file = tmp_path / "rows.vw"
+    file.write_text(f"1 | 1:1\n-1 | 2:1\n{line}\n")
+    job = small(tmp_path, counts=[3], rows=WholeFiles([[str(file)]], {"format": "vw"}))
+    with pytest.raises(DataError, match=message):
+        run(job)
+
+
+def test_weights_that_diverge(tmp_path: Path) -> None:
+    with pytest.raises(DivergenceError, match="values of the rows are too large; scale them"):
+        run(small(tmp_path, params={"eta0": 1e30}))
+
+
+def test_rows_that_were_counted_are_not_there(tmp_path: Path) -> None:
+    job = small(tmp_path, counts=[10, 11])
+    with pytest.raises(DataError, match="part 1 has 10 rows, and had 11"):
+        run(job)
+
+
+def test_classes_of_class_weight(tmp_path: Path) -> None:
+    job = small(tmp_path, ManyClasses([-1, 1]), params={"class_weight": {7: 2.0}})
+    with pytest.raises(ParameterError, match=r"class_weight has weights of \['7'\]"):
+        run(job)
