@@ -115,7 +115,7 @@ def test_bad_lines_are_counted_and_told(shards, tmp_path):
             "gravity is 0",
         ),
         (
-            ["--rule", "truncated-gradient", "--loss", "squared", "--eta0", "0.3", "--rounds",
+            ["--rule", "truncated-gradient", "--loss", "squared", "--eta0", "0.6", "--rounds",
              "4", "--passes", "4"],
             "training diverges",
         ),
