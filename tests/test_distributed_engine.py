@@ -6,13 +6,15 @@ import errno
 import json
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from thresher.distributed import crew as crews
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import ContinueLater, drive
-from thresher.distributed.folder import Committed, Folder
+from thresher.distributed.folder import Committed, Folder, held
 from thresher.distributed.pieces import Lost, Outcome
 from thresher.errors import ClusterError, DataError, DivergenceError, ModelFileError, ParameterError
 from toys import Toy, ToyPart, bits
@@ -313,3 +315,44 @@ def test_errors_of_pieces_come_as_themselves_and_can_be_sent(error):
     again = pickle.loads(pickle.dumps(caught.value))
     assert type(again) is error
     assert str(again) == str(caught.value)
+
+
+def test_steps_since_a_checkpoint_are_bounded(tmp_path, monkeypatch):
+    """Where they are too many to keep, a lost piece takes all back, to the same bits."""
+    monkeypatch.setattr(crews, "_KEPT", 0)
+    mode = Toy(stages=6)
+    crew = InProcess(mode, Folder(tmp_path), 2)
+    kept, notes = [], []
+    crew.note = notes.append
+
+    def watch(report):
+        kept.append(sum(len(since) for since in crew._since.values()))
+        if report.stage == 5 and not notes:
+            crew.benches[1]._held.clear()
+
+    again = bits(run(mode, Folder(tmp_path), crew=crew, every=4, watch=watch))
+    assert again == bits(run(mode))
+    assert max(kept) == 0
+    assert notes == ["what workers had sent was lost; all go on from the end of stage 4"]
+
+
+def test_only_stages_are_removed(tmp_path):
+    """A folder that has other things keeps them."""
+    (tmp_path / "stage-plays").mkdir()
+    (tmp_path / "stage-plays" / "hamlet").touch()
+    run(Toy(), Folder(tmp_path))
+    assert (tmp_path / "stage-plays" / "hamlet").exists()
+    assert len(list(tmp_path.glob("stage-0*"))) == 1
+
+
+def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
+    folder = str(tmp_path / "a" / "checkpoint")
+    with held(folder):
+        with pytest.raises(ModelFileError, match="another run is using this folder"), held(folder):
+            raise AssertionError
+        assert os.path.isdir(folder)
+    assert not os.path.exists(folder)  # nothing was written
+    with held(folder):
+        Path(folder, "manifest.json").touch()
+    with held(folder):  # and again
+        assert Path(folder, "manifest.json").exists()

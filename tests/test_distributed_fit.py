@@ -248,3 +248,14 @@ def test_a_checkpoint_of_more_ranges_goes_on(shards, tmp_path):
     assert bits_of(fitted("average", shards, checkpoint=folder, resume=True)) == bits_of(
         fitted("average", shards)
     )
+
+
+def test_any_seed_can_be_gone_on_from(shards, tmp_path):
+    def clf():
+        return thresher.FTRLClassifier(passes=3, shuffle="each")
+
+    with pytest.raises(ContinueLater):
+        fit(clf(), shards, workers=0, checkpoint=tmp_path / "c", watch=lambda report: True)
+    found = fit(clf(), shards, workers=0, checkpoint=tmp_path / "c", resume=True)
+    assert np.isfinite(found.model_.weights).all()
+    assert found.n_iter_ == 3

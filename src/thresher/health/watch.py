@@ -82,8 +82,8 @@ class DivergenceWatch:
         self._told = not math.isfinite(mean) or (usual > 0 and (hopeless or lasting))
         if not self._told:
             return None
+        now = f" (now {record.rate:.3g})" if record.rate else ""  # on a cluster it is not known
         return (
             f"training diverges: the mean loss of the last {rows:,} rows is {mean:.3g}, that of "
-            f"predicting zero {usual:.3g}; lower the rate (now {record.rate:.3g}), or scale the "
-            f"features"
+            f"predicting zero {usual:.3g}; lower the rate{now}, or scale the features"
         )
