@@ -20,6 +20,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.utils import check_random_state
 
+from distributed_rows import untimed
 from oracles.margin_columns import block_of, margin_columns
 from thresher import MarginPerceptronClassifier, _core
 from thresher.data.source import scan
@@ -237,11 +238,6 @@ def test_blocks_are_of_like_sizes() -> None:
 # ---- where pieces are, and what becomes of them ------------------------------------------------
 
 
-def untimed(facts: dict[str, Any]) -> dict[str, Any]:
-    """What was shown of a stage, but for the time it took."""
-    return {name: value for name, value in facts.items() if name != "seconds"}
-
-
 @settings(max_examples=settings().max_examples // 2)
 @given(data=datasets(), batch=st.sampled_from([3, 7]), kept=st.booleans(), draw=st.data())
 def test_stopped_and_resumed_anywhere(data: Data, batch: int, kept: bool, draw: Any) -> None:
@@ -264,7 +260,7 @@ def test_stopped_and_resumed_anywhere(data: Data, batch: int, kept: bool, draw: 
         again = drive(mode, InProcess(mode, checkpoint, benches=2), checkpoint, 3, committed)
     assert same(again.learned, whole.learned)
     assert again.stages == whole.stages
-    assert [untimed(facts) for facts in again.shown] == [untimed(facts) for facts in whole.shown]
+    assert untimed(again.shown) == untimed(whole.shown)
 
 
 @settings(max_examples=settings().max_examples // 2)

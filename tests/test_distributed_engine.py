@@ -10,6 +10,7 @@ import pickle
 import numpy as np
 import pytest
 
+from distributed_rows import untimed
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import ContinueLater, drive
 from thresher.distributed.folder import Committed, Folder
@@ -30,8 +31,7 @@ def run(mode, folder=None, benches=1, every=1, committed=None, watch=None, crew=
 
 
 def bits(driven):
-    shown = [{k: v for k, v in facts.items() if k != "seconds"} for facts in driven.shown]
-    return driven.learned.facts, driven.stages, shown
+    return driven.learned.facts, driven.stages, untimed(driven.shown)
 
 
 MODES = [Toy(), Toy(keep=True), Toy(combine=True), Toy(combine=True, keep=True), Toy(1, 1)]

@@ -15,6 +15,7 @@ import pytest
 
 import clusters
 from clusters import kill_when, process_of
+from distributed_rows import untimed
 from thresher.distributed.cluster import Cluster, _init, imported
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import drive
@@ -39,7 +40,7 @@ def in_process(mode):
 
 
 def bits(driven):
-    return driven.learned.facts, driven.stages, driven.shown
+    return driven.learned.facts, driven.stages, untimed(driven.shown)
 
 
 class Run:
