@@ -26,10 +26,10 @@ from thresher.training.labels import Labels, ManyClasses, Values
 
 WIDTH, SEED = 9, 5
 
-# Irrational, and in no rational ratio. Else intercepts, sums of slopes that are +-1 or +-2 where losses are
-# linear, meet kinks exactly (0 or 1 of the clipped square, margins of others). There the oracle and
-# the rule, which round otherwise, may disagree whether a row has a slope; it then counts as an update
-# or not, and means over parts differ by more than rounding.
+# Irrational, and in no rational ratio. Else intercepts, sums of slopes of +-1 or +-2 where losses
+# are linear, meet kinks exactly (0 or 1 of the clipped square, margins of others). There the oracle
+# and the rule, which round otherwise, may disagree whether a row has a slope; it then counts as an
+# update or not, and means over parts differ by more than rounding.
 CLASS_WEIGHTS = {-1: 2**0.5 / 2, 0: 7**0.5 / 2, 1: 3**0.5 / 2, 2: 5**0.5 / 2}
 
 

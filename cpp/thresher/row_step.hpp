@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <type_traits>
 
 #include "pack.hpp"
 #include "rows.hpp"
@@ -22,30 +21,35 @@ template <class Real>
   return k + pack_size <= n ? Pack<Real>::load(values + k) : Pack<Real>::load(values + k, n - k);
 }
 
-// Sums over packs, blocks of 4096 coordinates added in double precision.
+// Sums over packs, blocks of 4096 coordinates added in double precision. The opener by value: what is captured
+// by reference is loaded anew after every store.
+template <class Store, class Real, class Key, class Open>
+Inner open_with(Open open, const Store& store, const Key* keys, Rows<Real>& rows,
+                typename Store::Places& places) {
+  const Real* values = rows.values();
+  const std::size_t n = rows.count();
+  const auto [later, fetched] = rows.template ahead<Key>(n);
+  Inner inner{0.0, 0.0};
+  for (std::size_t from = 0; from < n; from += 4096) {
+    const std::size_t to = std::min(n, from + 4096);
+    Pack<Real> dot = Pack<Real>::all(0), squares = dot;
+    store.gather(keys, from, to, later, fetched, places,
+                 [&](std::size_t k, const auto& cells) __attribute__((always_inline)) {
+                   const Pack<Real> x = values_at(values, k, to);
+                   dot += open(k, cells, x);
+                   squares += x * x;
+                 });
+    inner.dot += dot.total(), inner.squares += squares.total();
+  }
+  return inner;
+}
+
 template <class R, class Store>
 Inner open_row(const R& rule, const Store& store, Rows<typename R::Real>& rows,
                typename R::Row& row, typename Store::Places& places) {
-  using Real = typename R::Real;
-  const Real* values = rows.values();
-  const std::size_t n = rows.count();
   Inner inner{0.0, 0.0};
   rule.with_opener(row, [&](auto open) {
-    rows.with_keys([&](const auto* keys) {
-      const auto [later, fetched] = rows.template ahead<std::remove_cvref_t<decltype(*keys)>>(n);
-      for (std::size_t from = 0; from < n; from += 4096) {
-        const std::size_t to = std::min(n, from + 4096);
-        Pack<Real> dot = Pack<Real>::all(0), squares = dot;
-        store.gather(keys, from, to, later, fetched, places,
-                     [&](std::size_t k, const Four<typename R::Cell>& cells)
-                         __attribute__((always_inline)) {
-                           const Pack<Real> x = values_at(values, k, to);
-                           dot += open(k, cells, x);
-                           squares += x * x;
-                         });
-        inner.dot += dot.total(), inner.squares += squares.total();
-      }
-    });
+    rows.with_keys([&](const auto* keys) { inner = open_with(open, store, keys, rows, places); });
   });
   return inner;
 }
@@ -57,7 +61,6 @@ void close_row(R& rule, Store& store, const Rows<typename R::Real>& rows,
   const std::size_t n = rows.count();
   rule.with_closer(row, g, [&](auto close) {
     rows.with_keys([&](const auto* keys) {
-      // By value: what is captured by reference is loaded anew after every store.
       store.scatter(
           keys, n, places,
           [close, values, n](std::size_t k, Four<typename R::Cell>& cells)

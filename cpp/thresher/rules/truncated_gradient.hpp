@@ -125,12 +125,13 @@ class TruncatedGradient {
         });
       return;
     }
-    use([this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
+    [[maybe_unused]] const double part = in_.part;
+    use([=, this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
       for (std::size_t i = 0; i < pack_size; ++i) {
         const auto [w, e] = opened(cells[i]);
         const auto now = settle(w, e);
         row.w[k + i] = static_cast<Real>(now.weight);
-        if constexpr (Averaged) row.sum[k + i] = cells[i].sum + now.account * in_.part;
+        if constexpr (Averaged) row.sum[k + i] = cells[i].sum + now.account * part;
       }
       return Pack<Real>::load(row.w.data() + k) * x;
     });
@@ -169,13 +170,14 @@ class TruncatedGradient {
     const Stamp stamp = static_cast<Stamp>(ledger_.now() + shrinks);
     const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
     const double B = shrinks ? ledger_.B() * factor() : ledger_.B();
+    [[maybe_unused]] const double part = in_.part;
     use([=, this, &row](std::size_t k, const Pack<Real>& x, Four<Cell>& cells) {
       const Pack<Real> move = step * x;
       for (std::size_t i = 0; i < pack_size; ++i) {
         Real w = row.w[k + i];
         if (shrinks && w != 0) w = (w - std::copysign(a, w)) * b;
         w += move[i];
-        if constexpr (Averaged) cells[i] = {{w, stamp}, row.sum[k + i] - account(w, B) * in_.part};
+        if constexpr (Averaged) cells[i] = {{w, stamp}, row.sum[k + i] - account(w, B) * part};
         else cells[i] = {w, stamp};
       }
     });
