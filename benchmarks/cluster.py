@@ -227,9 +227,9 @@ def main() -> None:
             for name in options.only:
                 load = os.getloadavg()[0]
                 results[name] = tables[name](options, Path(folder)) | {"load before": load}
+                if options.json:
+                    options.json.write_text(json.dumps(results, indent=1))
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the end")
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":
