@@ -143,7 +143,7 @@ def test_features_with_names_need_a_place(tmp_path):
 
 
 def test_a_seed_that_was_not_given_is_the_checkpoints(shards, tmp_path):
-    with pytest.raises(ContinueLater, match="stopped after stage 2; .* holds what was learned"):
+    with pytest.raises(ContinueLater, match=r"stopped after stage 2; .* holds what was learned"):
         fit(thresher.FTRLClassifier(passes=4), shards, workers=0, checkpoint=tmp_path / "c",
             watch=lambda report: report.stage == 2)  # fmt: skip
     model = thresher.FTRLClassifier(passes=4)

@@ -102,6 +102,7 @@ def _told(watcher: Shown) -> Iterator[None]:
             watcher.tell("warning", message=str(message))
 
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
         warnings.showwarning = tell
         yield
 

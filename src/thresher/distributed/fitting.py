@@ -106,12 +106,13 @@ def fit(
         Into how many blocks features are cut ("columns"), whatever the number of workers; for a
         `batch` above 1 the result depends on it. By default 8.
     checkpoint : path, optional
-        A folder that all workers see. The run can go on from there after anything.
+        A folder that all workers see, for this run alone. It can go on from there after anything.
     resume : bool
         Go on from the checkpoint; without one, start from the beginning.
     every : int, optional
         Stages between two checkpoints. By default each one, but of ``variant="paper"`` up to 50, so
-        that about a million rows lie between them.
+        that about a million rows lie between them. Where more than 1 GiB was sent since the last, a
+        worker that is lost takes all others back to it; else it takes up its own work again.
     patience : float
         Seconds to wait for a lost worker before others take its work.
     watch : callable, optional
@@ -128,7 +129,8 @@ def fit(
     Raises
     ------
     ParameterError, DataError, ModelFileError
-        As of `fit` of the estimator; also where data have changed since the checkpoint.
+        As of `fit` of the estimator; also where data have changed since the checkpoint, or another
+        run uses its folder.
     ClusterError
         Ray is missing, or the cluster cannot be reached, or has no worker left.
 
