@@ -1,5 +1,5 @@
 // What a rule is. A rule owns the state of one coordinate, its Cell (zero bytes mean: never seen),
-// and the clock all cells share. The learner (learner.hpp) takes it through a row so:
+// and the clock all cells share. The learner (rule_learner.hpp) takes it through a row so:
 //
 //   with_opener(row, use)     calls use(open). open(k, cells, x) takes the cells of four features, k to
 //                             k + 3, and their values: it pays what is owed, keeps in `row` what the
