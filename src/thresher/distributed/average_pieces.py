@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.block import Block
 from thresher.distributed.folder import Folder
+from thresher.distributed.packing import are_in, merged, narrow, narrow_reals
 from thresher.distributed.pieces import Arrays, Job, Lost, Outcome, Piece
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
@@ -71,7 +72,8 @@ class Replica:
         """Take what ranges have sent: features whose numbers are new."""
         for arrays in received:
             for output, learner in enumerate(self.learners):
-                learner.adopt(arrays[f"{output}:keys"], arrays[f"{output}:numbers"])
+                keys, numbers = arrays[f"{output}:keys"], arrays[f"{output}:numbers"]
+                learner.adopt(keys.astype(np.uint64), numbers.astype(np.float64))
 
 
 class AveragePart(Piece):
@@ -196,9 +198,9 @@ class AveragePart(Piece):
             homes = ranges_of(keys, self.job)
             for number, arrays in enumerate(sent):
                 mine = homes == number
-                arrays[f"{output}:keys"] = keys[mine]
-                arrays[f"{output}:updates"] = updates[mine]
-                arrays[f"{output}:numbers"] = numbers[mine]
+                arrays[f"{output}:keys"] = narrow(keys[mine])
+                arrays[f"{output}:updates"] = narrow(updates[mine])
+                arrays[f"{output}:numbers"] = narrow_reals(numbers[mine])
                 arrays[f"{output}:debt"] = debt
         return sent
 
@@ -251,7 +253,8 @@ class AverageRange(Piece):
         average = bool(self.job.params.get("average", False))
         for output in range(self.job.labels.outputs):
             keys, numbers = self._combine(output, message["rows"], received)
-            sent[f"{output}:keys"], sent[f"{output}:numbers"] = keys, numbers.reshape(-1)
+            sent[f"{output}:keys"] = narrow(keys)
+            sent[f"{output}:numbers"] = narrow_reals(numbers.reshape(-1))
             flat = self.model[output][1].reshape(-1)
             if message["clocks"]:
                 nonzeros += self.learner.nonzeros_at(message["clocks"][output], flat, average)
@@ -263,18 +266,18 @@ class AverageRange(Piece):
         """Combine the round of an output; return the features whose numbers are new."""
         names = ("keys", "updates", "numbers")
         given = [tuple(arrays[f"{output}:{name}"] for name in names) for arrays in received]
-        updated = np.unique(np.concatenate([keys for keys, _, _ in given]))
+        updated = merged([keys.astype(np.uint64) for keys, _, _ in given])
         means = Mean((len(updated), self.learner.shares))
         for keys, updates, numbers in given:
-            means.add(np.searchsorted(updated, keys), updates, numbers)
+            means.add(np.searchsorted(updated, keys.astype(np.uint64)), updates, numbers)
         old, before = self.model[output]
-        rest = ~np.isin(old, updated, assume_unique=True)
+        rest = ~are_in(old, updated)
         debts = [arrays[f"{output}:debt"].tobytes() for arrays in received]
         faded = self._faded(before[rest], rows, debts)
         keys = np.concatenate([updated, old[rest]])
         numbers = self._kept(np.concatenate([means.value(), faded]))
         new = np.concatenate([np.ones(len(updated), bool), (faded != before[rest]).any(axis=1)])
-        order = np.argsort(keys)
+        order = np.argsort(keys, kind="stable")
         keys, numbers, new = keys[order], numbers[order], new[order]
         there = numbers.any(axis=1)
         self.model[output] = keys[there], numbers[there]
@@ -334,7 +337,7 @@ class Mean:
         self, places: NDArray[np.int64], weights: NDArray[Any], numbers: NDArray[np.float64]
     ) -> None:
         """Add numbers at these places, no two of which are the same."""
-        weight = weights.astype(np.float64)
+        weight, numbers = weights.astype(np.float64), numbers.astype(np.float64)
         self._sums[places] += weight[:, None] * numbers
         self._weights[places] += weight
         self._counts[places] += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,41 @@ def narrow(values: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
     return values.astype(kind)
 
 
+def narrow_reals(values: NDArray[np.float64]) -> NDArray[np.floating]:
+    """Return numbers in single precision where that holds them all, to the last bit.
+
+    Examples
+    --------
+    >>> narrow_reals(np.array([0.5, 2.0])).dtype, narrow_reals(np.array([0.1])).dtype
+    (dtype('float32'), dtype('float64'))
+    """
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float32)
+    return rounded if np.array_equal(rounded, values) else values
+
+
+def merged(runs: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Return the keys of several increasing runs, each once, increasing.
+
+    Examples
+    --------
+    >>> merged([np.array([1, 5], np.uint64), np.array([2, 5], np.uint64)]).tolist()
+    [1, 2, 5]
+    """
+    keys = np.sort(np.concatenate(runs), kind="stable")  # which merges runs
+    first = np.concatenate([np.ones(min(len(keys), 1), bool), keys[1:] != keys[:-1]])
+    found: NDArray[np.uint64] = keys[first]
+    return found
+
+
+def are_in(wanted: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Tell which of the wanted keys are among the (increasing) keys."""
+    at = np.searchsorted(keys, wanted)
+    known = at < len(keys)
+    known[known] = keys[at[known]] == wanted[known]
+    return known
+
+
 def packed_keys(keys: NDArray[np.uint64]) -> Arrays:
     """Return increasing keys as the first of them, and the distance of each from the one before."""
     return {"first": keys[:1].astype(np.uint64), "gaps": narrow(np.diff(keys))}
@@ -38,9 +75,7 @@ def looked_up(
     wanted: NDArray[np.uint64], keys: NDArray[np.uint64], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the values of the wanted keys, 0 of those that are not among the (sorted) keys."""
-    at = np.searchsorted(keys, wanted)
-    known = at < len(keys)
-    known[known] = keys[at[known]] == wanted[known]
+    known = are_in(wanted, keys)
     found = np.zeros(len(wanted))
-    found[known] = values[at[known]]
+    found[known] = values[np.searchsorted(keys, wanted[known])]
     return found
