@@ -165,7 +165,7 @@ def test_messages_and_states_are_small(tmp_path: Path, monkeypatch: pytest.Monke
         of_stage = [len(one | two) for one, two in zip(touched[::2], touched[1::2], strict=True)]
         assert len(reports) == len(of_stage) > 3
         for report, count in zip(reports[1:], of_stage[1:], strict=True):
-            sieves = parts * 4096 * 8  # of ratios, at most, whatever the number of features
+            sieves = parts * (1 << 14) * 8  # of ratios, at most, whatever the number of features
             assert 7 * count <= report.bytes < 25 * count + sieves
         states = list(folder.glob("stage-*/part-*"))
         assert len(states) == parts
