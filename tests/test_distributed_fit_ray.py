@@ -71,9 +71,12 @@ def test_a_cluster_learns_the_same_bits(name, ray_nodes, shards, tmp_path):
     assert bits_of(found) == bits_of(fit(make(), shards, workers=0, **how))
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize(
+    "name",
+    ["average", "robust", *(pytest.param(n, marks=pytest.mark.soak) for n in ("paper", "columns"))],
+)
 def test_a_worker_that_is_killed_in_a_stage(name, ray_nodes, ray_home, long_shards, tmp_path):
-    make, how = LONG[name]
+    make, how = LONG[name][0], dict(LONG[name][1])
     killed, reports = [], []
 
     def kill():
@@ -90,6 +93,7 @@ def test_a_worker_that_is_killed_in_a_stage(name, ray_nodes, ray_home, long_shar
     address, folder = ray_nodes.address, tmp_path / "c"
     found = fit(make(), long_shards, address=address, checkpoint=folder, watch=watch, **how)
     assert len(killed) == 1
+    how.pop("every", None)
     assert bits_of(found) == bits_of(fit(make(), long_shards, workers=0, **how))
     remade = [piece for report in reports for piece in report.remade]
     parts = {number for kind, number in remade if kind == "part"}
@@ -110,7 +114,9 @@ def test_a_node_is_lost_and_another_one_added(ray_nodes, long_shards, tmp_path):
     assert bits_of(found) == bits_of(fit(make(), long_shards, workers=0, **how))
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
+)
 def test_a_command_that_is_killed_goes_on_with_resume(ray_nodes, long_shards, tmp_path, how):
     def train(model, *more):
         command = [sys.executable, "-m", "thresher.cli", "train", long_shards, "-m", str(model)]

@@ -302,7 +302,8 @@ RAY = """
     from thresher.distributed.dataset import dataset_to_files, is_dataset
     from thresher.distributed.shards import find_shards
 
-    ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
+    quiet = {"include_dashboard": False, "logging_level": "error", "log_to_driver": False}
+    ray.init("local", num_cpus=2, **quiet)
     colors = ["blue", "red", "red"]
     items = [{"x": float(i), "color": colors[i % 3], "label": i % 2} for i in range(60)]
     dataset = ray.data.from_items(items, override_num_blocks=3)
@@ -317,6 +318,7 @@ RAY = """
 """
 
 
+@pytest.mark.xdist_group("ray")
 def test_a_real_dataset(tmp_path):
     pytest.importorskip("ray", reason="needs ray")
     pytest.importorskip("pyarrow", reason="needs the extra arrow")

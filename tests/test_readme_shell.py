@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_the_shell_session_of_the_readme(tmp_path):
+@pytest.mark.xdist_group("ray")
+def test_the_shell_session_of_the_readme(tmp_path, tmp_path_factory):
     commands = re.findall(r"^\$ (thresher [^#\n]*)", (ROOT / "README.md").read_text(), re.M)
     assert len(commands) >= 6
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -19,7 +22,7 @@ def test_the_shell_session_of_the_readme(tmp_path):
             command.replace("--examples 100000", "--examples 20000").replace("--l1 300", "--l1 60"),
             shell=True,
             cwd=tmp_path,
-            env={**os.environ, "PATH": path},
+            env={**os.environ, "PATH": path, "HOME": str(tmp_path_factory.mktemp("home"))},
             capture_output=True,
             text=True,
             timeout=120,
@@ -34,5 +37,6 @@ def test_the_shell_session_of_the_readme(tmp_path):
     assert left == {
         *("clicks.vw", "clicks.thresher", "scores.txt", "night.thresher", "clicks.cache"),
         *("best.thresher", "result.html", "report.html", "compared.html"),
+        *("spread.thresher", "run"),
     }
     assert "14 combinations, 84 models" in printed["tune"]
