@@ -65,8 +65,8 @@ class Piece(ABC):
         """
 
     def answer(self, question: dict[str, Any]) -> Any:
-        """Answer a question of the driver; changes nothing."""
-        raise NotImplementedError
+        """Answer a question of the driver; changes nothing. Most pieces are never asked."""
+        raise TypeError(f"{type(self).__name__} answers no questions; got {question!r}")
 
     @abstractmethod
     def state(self) -> Arrays:
