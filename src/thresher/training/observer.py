@@ -1,0 +1,56 @@
+"""Who is told of training, and may stop it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from thresher.training.trainer import Trainer
+
+
+class Interrupted(Exception):
+    """Training was asked to stop, and did, after writing a checkpoint where one was wanted."""
+
+
+class Observer:
+    """Is told of training, and may stop it. Does nothing: the command line overrides it.
+
+    Give one to ``fit(..., observer=...)`` to show progress, or to stop at a time of your choice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import FTRLClassifier, Observer
+    >>> class Passes(Observer):
+    ...     def tell(self, event, **facts):
+    ...         if event == "pass":
+    ...             print(event, facts["number"])
+    >>> X, y = np.eye(4), [0, 1, 0, 1]
+    >>> _ = FTRLClassifier(passes=2, random_state=0).fit(X, y, observer=Passes())
+    pass 1
+    pass 2
+    """
+
+    def progress(self, trainer: Trainer) -> None:
+        """Tell that some rows have been learned, and a checkpoint could be written here.
+
+        Parameters
+        ----------
+        trainer : Trainer
+            Knows where training stands.
+        """
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Tell of anything else.
+
+        Parameters
+        ----------
+        event : {"pass", "checkpoint", "resumed", "warning", "note"}
+        **facts
+            What there is to say: ``message`` of a warning or a note; ``number``, ``loss`` and
+            ``record`` of a pass; ``examples`` and ``digest`` of a checkpoint.
+        """
+
+    def stops(self) -> bool:
+        """Tell whether to stop now. Training then writes a checkpoint, where one is wanted."""
+        return False

@@ -1,0 +1,53 @@
+"""What a call of fit does besides learning: who is told, and where checkpoints go."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from os import PathLike
+
+from thresher.errors import ParameterError
+from thresher.training.observer import Observer
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a call of fit does besides learning.
+
+    Attributes
+    ----------
+    observer : Observer
+        Is told of progress, and may stop the run.
+    checkpoint : str or None
+        File to write the state of the run to; None: it cannot be resumed.
+    every : float
+        Seconds between two checkpoints. With inf, only an observer that stops the run has one
+        written.
+    resume : bool
+        Continue from the checkpoint; without one, start from the beginning.
+    names : bool
+        Whether the names of features are looked up, where a source has names.
+    """
+
+    observer: Observer = field(default_factory=Observer)
+    checkpoint: str | None = None
+    every: float = 60.0
+    resume: bool = False
+    names: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        observer: Observer | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        every: float = 60.0,
+        resume: bool = False,
+        names: bool = True,
+    ) -> RunOptions:
+        """Return the options, checked, as `fit` takes them."""
+        if isinstance(every, bool) or not isinstance(every, int | float) or not every >= 0:
+            raise ParameterError(f"every must be a number of seconds >= 0; got {every!r}")
+        if resume and checkpoint is None:
+            raise ParameterError("resume=True needs checkpoint=, the file to continue from")
+        path = None if checkpoint is None else os.fspath(checkpoint)
+        return cls(observer or Observer(), path, float(every), bool(resume), names)
