@@ -163,6 +163,11 @@ class Block:
             return DataError(str(error))
         return DataError(f"{self.place(int(found[1]))}: {found[2]}")
 
+    def first_values(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return where the values of each of the first rows begin, and the values."""
+        starts = np.asarray(self.native.starts)[: rows + 1].astype(np.int64)
+        return starts, np.asarray(self.native.values, np.float64)[: starts[-1]]
+
 
 @dataclass(frozen=True)
 class BadRow:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from thresher import _core
 from thresher.data.block import Block, Position
 from thresher.data.parts import Part, Wanted
 from thresher.data.reading import BadLines, Reading, Stopped
+from thresher.data.visits import Visit
 from thresher.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ class Source:
     ----------
     rereadable : bool
         Whether it can be read more than once.
+    rows : None
+        The number of rows is not known before they are read.
     named : bool
         Whether features have names, and their numbers are hashes.
     first : int
@@ -50,10 +54,14 @@ class Source:
         ends with `KeyboardInterrupt`.
     """
 
+    rows: int | None = None
+    traced = True  # digests of the blocks tell whether the input has changed
+
     def __init__(self, parts: Sequence[Part], reading: Reading) -> None:
         if not parts:
             raise ParameterError("a source needs at least one file")
         self.parts, self.reading = list(parts), reading
+        self.given = reading  # of the files that a cache was made from
         self.bad_lines = BadLines(reading.on_bad_line)
         self.rereadable = all(part.rereadable for part in parts)
         self.named = any(part.named for part in parts)
@@ -68,6 +76,11 @@ class Source:
     def bits(self) -> int | None:
         """Feature numbers are folded to so many bits, or are as they are."""
         return self.reading.bits
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether rows have any number of labels."""
+        return self.reading.multilabel
 
     @property
     def distinct(self) -> int | None:
@@ -146,6 +159,38 @@ class Source:
                 self._look_up()
             raw += part.size or 0
 
+    def visits(
+        self,
+        number: int,
+        shuffle: str | bool,
+        seed: int,
+        after: Position | None = None,
+        behind: int = 0,
+        **reading: Any,
+    ) -> Iterator[Visit]:
+        """Yield the blocks of a pass, each with the order in which its rows are learned.
+
+        Parameters
+        ----------
+        number : int
+            Number of the pass, from 0.
+        shuffle : bool or str
+            Whether rows are shuffled within blocks, and blocks where the source can.
+        seed : int
+            Of the shuffling.
+        after : Position, optional
+            Where the pass continues.
+        behind : int
+            Blocks of the pass that lie behind that position.
+        **reading
+            As of `blocks`.
+        """
+        shuffles = shuffle is not False
+        between = (seed, number) if shuffles and self.shuffles else None
+        for at, block in enumerate(self.blocks(after, order=between, **reading), behind):
+            order = _core.path_order(seed, at, number, block.rows) if shuffles else None
+            yield Visit(block, order, 0, block.rows, block.end)
+
     def _look_up(self) -> None:
         if self.stops():
             raise Stopped
@@ -175,6 +220,31 @@ class Source:
     def is_as(self, facts: Sequence[Any]) -> bool:
         """Tell whether the input is surely what it was when it gave these facts."""
         return list(facts) == self.facts() and all(part.facts() is not None for part in self.parts)
+
+    @property
+    def reading_state(self) -> dict[str, Any]:
+        """What reading has found so far, as JSON can carry it."""
+        return {"sketch": self.sketch.hex(), "bad_lines": self.bad_lines.state}
+
+    @reading_state.setter
+    def reading_state(self, saved: Mapping[str, Any]) -> None:
+        self.sketch = bytes.fromhex(saved["sketch"])
+        self.bad_lines.state = saved["bad_lines"]
+
+    def identity(self) -> dict[str, Any]:
+        """Return how rows are read, as a resumed run must read them."""
+        reading = asdict(self.given)
+        return {k: v for k, v in reading.items() if k not in ("threads", "labelled", "kinds")}
+
+    def described(self) -> dict[str, Any]:
+        """Return how rows are read, as predicting must read them too: text, numbers and flags."""
+        reading = asdict(self.given)
+        for name in ("threads", "on_bad_line", "labelled"):
+            reading.pop(name)
+        for name in ("interactions", "text", "ignore"):
+            reading[name] = json.dumps(reading[name]) if reading[name] else ""
+        reading["kinds"] = json.dumps(self.kinds) if self.kinds else ""
+        return reading | {"first": self.first}
 
     def labels(self) -> NDArray[Any]:
         """Read all and return the different labels, in increasing order."""

@@ -24,7 +24,7 @@ from thresher.estimators.training import Run
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Output
 from thresher.training.alone import Alone
-from thresher.training.orders import orders
+from thresher.data.orders import orders
 from thresher.training.outputs import Outputs
 from thresher.training.passes import Run as SourceRun
 from thresher.training.recipe import Recipe

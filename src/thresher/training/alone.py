@@ -73,6 +73,7 @@ class Alone(Outputs):
         first: int,
         last: int,
         paused: Paused = None,
+        row: int = 0,
     ) -> None:
         """Learn, one output after the other; Ctrl-C waits until all have learned."""
         reached = [first] * len(self)

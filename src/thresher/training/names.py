@@ -1,9 +1,9 @@
-"""Names of features whose weights are not zero, kept while a pipe is read."""
+"""Names of nonzero weights, kept while a pipe is read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,33 +12,27 @@ from thresher.training.outputs import Outputs
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
-    from thresher.training.learning import Learning
 
 _FEW = 1 << 18  # names kept without asking whether their weights live
 
 
 class NameKeeper:
-    """The names of the living: what cannot be read a second time.
+    """Names of nonzero weights of a source that cannot be read a second time.
 
     A weight becomes nonzero only when its feature is in a row, and then the row gives its name. So
-    names of dead weights can go at any time: memory follows the living.
+    the names of zero weights can be forgotten at any time: memory follows the nonzero weights.
     """
 
     def __init__(self) -> None:
         self.table = _core.NameTable()
         self.most = _FEW
 
-    def see(self, block: Block, learning: Learning) -> None:
-        """Take the names of a block; forget those of dead weights when there are too many."""
+    def see(self, block: Block, outputs: Outputs, average: bool) -> None:
+        """Take the names of a block; forget those of zero weights when there are too many."""
         self.table.take(block.native)
         if len(self.table) > self.most:
-            average = learning.average
-            learners: Any = learning.learners
-            if isinstance(learners, Outputs):
-                living = [output.keys for output in learners.outputs(average)]
-            else:  # the lanes of a search
-                living = [lane.weights(average)[0] for lane in learners]
-            self.table.retain(np.unique(np.concatenate([np.zeros(0, np.uint64), *living])))
+            nonzero = [output.keys for output in outputs.outputs(average)]
+            self.table.retain(np.unique(np.concatenate([np.zeros(0, np.uint64), *nonzero])))
             self.most = max(_FEW, 2 * len(self.table))
 
     def names(self) -> dict[int, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,12 +47,30 @@ class Observer:
 
         Parameters
         ----------
-        event : {"pass", "checkpoint", "resumed", "warning", "note"}
+        event : {"pass", "record", "checkpoint", "resumed", "note"}
         **facts
-            What there is to say: ``message`` of a warning or a note; ``number``, ``loss`` and
-            ``record`` of a pass; ``examples`` and ``digest`` of a checkpoint.
+            What there is to say: ``message`` of a note; ``number``, ``loss`` and ``record`` of a
+            pass; ``examples`` and ``digest`` of a checkpoint.
         """
+
+    def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
+        """Warn of something. By default a Python warning, at the line that called Thresher.
+
+        Parameters
+        ----------
+        message : str
+        category : type of warning
+        """
+        warnings.warn(message, category, stacklevel=_caller())
 
     def stops(self) -> bool:
         """Tell whether to stop now. Training then writes a checkpoint, where one is wanted."""
         return False
+
+
+def _caller() -> int:
+    """Return how many calls lie between `Observer.warn` and the code that called Thresher."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("thresher"):
+        level, frame = level + 1, frame.f_back
+    return level

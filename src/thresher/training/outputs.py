@@ -58,11 +58,13 @@ class Outputs(ABC):
         first: int,
         last: int,
         paused: Paused = None,
+        row: int = 0,
     ) -> None:
         """Let all outputs learn the rows order[first:last].
 
         `paused` is asked, of an output that stands alone and whose rule paused, whether the output
         has stopped learning for good.
+        `row` is the number of the block's first row, counted from the first row of the pass.
         A bad row stops all outputs before it, so that they stay in step. Divergence of one of
         several outputs leaves them out of step.
         """

@@ -103,6 +103,7 @@ class Together(Outputs):
         first: int,
         last: int,
         paused: Paused = None,
+        row: int = 0,
     ) -> None:
         """Learn, all outputs of a group row by row; Ctrl-C waits until all groups have learned."""
         batch.set_targets(None, weights)

@@ -1,0 +1,194 @@
+"""Rows in memory as a source: borrowed where they lie, and visited in any order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.data.arrays import as_batch, is_sparse, nonzeros
+from thresher.data.block import Position
+from thresher.data.orders import orders
+from thresher.data.visits import Order, Visit
+from thresher.errors import DataError
+
+_CHUNK = 1 << 22  # nonzeros between two moments at which training can be stopped
+
+
+class MatrixBlock:
+    """All rows of a matrix as one block; what training asks of a block of a file, it answers too.
+
+    Parameters
+    ----------
+    X : CSR matrix or array of shape (rows, features)
+    y : array of shape (rows,), or CSR matrix of shape (rows, labels)
+        Labels; a matrix of 0 and 1 says which labels a row has.
+    weights : array of shape (rows,), optional
+    """
+
+    def __init__(self, X: Any, y: Any = None, weights: NDArray[np.float64] | None = None) -> None:
+        self.X, self.weights = X, weights
+        self.rows, self.width = int(X.shape[0]), int(X.shape[1])
+        self.batch = as_batch(X)
+        self.labels: NDArray[Any] | None = None if y is None or is_sparse(y) else y
+        self._sets = y if is_sparse(y) else None
+
+    def label_sets(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return where each row's labels begin, and the labels."""
+        if self._sets is None:
+            assert self.labels is not None
+            return np.arange(self.rows + 1, dtype=np.int64), self.labels
+        return self._sets.indptr.astype(np.int64), self._sets.indices
+
+    def place(self, row: int) -> str:
+        """Return which row it is, for an error."""
+        return f"row {row}"
+
+    label_place = place
+
+    def located(self, error: _core.DataError) -> DataError:
+        """Return the error of a row, which names its row already."""
+        return DataError(str(error))
+
+    def first_values(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return where the values of each of the first rows begin, and the values."""
+        X = self.X[:rows]
+        if is_sparse(X):
+            return X.indptr.astype(np.int64), np.asarray(X.data, np.float64)
+        return np.arange(len(X) + 1, dtype=np.int64) * self.width, np.asarray(X, np.float64).ravel()
+
+    def take(self, rows: NDArray[np.int64]) -> _core.Batch:
+        """Return a copy of some rows as a batch."""
+        return as_batch(self.X[rows])
+
+
+class MatrixSource:
+    """Rows in memory as a source. Nothing is copied.
+
+    Parameters
+    ----------
+    X : CSR matrix or array of shape (rows, features)
+    y : array of shape (rows,), or CSR matrix of shape (rows, labels)
+    weights : array of shape (rows,), optional
+    only : array of int64, optional
+        The rows to visit, in this order; by default all.
+    """
+
+    rereadable, named, traced, shuffles = True, False, False, True
+    bits: int | None = None
+    size: int | None = None
+    distinct: int | None = None
+    first = 0
+    kinds: Mapping[str, str] = {}
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        weights: NDArray[np.float64] | None = None,
+        only: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.block = MatrixBlock(X, y, weights)
+        self.multilabel = is_sparse(y)
+        self.only = only
+        self.rows: int | None = self.block.rows if only is None else len(only)
+        self._orders: tuple[Any, Iterator[Order]] | None = None
+        self._facts: list[Any] | None = None
+        self._next = 0  # the pass whose order `_orders` gives next
+
+    def visits(
+        self,
+        number: int,
+        shuffle: str | bool,
+        seed: int,
+        after: Position | None = None,
+        behind: int = 0,
+        **reading: Any,
+    ) -> Iterator[Visit]:
+        """Yield the rows of a pass, a few million nonzeros at a time.
+
+        Parameters are those of `Source.visits`.
+        """
+        order = self._order(number, shuffle, seed)
+        rows = self.block.rows if order is None else len(order)
+        per_row = max(1.0, nonzeros(self.block.X) / max(self.block.rows, 1))
+        step = max(1, int(_CHUNK / per_row))
+        first = 0 if after is None else after.offset
+        while first < rows:
+            last = min(rows, first + step)
+            yield Visit(self.block, order, first, last, Position(0, last, last))
+            first = last
+
+    def _order(self, number: int, shuffle: str | bool, seed: int) -> Order:
+        """Return the order of the rows in a pass; a pass further on needs those before it."""
+        if self._orders is None or self._orders[0] != (shuffle, seed) or number < self._next:
+            rng = np.random.default_rng(seed)
+            assert self.rows is not None
+            self._orders, self._next = ((shuffle, seed), orders(shuffle, self.rows, rng)), 0
+        order = next(islice(self._orders[1], number - self._next, None))
+        self._next = number + 1
+        if self.only is None:
+            return order
+        return self.only if order is None else self.only[order]
+
+    def blocks(self, **reading: Any) -> Iterator[MatrixBlock]:
+        """Yield all rows, as one block."""
+        if self.block.rows:
+            yield self.block
+
+    def width(self) -> int:
+        """Return the number of features."""
+        return self.block.width
+
+    def mean(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """Return the features whose mean is not zero, and the mean of each over all rows."""
+        mean = _core.mean_row(self.block.batch)
+        keys = np.flatnonzero(mean).astype(np.uint64)
+        return keys, mean[keys]
+
+    def facts(self) -> list[Any]:
+        """Return what tells that the rows are the same later: as JSON can carry it."""
+        if self._facts is None:
+            self._facts = self._digested()
+        return self._facts
+
+    def _digested(self) -> list[Any]:
+        X, digest = self.block.X, hashlib.blake2b(digest_size=16)
+        starts, labels = self.block.label_sets()
+        arrays = [X.indptr, X.indices, X.data] if is_sparse(X) else [X]
+        text = repr(labels.tolist()).encode() if labels.dtype.kind == "O" else labels
+        for array in (*arrays, starts, text, self.block.weights):
+            if array is not None:
+                digest.update(array if isinstance(array, bytes) else np.ascontiguousarray(array))
+        return [list(X.shape), str(X.dtype), digest.hexdigest()]
+
+    def is_as(self, facts: Any) -> bool:
+        """Tell whether the rows are those that gave these facts."""
+        return list(facts) == self.facts()
+
+    @property
+    def reading_state(self) -> dict[str, Any]:
+        """What reading has found so far: nothing, as all is known."""
+        return {}
+
+    @reading_state.setter
+    def reading_state(self, saved: Mapping[str, Any]) -> None:
+        pass
+
+    def identity(self) -> dict[str, Any]:
+        """Return how the rows were read: they were in memory."""
+        return {}
+
+    described = identity
+
+    def names(self, keys: Any, kinds: Any = None) -> dict[int, str]:
+        """Return no names: a matrix has none."""
+        return {}
+
+    def __str__(self) -> str:
+        return "the rows"

@@ -1,0 +1,34 @@
+"""The steps in which training goes through a source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block, Position
+
+Order = NDArray[np.int64] | None
+
+
+class Visit(NamedTuple):
+    """Rows to learn in one step of training: those of ``order[first:last]`` of a block.
+
+    Attributes
+    ----------
+    block : Block or MatrixBlock
+    order : array of int64 or None
+        The order of the rows of the block; None: as they lie.
+    first, last : int
+        Which places of the order.
+    end : Position
+        Behind these rows: where a resumed run continues.
+    """
+
+    block: Block | Any
+    order: Order
+    first: int
+    last: int
+    end: Position

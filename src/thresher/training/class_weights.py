@@ -1,0 +1,83 @@
+"""Weights of rows, those of their classes included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import ParameterError
+from thresher.training.labels import Arriving, Labels, TwoClasses
+from thresher.training.targets import Targets
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+
+
+def class_factors(
+    class_weight: Any, labels: Labels, owner: str, strict: bool = True
+) -> NDArray[np.float64] | None:
+    """Return what the weight of a row is multiplied by, by the number of its class.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+    labels : Labels
+        With `counted` where class_weight is "balanced".
+    owner : str
+        Whose parameter it is, for messages.
+    strict : bool
+        Whether weights of what are no classes are an error, although each class has one.
+    """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        if labels.counted is None:
+            raise ParameterError(
+                f"{owner}: class_weight='balanced' needs the number of rows of each class before "
+                f"the first is learned, and so rows that can be read twice; give a dict of weights"
+            )
+        counts, rows = labels.counted
+        return np.asarray(rows / (len(counts) * np.maximum(counts, 1).astype(np.float64)))
+    if not isinstance(class_weight, dict):
+        raise ParameterError(
+            f"{owner}: class_weight must be a dict, 'balanced' or None; got {class_weight!r}"
+        )
+    classes = labels.classes
+    if classes is None:
+        raise ParameterError(f"{owner}: class_weight needs classes, and the task is a regression")
+    # Where labels become known as they come, any class may still come.
+    several = [-1, 0, 1] if isinstance(labels, TwoClasses) else classes.tolist()
+    unknown = [label for label in class_weight if label not in several]
+    lacking = any(label not in class_weight for label in several)
+    if unknown and not isinstance(labels, Arriving) and (strict or lacking):
+        raise ParameterError(
+            f"{owner}: class_weight has weights of {sorted(map(str, unknown))}, which are no "
+            f"classes; these are {classes.tolist()[:20]}"
+        )
+    factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
+    if not (np.isfinite(factors).all() and (factors >= 0).all()):
+        raise ParameterError(
+            f"{owner}: class_weight must hold finite numbers >= 0; got {class_weight!r}"
+        )
+    return factors
+
+
+def row_weights(
+    block: Block, targets: Targets, factors: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    """Return the weights of the rows of a block, times those of their classes; None: all 1.
+
+    Parameters
+    ----------
+    block : Block or MatrixBlock
+    targets : Targets
+        Of the block.
+    factors : array or None
+        As `class_factors` returns them.
+    """
+    if factors is None:
+        return block.weights
+    weights: NDArray[np.float64] = factors[targets.single()]
+    return weights if block.weights is None else weights * block.weights

@@ -1,0 +1,301 @@
+"""What is trained, from what: every decision that a call of fit leaves open, taken in one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core, settings
+from thresher.data.matrix_source import MatrixSource
+from thresher.errors import ParameterError
+from thresher.parameters import Task
+from thresher.rules import RULES
+from thresher.training.class_weights import class_factors
+from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
+from thresher.training.outputs import Outputs
+from thresher.training.recipe import Recipe
+from thresher.training.together import OnlyNonzero
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+    from thresher.data.source import Source
+
+_FIRST_ROWS = 100  # that tell how large rows are
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """All that decides what is learned from a source, but for the rows themselves.
+
+    Attributes
+    ----------
+    rule : str
+        A key of ``RULES``, of a rule that learns row by row.
+    task : {"classifier", "regressor"}
+    params : mapping
+        All parameters of the estimator, checked; the store and, once rows have come, the rate are
+        those that were chosen for the source.
+    labels : Labels
+        What the outputs are told of a label.
+    width : int
+        Number of features; 0: any 64-bit key.
+    grows : bool
+        Whether features at or above `width` may come; a dense store then grows.
+    rows : int or None
+        Number of rows, where that is known and decides a penalty.
+    passes : int
+    shuffle : str or bool
+    seed : int
+        Of the shuffling.
+    tol : float or None
+    patience : int
+    in_memory : bool
+        Whether all rows are in memory.
+    owner : str
+        Whose plan it is, for messages.
+    """
+
+    rule: str
+    task: Task
+    params: Mapping[str, Any]
+    labels: Labels
+    width: int
+    grows: bool
+    rows: int | None = None
+    passes: int = 1
+    shuffle: str | bool = False
+    seed: int = 0
+    tol: float | None = None
+    patience: int = 5
+    in_memory: bool = False
+    owner: str = ""
+
+    @classmethod
+    def resolve(
+        cls,
+        rule: str,
+        task: Task,
+        params: Mapping[str, Any],
+        source: Source | MatrixSource,
+        *,
+        owner: str,
+        classes: Any = None,
+        known: Labels | None = None,
+        seed: int = 0,
+        once: bool = False,
+    ) -> TrainingPlan:
+        """Decide the store, the width, the labels and the weights of classes for a source.
+
+        Parameters
+        ----------
+        rule, task, params
+            As of the attributes; ``store="auto"`` is decided here.
+        source : Source or MatrixSource
+        owner : str
+            Whose parameters they are, for messages.
+        classes : array, "binary" or "arriving", optional
+            The labels; "binary": they are -1 and 1, or 0 and 1; "arriving": each becomes known when
+            it comes. None: a source that can be read again is read for them.
+        known : Labels, optional
+            The labels as they are known from rows that were learned before.
+        seed : int
+        once : bool
+            Whether rows are learned once, without passes: as `partial_fit` does.
+        """
+        params = dict(params)
+        if params.get("store") == "auto":
+            params["store"] = "hashed" if source.named and source.bits is None else "dense"
+        loss = str(params.get("loss", RULES[rule].losses[0]))
+        labels = known
+        if labels is None:
+            labels = labels_for(rule, task, loss, params, source, owner, classes)
+        width, grows = _width(rule, params, source, owner)
+        plan = cls(
+            rule=rule,
+            task=task,
+            params=params,
+            labels=labels,
+            width=width,
+            grows=grows,
+            rows=None if once else source.rows,
+            passes=1 if once else params["passes"],
+            shuffle=False if once else params["shuffle"],
+            seed=seed,
+            tol=None if once else params.get("tol"),
+            patience=params.get("patience", 5),
+            in_memory=isinstance(source, MatrixSource),
+            owner=owner,
+        )
+        if isinstance(source, MatrixSource) and task == "classifier" and not once:
+            targets = labels.targets(source.block)
+            numbers = targets.single() if len(targets) == 1 else targets.numbers
+            counts = np.bincount(numbers, minlength=len(labels.classes or ())).astype(np.int64)
+            labels.counted = counts, targets.rows
+        plan.class_factors()  # raises where the weights of classes do not fit
+        return plan
+
+    # ---- what follows from the parameters ------------------------------------------------------
+
+    @property
+    def learner_params(self) -> dict[str, Any]:
+        """The parameters that make a learner, and cannot change while it lives."""
+        return settings.learner_parameters(self.rule, self.params)
+
+    @property
+    def loss(self) -> str:
+        """Name of the loss."""
+        return str(self.params.get("loss", RULES[self.rule].losses[0]))
+
+    @property
+    def average(self) -> bool:
+        """Whether the model is the mean of the weights after each step."""
+        return bool(self.params.get("average", False))
+
+    @property
+    def target(self) -> int | None:
+        """Weights that each output keeps at most."""
+        target: int | None = self.params.get("target_nnz")
+        return target
+
+    @property
+    def store(self) -> str:
+        """Where the weights live."""
+        return str(self.params.get("store", "dense"))
+
+    @property
+    def dtype(self) -> str:
+        """Number type of the weights."""
+        return str(self.params.get("dtype", "float64"))
+
+    def class_factors(self) -> NDArray[np.float64] | None:
+        """Return what weights of rows are multiplied by, by the number of the class."""
+        weights, strict = self.params.get("class_weight"), not self.in_memory
+        return class_factors(weights, self.labels, self.owner, strict)
+
+    @property
+    def waits_for_rows(self) -> bool:
+        """Whether the rate is decided by the first rows."""
+        return self.params.get("alpha") == "auto"
+
+    def with_rate(self, alpha: float) -> TrainingPlan:
+        """Return the plan with the rate that the first rows have decided."""
+        return replace(self, params={**self.params, "alpha": alpha})
+
+    def recipe(self, room: int) -> Recipe:
+        """Return what outputs are made of, whose store has room for so many features."""
+        params = {**self.params, "alpha": 1.0} if self.waits_for_rows else self.params
+        return Recipe(self.rule, params, self.rows, room, max(self.width, 1))
+
+    def make(self, room: int) -> Outputs:
+        """Make the outputs; their store has room for so many features."""
+        try:
+            made = self.recipe(room).make(
+                self.labels.outputs, grows=isinstance(self.labels, Arriving)
+            )
+        except MemoryError:
+            raise MemoryError(
+                f"no memory for {self.labels.outputs} x {room} weights in a dense store; "
+                f"store='hashed' needs memory for the features seen alone"
+            ) from None
+        if isinstance(made, OnlyNonzero) and self.labels.counted is not None:
+            made.plant(*self.labels.counted)
+        return made
+
+    def losses(
+        self, predictions: NDArray[np.float64], labels: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the losses at raw predictions."""
+        numbers, words = self.recipe(1).parameters()
+        loss = words["loss"], numbers["epsilon"], numbers["quantile"]
+        return _core.loss_values(*loss, predictions, labels)[0]
+
+
+# ---- labels --------------------------------------------------------------------------------------
+
+
+def labels_for(
+    rule: str,
+    task: Task,
+    loss: str,
+    params: Mapping[str, Any],
+    source: Source | MatrixSource,
+    owner: str,
+    classes: Any = None,
+) -> Labels:
+    """Return what makes targets of the labels of a source; see `TrainingPlan.resolve`."""
+    if task == "regressor":
+        return Values(loss)
+    low = 0.0 if loss == "clipped_square" else -1.0
+    multilabel = source.multilabel
+    if isinstance(classes, str) and classes == "binary" and not multilabel:
+        return TwoClasses(low)
+    if classes is None and not source.rereadable and multilabel:
+        classes = "arriving"
+    if isinstance(classes, str):
+        if classes not in ("binary", "arriving"):
+            raise ParameterError(
+                f"{owner}: classes must be an array of labels, 'binary' or 'arriving'; got "
+                f"{classes!r}"
+            )
+        if source.rereadable:  # all labels can be known before the first is learned
+            classes = None
+        elif Recipe(rule, params, None, 1, 1).together(2):
+            return Arriving(low, multilabel)
+    if isinstance(classes, str) or (classes is None and not source.rereadable):
+        raise ParameterError(
+            f"{owner}: {source} can be read only once, and its classes are not known; use "
+            f"partial_fit with classes="
+        )
+    counted = None
+    if classes is None:
+        classes, counted = source.label_counts()
+    labels = (LabelSets if multilabel else ManyClasses)(classes, low)
+    labels.counted = counted
+    return labels
+
+
+# ---- width and rate ------------------------------------------------------------------------------
+
+
+def _width(
+    rule: str, params: Mapping[str, Any], source: Source | MatrixSource, owner: str
+) -> tuple[int, bool]:
+    """Return the number of features, 0 for any, and whether more may come."""
+    if isinstance(source, MatrixSource):
+        return source.width(), False
+    hashed = params.get("store", "dense") != "dense"
+    if source.named and source.bits is None and not hashed:
+        raise ParameterError(
+            f"{owner}: features with names need store='hashed', or bits= in scan to number them"
+        )
+    if source.bits is not None:
+        return 1 << source.bits, False
+    if rule == "mirror-descent" or params.get("max_density") is not None or params.get("levels"):
+        if not source.rereadable:
+            raise ParameterError(
+                f"{owner}: must know the number of features beforehand, and {source} can be read "
+                f"only once: give bits= in scan"
+            )
+        width = source.width()
+        if width == 2**64:
+            raise ParameterError(f"{owner}: needs bits= in scan where features have names")
+        return width, False
+    return (0, not source.named) if hashed else (1, True)
+
+
+def alpha_for(block: Block) -> float:
+    """Return a rate for FTRL that fits the size of the rows: 1 for rows of norm 1.
+
+    A first step moves each weight of a row by about alpha, and so the prediction by alpha times the
+    squared norm: rows of many features need less. The first rows decide, by the median of their
+    norms, so that neither the format nor a few huge rows matter.
+    """
+    starts, values = block.first_values(_FIRST_ROWS)
+    sums = np.concatenate([[0.0], np.cumsum(values * values)])[starts]
+    norm = math.sqrt(float(np.median(np.diff(sums))))
+    return float(f"{1 / norm:.2g}") if norm > 0 else 1.0

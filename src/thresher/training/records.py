@@ -1,0 +1,138 @@
+"""The record of training: progressive losses at every doubling of the rows, and after each pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from thresher.health.watch import DivergenceWatch
+from thresher.model import Progress
+from thresher.training.outputs import Outputs
+
+Tally = tuple[float, float]  # sums of losses and of weights
+
+
+class Records:
+    """The history of outputs that learn, and a watch for divergence.
+
+    Parameters
+    ----------
+    average : bool
+        Whether the weights counted are means.
+    target : int or None
+        Weights that each output keeps at most.
+    watch : DivergenceWatch or None
+        None: a rising loss is no bad sign.
+    callback : callable, optional
+        Is told of each record; a true answer stops training.
+
+    Attributes
+    ----------
+    history : list of Progress
+    steps : int
+        Rows learned so far.
+    recorded : pair of float
+        The tally at the last record.
+    stopped : bool
+        Whether the callback has stopped training.
+    """
+
+    def __init__(
+        self,
+        average: bool = False,
+        target: int | None = None,
+        watch: DivergenceWatch | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        history: Sequence[Progress] = (),
+        recorded: Tally = (0.0, 0.0),
+    ) -> None:
+        self.average, self.target, self.watch, self.callback = average, target, watch, callback
+        self.history, self.recorded = list(history), recorded
+        self.steps, self.stopped = 0, False
+        self.zero_loss: float | None = None  # of the rows that are learned, where it is known
+        self.began = time.perf_counter() - (self.history[-1].seconds if self.history else 0.0)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent so far, over all runs."""
+        return time.perf_counter() - self.began
+
+    def next_mark(self) -> int:
+        """Return the next number of rows to record at: the powers of two from 128 on.
+
+        Counted from the first row ever learned, so that the history of a stream does not depend on
+        how it was cut into blocks.
+        """
+        return max(128, 1 << self.steps.bit_length())
+
+    def expect(self, zero_loss: float, weight: float) -> None:
+        """Tell the watch what predicting zero would cost on the rows that come."""
+        self.zero_loss = zero_loss
+        if self.watch is not None:
+            self.watch.expect(zero_loss, weight)
+
+    def add(
+        self, outputs: Outputs, counted: bool, valid: float | None = None, end: bool = False
+    ) -> str | None:
+        """Add a record of the rows since the one before; return what to warn of.
+
+        Parameters
+        ----------
+        outputs : Outputs
+        counted : bool
+            Whether nonzero weights are counted, which looks at every weight.
+        valid : float, optional
+            Loss on the validation rows.
+        end : bool
+            Whether a pass ends here: it has one record, however many rows were recorded before.
+        """
+        record = Progress(
+            examples=self.steps,
+            loss=mean_since(outputs.tally, self.recorded),
+            nonzeros=self.nonzeros(outputs) if counted else None,
+            rate=outputs.rate,
+            seconds=self.seconds,
+            valid_loss=valid,
+        )
+        if end and self.history and self.history[-1].examples == self.steps:
+            self.history[-1] = self.history[-1]._replace(nonzeros=record.nonzeros, valid_loss=valid)
+            return None
+        self.recorded = outputs.tally
+        self.history.append(record)
+        message = None if self.watch is None else self.watch.see(record, self.zero_loss)
+        if self.callback is not None and self.callback(record):
+            self.stopped = True
+        return message
+
+    def nonzeros(self, outputs: Outputs) -> int:
+        """Count the weights that are not zero, of all outputs."""
+        counts = outputs.nonzeros(self.average)
+        return int(counts.sum() if self.target is None else np.minimum(counts, self.target).sum())
+
+    # ---- state ---------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return it as JSON can carry it; without times, so that equal runs have equal states."""
+        return {
+            "history": [list(record._replace(seconds=0.0)) for record in self.history],
+            "recorded": list(self.recorded),
+            "watch": vars(self.watch or DivergenceWatch()),
+        }
+
+    def restore(self, saved: Mapping[str, Any], steps: int, seconds: float) -> None:
+        """Continue from a state, after so many rows and seconds."""
+        self.history = [Progress(*record) for record in saved["history"]]
+        loss, weight = saved["recorded"]
+        self.recorded = (float(loss), float(weight))
+        if self.watch is not None:
+            vars(self.watch).update(saved["watch"])
+        self.steps, self.began = steps, time.perf_counter() - seconds
+
+
+def mean_since(tally: Tally, before: Tally = (0.0, 0.0)) -> float:
+    """Return the mean progressive loss between two tallies."""
+    weight = tally[1] - before[1]
+    return (tally[0] - before[0]) / weight if weight > 0 else 0.0

@@ -1,0 +1,158 @@
+"""Checkpoints of a trainer: what is written, and how a run continues from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from thresher.data.block import Position
+from thresher.errors import DataError, ModelFileError
+from thresher.training import checkpoint as checkpoints
+from thresher.training.checkpoint import Checkpoint
+from thresher.training.labels import Arriving, TwoClasses
+
+if TYPE_CHECKING:
+    from thresher.training.trainer import Trainer
+
+# What may differ between a run and the one that resumes it. `data`, `valid` and `cache` are how
+# the shell of version 0.1.0 called files: digests of what was read tell whether they are the same.
+_FREE = ("callback", "warm_start", "passes", "n_jobs", "data", "valid", "cache")
+
+
+def identity(trainer: Trainer) -> dict[str, Any]:
+    """Return what a resumed run must share, as JSON can carry it."""
+    plan, source, valid = trainer.plan, trainer.source, trainer.valid
+    values = {name: value for name, value in trainer.requested.items() if name not in _FREE}
+    values |= {"rule": plan.rule, "seed": plan.seed, "tol": plan.tol}
+    values["shuffle"] = plan.shuffle if plan.in_memory else plan.shuffle is not False
+    values |= source.identity()
+    if valid is not None and None not in valid.facts():
+        values["validation rows"] = valid.facts()
+    labels = plan.labels
+    if not isinstance(labels, TwoClasses | Arriving) and labels.classes is not None:
+        values["classes"] = labels.classes.tolist()
+    if isinstance(values.get("class_weight"), dict):
+        values["class_weight"] = sorted(map(list, values["class_weight"].items()), key=repr)
+    if not isinstance(values.get("random_state"), int):
+        values.pop("random_state", None)  # the seed that came of it is compared
+    # Tuples as lists and numbers of NumPy as plain ones, as they come back from a file.
+    found: dict[str, Any] = json.loads(json.dumps(values, default=lambda number: number.item()))
+    return found
+
+
+def checkpoint_of(trainer: Trainer) -> Checkpoint:
+    """Return where a run stands."""
+    t = trainer
+    learning = {
+        "alpha": t.plan.params.get("alpha"),
+        "room": t.room.size,
+        "width": t.room.width,
+        "full": sorted(t.outputs.full),
+        "labels": t.plan.labels.state,
+        **t.records.state(),
+    }
+    about = {
+        "options": identity(t),
+        "source": t.source.facts(),
+        "learning": learning,
+        "pass": t.number,
+        "position": None if t.position is None else t.position.to_json(),
+        "trail": t.trail.state,
+        "most_names": None if t.names is None else t.names.most,
+        "block": t.block,
+        "best": [t.best_loss, t.best_pass, t.stale],
+        "pass_tally": list(t.pass_tally),
+        "hooks": t.hooks.state(),
+        "ended": t.plan.passes if t.ended else None,
+        **t.source.reading_state,
+        "seconds": t.records.seconds,
+    }
+    names = None if t.names is None else t.names.table.names
+    return Checkpoint(about, t.outputs.states(), t.best, names)
+
+
+def resume(trainer: Trainer) -> bool:
+    """Continue from the checkpoint; False where there is none.
+
+    Raises ModelFileError where it is not of this run, DataError where the input has changed.
+    """
+    t, path = trainer, trainer.options.checkpoint
+    assert path is not None
+    try:
+        saved = checkpoints.read(path)
+    except FileNotFoundError:
+        return False
+    about = saved.about
+    _check_options(path, about["options"], identity(t))
+    t.ended = about.get("ended") is not None
+    if t.ended and about["ended"] != t.plan.passes:
+        raise ModelFileError(
+            f"{path}: the run that wrote it has made all {about['ended']} passes, and "
+            f"{t.plan.passes} are wanted now; a resumed run needs as many"
+        )
+    try:
+        _restore(t, about["learning"], saved, float(about["seconds"]))
+    except ValueError as error:
+        raise ModelFileError(f"{path}: {error}") from None
+    t.number, t.block, position = about["pass"], about["block"], about["position"]
+    t.position = None if position is None else Position.from_json(position)
+    t.best = list(saved.best)
+    t.best_loss, t.best_pass, t.stale = about["best"]
+    loss, weight = about["pass_tally"]
+    t.pass_tally = (loss, weight)
+    t.hooks.restore(about["hooks"] if "hooks" in about else {"updates": about["updates"]})
+    if t.names is not None:
+        t.names.restore(saved.names or {}, about["most_names"])
+    if t.source.traced:
+        t.source.reading_state = about
+    _check_input(t, about)
+    t.begun = t.records.steps > 0
+    t.options.observer.tell("resumed", examples=t.records.steps, digest=saved.digest)
+    return True
+
+
+def _check_options(path: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for name, value in now.items():
+        if name not in _FREE and before.get(name, value) != value:
+            raise ModelFileError(
+                f"{path}: {name} was {before[name]!r} in the run that wrote it, and is {value!r} "
+                f"now; a resumed run needs the same options"
+            )
+
+
+def _restore(t: Trainer, learning: Mapping[str, Any], saved: Checkpoint, seconds: float) -> None:
+    if t.plan.waits_for_rows and learning["alpha"] != "auto":
+        t.set_plan(t.plan.with_rate(learning["alpha"]))
+    if learning["room"] > t.room.size:
+        t.outputs.widen(int(learning["room"]))
+    t.outputs.restore(saved.states)
+    t.room.size, t.room.width = int(learning["room"]), int(learning["width"])
+    t.outputs.full = set(learning["full"])
+    t.plan.labels.state = learning["labels"]
+    t.records.restore(learning, t.outputs.steps, seconds)
+
+
+def _check_input(t: Trainer, about: Mapping[str, Any]) -> None:
+    """Raise DataError where the input is not what it was; read again what cannot tell by itself."""
+    if t.source.is_as(about["source"]):
+        t.trail.state = about["trail"]
+        return
+    if not t.source.traced:
+        raise DataError(f"{t.source} are not those of the run that wrote {t.options.checkpoint}")
+    trail = about["trail"]
+    t.trail.state = trail
+    t.trail.begin()
+    if t.position is None:
+        return
+    visits = t.visits_after(None)
+    for visit in visits:
+        t.trail.see(visit.block, compare=not t.reorders)
+        if visit.end == t.position:
+            t.resumed = visits  # a pipe cannot be read a second time
+            break
+    if t.trail.chain != trail["chain"]:
+        raise DataError(
+            f"{t.source}: the input has changed since the checkpoint was written: it was read up "
+            f"to line {t.position.line} of its file number {t.position.file + 1}"
+        )

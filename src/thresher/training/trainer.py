@@ -1,0 +1,375 @@
+"""The one loop over rows: passes, orders, records, early stopping, checkpoints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.data.block import Position
+from thresher.data.reading import Stopped
+from thresher.data.visits import Visit
+from thresher.errors import DataError
+from thresher.health.watch import DivergenceWarning
+from thresher.rules import RULES
+from thresher.training import resuming
+from thresher.training.alone import Alone
+from thresher.training.class_weights import row_weights
+from thresher.training.hooks import Hooks
+from thresher.training.kept_weights import KeptWeights
+from thresher.training.labels import Arriving
+from thresher.training.names import NameKeeper
+from thresher.training.observer import Interrupted
+from thresher.training.outputs import Outputs
+from thresher.training.plan import TrainingPlan, alpha_for
+from thresher.training.records import Records, mean_since
+from thresher.training.room import Room
+from thresher.training.run_options import RunOptions
+from thresher.training.targets import Targets
+from thresher.training.together import Together
+from thresher.training.trail import Trail
+
+if TYPE_CHECKING:
+    from thresher.data.matrix_source import MatrixSource
+    from thresher.data.source import Source
+
+
+class Trainer:
+    """Takes outputs through the rows of a source, pass after pass.
+
+    What is learned is a function of plan and rows alone: neither how rows are cut into blocks nor
+    whether the run was interrupted and resumed changes a bit of it.
+
+    Parameters
+    ----------
+    plan : TrainingPlan
+    source : Source or MatrixSource
+    options : RunOptions, optional
+    outputs : Outputs, optional
+        Those that have learned before; by default new ones.
+    hooks : Hooks, optional
+        What the rule does besides.
+    records : Records, optional
+        Those of rows learned before; by default new ones. Models that train together have none.
+    room : Room, optional
+    valid : Source or MatrixSource, optional
+        Rows to compute the loss on after each pass.
+
+    Attributes
+    ----------
+    number : int
+        Passes that are done.
+    first_row : int
+        Rows of the pass in the blocks before the present one.
+    stopped : bool
+        Whether no more rows are to be learned.
+    complete : bool
+        Whether neither `tol` nor a callback ended the run.
+    """
+
+    def __init__(
+        self,
+        plan: TrainingPlan,
+        source: Source | MatrixSource,
+        options: RunOptions | None = None,
+        *,
+        outputs: Outputs | None = None,
+        hooks: Hooks | None = None,
+        records: Records | None = None,
+        room: Room | None = None,
+        valid: Source | MatrixSource | None = None,
+    ) -> None:
+        self.plan, self.source, self.options = plan, source, options or RunOptions()
+        self.requested = plan.params  # before rows have decided any of them
+        self.hooks, self.valid, self.room = hooks or Hooks(), valid, room or Room(plan)
+        self.records = records or Records(plan.average, plan.target)
+        self.fresh = outputs is None
+        self.outputs = plan.make(self.room.size) if outputs is None else outputs
+        self.records.steps = self.outputs.steps
+        self.number, self.block, self.first_row = 0, 0, 0
+        self.position: Position | None = None  # behind what was learned of the pass
+        self.rows_read = 0  # of the pass
+        self.trail = Trail()
+        once = source.named and not source.rereadable
+        self.names = NameKeeper() if once else None
+        self.best: list[bytes] = []
+        self.best_loss, self.best_pass, self.stale = float("inf"), 0, 0
+        self.pass_tally = self.outputs.tally  # at the start of the pass
+        self.stopped = self.ended = False
+        self.complete = True
+        self.last_block: Any = None
+        self.prepared: Any = None  # the block that targets and weights are at hand of
+        self.resumed: Iterator[Visit] | None = None  # what a resumed run has begun to read
+        self._seen: tuple[Targets, NDArray[np.float64] | None, list[int]] | None = None
+        self._due = self.begun = False  # a record is due; rows have come
+        self._written = time.monotonic()
+        if self.fresh:
+            self.hooks.begin(self)
+
+    # ---- runs ----------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Make all passes that are left."""
+        if self.ended:
+            return
+        try:
+            while self.number < self.plan.passes and not self.stopped:
+                self._pass()
+        except Stopped:  # while it waited for rows: the state is that behind the last block
+            if self.records.steps == 0:
+                raise
+            self.interrupt()
+        if self.best and self.best_pass != self.number:
+            self.outputs.restore(self.best)
+            self.complete = False
+        if RULES[self.plan.rule].steers and self.plan.target is not None:
+            assert isinstance(self.outputs, Alone)
+            for learner in self.outputs:  # its penalty acts whenever a weight is read
+                learner.steer()
+        self.ended = True
+
+    def once(self) -> None:
+        """Learn all rows of the source once, after those learned before: no pass ends."""
+        for visit in self._visits():
+            self._visit(visit)
+            if self.stopped:
+                break
+        self._record_if_due()
+
+    def _pass(self) -> None:
+        for visit in self._visits():
+            self._visit(visit)
+            self._pause()
+            if self.stopped:
+                break
+        self._end_pass()
+
+    def _visits(self) -> Iterator[Visit]:
+        if self.resumed is not None:
+            visits, self.resumed = self.resumed, None
+            return visits
+        return self.visits_after(self.position, self.block)
+
+    def visits_after(self, position: Position | None, behind: int = 0) -> Iterator[Visit]:
+        """Return what is left of the pass behind a position."""
+        names = False if self.names is None else "blocks"
+        return self.source.visits(
+            self.number, self.plan.shuffle, self.plan.seed, position, behind,
+            dtype=self.plan.dtype, names=names,
+        )  # fmt: skip
+
+    def _visit(self, visit: Visit) -> None:
+        """Learn the rows of a visit, and tell of it."""
+        self._learn(visit)
+        if self.source.traced:
+            self.trail.see(visit.block, compare=not self.reorders)
+        self.position, self.block, self.last_block = visit.end, self.block + 1, visit.block
+        self.rows_read += visit.last - visit.first
+        self.first_row += 0 if self.plan.in_memory else visit.block.rows
+        if self.names is not None:
+            self.names.see(visit.block, self.outputs, self.plan.average)
+        self.options.observer.progress(self)
+
+    @property
+    def reorders(self) -> bool:
+        """Whether blocks come in another order in each pass."""
+        return self.plan.shuffle is not False and self.source.shuffles
+
+    # ---- learning ------------------------------------------------------------------------------
+
+    def _learn(self, visit: Visit) -> None:
+        """Learn the rows of a visit.
+
+        A bad row stops all outputs before it; the error names its place.
+        """
+        block, position = visit.block, visit.first
+        targets, weights, arrivals = self._prepared(visit)
+        try:
+            while position < visit.last and not self._no_more():
+                count = arrivals.count(position)
+                if count:
+                    self._begin_outputs(count)
+                    arrivals[:] = [later for later in arrivals if later != position]
+                mark = self.records.next_mark()
+                end = min(visit.last, position + mark - self.records.steps, *arrivals[-1:])
+                try:
+                    self.outputs.learn(
+                        block.batch, targets, weights, visit.order, position, end,
+                        self.hooks.paused, self.first_row,
+                    )  # fmt: skip
+                finally:
+                    self.records.steps = self.outputs.steps
+                self.hooks.learned(visit.order, position, end)
+                position = end
+                self._due = self.records.steps == mark
+        except _core.DataError as error:
+            raise block.located(error) from None
+        finally:
+            self._settle()
+
+    def _no_more(self) -> bool:
+        """Record what is due; tell whether no output learns any more."""
+        self._record_if_due()
+        full = 0 < len(self.outputs) == len(self.outputs.full)
+        self.stopped = self.stopped or full or self.records.stopped
+        return self.stopped
+
+    def _prepared(
+        self, visit: Visit
+    ) -> tuple[Targets, NDArray[np.float64] | None, list[int]]:
+        """Return targets, weights and arriving classes of a block, and make room for it."""
+        block = visit.block
+        if self._seen is not None and block is self.prepared:
+            return self._seen
+        if self.plan.waits_for_rows and block.rows:
+            self.set_plan(self.plan.with_rate(alpha_for(block)))
+        arrivals = self._arrivals(visit)
+        targets = self.plan.labels.targets(block)
+        self.room.see(block, self.outputs)
+        weights = row_weights(block, targets, self.plan.class_factors())
+        if not self.begun and targets.rows and len(targets):
+            weight = float(targets.rows if weights is None else weights.sum())
+            self.records.expect(targets.zero_loss(self.plan.losses, weights), weight)
+        self.begun = self.begun or block.rows > 0
+        self._seen, self.prepared = (targets, weights, arrivals), block
+        return self._seen
+
+    def set_plan(self, plan: TrainingPlan) -> None:
+        """Make the outputs anew, with what is known now."""
+        self.plan, self.outputs = plan, plan.make(self.room.size)
+        self.hooks.begin(self)
+
+    def _arrivals(self, visit: Visit) -> list[int]:
+        """Take new classes; return when each comes, the last first."""
+        labels = self.plan.labels
+        if not isinstance(labels, Arriving):
+            return []
+        found = labels.arrivals(visit.block, visit.order)
+        if found:
+            assert isinstance(self.outputs, Together)
+            self.outputs.expect(labels.lane_of)
+        return found[::-1]
+
+    def _begin_outputs(self, count: int) -> None:
+        assert isinstance(self.outputs, Together)
+        try:
+            self.outputs.add(count)
+        except MemoryError:
+            raise MemoryError(
+                "no memory for the weights of another class in a dense store; store='hashed' "
+                "needs memory for the features seen alone, and bits= in scan bounds the width"
+            ) from None
+
+    def _settle(self) -> None:
+        """Forget classes whose first row was not reached."""
+        labels = self.plan.labels
+        if isinstance(labels, Arriving):
+            assert isinstance(self.outputs, Together)
+            self.outputs.settle()
+            labels.keep(len(self.outputs))
+
+    # ---- records and the end of a pass ---------------------------------------------------------
+
+    def _record_if_due(self) -> None:
+        if self._due:
+            self.record()
+
+    def record(self, valid: float | None = None, end: bool = False) -> None:
+        """Add a record of the rows since the one before, and warn where training diverges."""
+        self._due = False
+        counted = end or self.records.steps >= self.room.counted_from
+        message = self.records.add(self.outputs, counted, valid, end)
+        if message is not None:
+            self.options.observer.warn(message, DivergenceWarning)
+
+    def _end_pass(self) -> None:
+        # First, as it may be interrupted: the state is still that behind the last block.
+        valid = None if self.valid is None else self.loss_on(self.valid)
+        if self.records.steps == 0:
+            raise DataError(f"{self.source}: no rows to learn from")
+        self.number, self.position, self.block = self.number + 1, None, 0
+        self.first_row, self.rows_read = 0, 0
+        self.trail.begin()
+        self.record(valid, end=True)
+        loss = mean_since(self.outputs.tally, self.pass_tally) if valid is None else valid
+        self.options.observer.tell(
+            "pass", number=self.number, loss=loss, record=self.records.history[-1]
+        )
+        full = len(self.outputs.full) == len(self.outputs)
+        if self.records.stopped:
+            self.stopped, self.complete = True, full
+        else:
+            self._judge(loss)
+        self.plan.labels.conclude()
+        if full or self.hooks.ended(self.outputs):
+            self.stopped = True
+        self.pass_tally = self.outputs.tally
+        if self.number < self.plan.passes and not self.stopped:
+            self.outputs.next_pass()
+            self._pause()
+
+    def _judge(self, loss: float) -> None:
+        """Decide whether to go on, by the loss of the pass."""
+        if self.plan.tol is None:
+            return
+        self.stale = 0 if loss < self.best_loss - self.plan.tol else self.stale + 1
+        if loss < self.best_loss:
+            self.best_loss, self.best_pass = loss, self.number
+            if self.valid is not None:
+                self.best = self.outputs.states()
+        if self.stale >= self.plan.patience:
+            self.stopped, self.complete = True, False
+
+    def loss_on(self, source: Source | MatrixSource) -> float:
+        """Return the mean loss on all rows of a source, by their weights."""
+        total, weight, plan = 0.0, 0.0, self.plan
+        kept = None if plan.target is None else KeptWeights(self.outputs, plan)
+        for block in source.blocks(dtype=plan.dtype, kinds=self.source.kinds):
+            self.room.see(block, self.outputs)
+            targets = plan.labels.targets(block)
+            asked = block.batch, targets, plan.losses, block.weights
+            total += self.outputs.loss_on(*asked, plan.average) if kept is None else kept.loss(*asked)
+            weight += float(block.rows if block.weights is None else block.weights.sum())
+        if weight == 0:
+            raise DataError(f"{source}: no rows to compute a loss on")
+        return total / weight
+
+    # ---- pauses --------------------------------------------------------------------------------
+
+    def _pause(self) -> None:
+        """Between two visits: stop, or write a checkpoint, where it is time."""
+        if self.options.observer.stops():
+            self.interrupt()
+        due = time.monotonic() - self._written >= self.options.every
+        if self.options.checkpoint is not None and due:
+            try:
+                self.write_checkpoint()
+            except OSError as error:  # a full disk: training goes on, and may find room later
+                self._written = time.monotonic()
+                self.options.observer.warn(f"no checkpoint was written: {error}")
+
+    def interrupt(self) -> NoReturn:
+        """Stop here, between two visits or behind the last one of all; a resumed run goes on."""
+        if self.options.checkpoint is None:
+            raise KeyboardInterrupt
+        self.write_checkpoint()
+        raise Interrupted(f"{self.records.steps:,} examples")
+
+    def write_checkpoint(self) -> None:
+        """Write where the run stands."""
+        self._record_if_due()
+        assert self.options.checkpoint is not None
+        digest = resuming.checkpoint_of(self).write(self.options.checkpoint)
+        self._written = time.monotonic()
+        self.options.observer.tell("checkpoint", examples=self.records.steps, digest=digest)
+
+    def resume(self) -> bool:
+        """Continue from the checkpoint; False where there is none.
+
+        Raises ModelFileError where it is not of this run, DataError where the input has changed.
+        """
+        return resuming.resume(self)
