@@ -63,11 +63,17 @@ def environment(**changes):
     return {**os.environ, **changes}
 
 
-def called(*arguments, code=0, stdin=b""):
-    """Run the command line within this process, which is faster; return what it printed."""
+def called(*arguments, code=0, stdin=b"", stdout=None):
+    """Run the command line within this process, which is faster; return what it printed.
+
+    It prints to `stdout`, an io.BytesIO, where one is given.
+    """
     streams = sys.argv, sys.stdin, sys.stdout, sys.stderr
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    out, told = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
+    out, told = (
+        io.TextIOWrapper(buffer, write_through=True)
+        for buffer in (stdout or io.BytesIO(), io.BytesIO())
+    )
     sys.argv = ["thresher", *map(str, arguments)]
     sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin)), out, told
     opening._waiting.clear()  # what another call has looked at of its standard input

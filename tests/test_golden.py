@@ -1,0 +1,83 @@
+"""Every rule, from every input, trained in every way, gives the bits that it gave.
+
+A commit that changes a hash says why.
+
+`golden.json` holds a SHA-256 of each model. `python tests/test_golden.py --write` writes it anew.
+Its key "not today" lists the cells that could not be trained when it was written, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # where this file is run as a script
+
+from golden_cases import cells_of, hash_of
+from golden_data import Folder
+from thresher.rules import RULES
+
+GOLDEN = Path(__file__).with_name("golden.json")
+# exp and log are those of the system, and may differ in the last bit elsewhere.
+PLATFORM = f"{platform.system()} {platform.machine()}"
+
+
+def found_of(rule: str, folder: Path, without: object = ()) -> tuple[dict, dict]:
+    """Return the hashes of the cells of a rule, and the reasons of those that are impossible."""
+    hashes, impossible = {}, {}
+    for name, train in cells_of(rule, Folder(folder)):
+        if name in without:
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # three passes are too few for some rules
+                hashes[name] = hash_of(train())
+        except Exception as error:  # the command line's comes as an AssertionError
+            impossible[name] = str(error).replace(str(folder), "")
+    return hashes, impossible
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_golden(rule: str, tmp_path: Path) -> None:
+    golden = json.loads(GOLDEN.read_text())
+    if golden["platform"] != PLATFORM:
+        pytest.skip(f"the hashes are those of {golden['platform']}")
+    hashes, impossible = found_of(rule, tmp_path, golden["not today"].get(rule, {}))
+    assert not impossible, f"cells that were possible: {impossible}"
+    before = golden["hashes"][rule]
+    assert list(hashes) == list(before), "other cells than those of golden.json"
+    changed = [name for name in before if hashes[name] != before[name]]
+    assert not changed, f"{rule}: other bits than before in {', '.join(changed)}"
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_resumed_runs_are_those_that_were_not_interrupted(rule: str) -> None:
+    hashes = json.loads(GOLDEN.read_text())["hashes"][rule]
+    for name, found in hashes.items():
+        cell, _, way = name.rpartition("/")
+        if way == "resumed":
+            whole = "one" if cell in ("pipe/train", "csr/partial_fit") else "shuffled"
+            assert found == hashes[f"{cell}/{whole}"], name
+
+
+def write() -> None:
+    """Write all hashes anew."""
+    content = {"platform": PLATFORM, "hashes": {}, "not today": {}}
+    for rule in RULES:
+        with tempfile.TemporaryDirectory() as folder:
+            content["hashes"][rule], impossible = found_of(rule, Path(folder))
+        if impossible:
+            content["not today"][rule] = impossible
+    GOLDEN.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: python tests/test_golden.py --write")
+    write()
