@@ -31,7 +31,7 @@ from thresher.errors import ModelFileError
 from thresher.evidence import TENSORS as EVIDENCE
 from thresher.evidence import Evidence
 from thresher.model import Model, Progress
-from thresher.parameters import LOSSES
+from thresher.rules.parameter import LOSSES
 from thresher.search.place import Place
 
 FORMAT = 2

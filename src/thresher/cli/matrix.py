@@ -16,7 +16,7 @@ from thresher.data.gathering import gather
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.model import Model, Progress
-from thresher.parameters import Task
+from thresher.rules.parameter import Task
 from thresher.training.labels import Labels, tidy
 
 if TYPE_CHECKING:

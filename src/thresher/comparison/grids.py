@@ -13,7 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from thresher.parameters import AUTO_ETA, AUTO_ETA_ELSE, AUTO_STRENGTH, AUTO_STRENGTH_ELSE, Task
+from thresher.rules.parameter import (
+    AUTO_ETA,
+    AUTO_ETA_ELSE,
+    AUTO_STRENGTH,
+    AUTO_STRENGTH_ELSE,
+    Task,
+)
 from thresher.search.gravities import Scale, default_gravities
 
 _COUNTS = (10, 30, 100, 300, 1000, 3000, 10_000)

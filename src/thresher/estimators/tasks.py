@@ -19,7 +19,7 @@ from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
-from thresher.parameters import Task
+from thresher.rules.parameter import Task
 from thresher.training.targets import Targets
 
 

@@ -14,7 +14,7 @@ from thresher.data.block import Block
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.model import Model
-from thresher.parameters import Task
+from thresher.rules.parameter import Task
 from thresher.search.grid import Point
 from thresher.training.labels import ManyClasses, Values
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from thresher.parameters import (
+from thresher.rules.parameter import (
     CLASSIFIER_LOSSES,
     COMMON,
     L1,
