@@ -17,8 +17,8 @@ from thresher.cli.show import Shown, shown
 from thresher.cli.trained import described, report
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
+from thresher.losses import Task
 from thresher.rules import RULES, validate
-from thresher.rules.parameter import Task
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.learning import Learning

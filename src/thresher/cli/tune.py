@@ -30,8 +30,8 @@ from thresher.cli.wording import shell_words
 from thresher.data.block import Block
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
+from thresher.losses import Task
 from thresher.rules import RULES
-from thresher.rules.parameter import Task
 from thresher.search.grid import Point, point_of
 from thresher.search.readings import checked_limit
 from thresher.search.streams import StreamSearch

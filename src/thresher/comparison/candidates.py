@@ -36,9 +36,9 @@ from thresher.comparison.grids import (
     stabilized_grid,
     truncated_grid,
 )
+from thresher.losses import Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.rules import RULES
-from thresher.rules.parameter import Task
 
 _ESTIMATORS: list[Any] = [getattr(estimators, name) for name in estimators.__all__]
 _CLASSES = {(cls._rule, cls._task): cls for cls in _ESTIMATORS}

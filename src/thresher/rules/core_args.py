@@ -6,13 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from thresher.rules.parameter import (
-    AUTO_ETA,
-    AUTO_ETA_ELSE,
-    AUTO_GRAVITY,
-    AUTO_STRENGTH,
-    AUTO_STRENGTH_ELSE,
-)
+from thresher.losses import LOSSES
+from thresher.rules.parameter import AUTO_GRAVITY
 from thresher.rules.table import RULES
 
 
@@ -73,9 +68,10 @@ def core_parameters(
     if isinstance(values.get("p"), str):
         values["p"] = max(2.0, float(values["p"].removesuffix("ln")) * math.log(width))
     bold = 4.0 if rule == "mirror-descent" and values["loss"] == "logistic" else 1.0  # record 6
+    loss = LOSSES[values["loss"]]
     for name, auto in (
-        ("eta0", bold * AUTO_ETA.get(values["loss"], AUTO_ETA_ELSE)),
-        ("strength", AUTO_STRENGTH.get(values["loss"], AUTO_STRENGTH_ELSE)),
+        ("eta0", bold * loss.auto_eta),
+        ("strength", loss.auto_strength),
     ):
         if name in values:
             values["relative"] = values[name] == "auto"

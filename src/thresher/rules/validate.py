@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thresher.errors import ParameterError
-from thresher.rules.parameter import Task
+from thresher.losses import Task
 from thresher.rules.table import RULES
 
 

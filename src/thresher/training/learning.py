@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.errors import DataError
 from thresher.health.watch import DivergenceWatch
+from thresher.losses import Task
 from thresher.model import Progress
 from thresher.rules import core_args
-from thresher.rules.parameter import Task
 from thresher.training.alone import Alone
 from thresher.training.labels import Arriving, Labels
 from thresher.training.outputs import Outputs
