@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from core import ETA, GRAVITY, best_of, core_alone, stream
 
 from thresher import TruncatedGradientClassifier, _core
-from thresher.settings import core_parameters
+from thresher.rules.core_args import core_parameters
 
 WIDTH = 1 << 20
 BLOCK = 8 << 20  # bytes of a block in memory

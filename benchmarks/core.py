@@ -39,7 +39,7 @@ from thresher import (
     _core,
 )
 from thresher.data import as_batch
-from thresher.settings import core_parameters
+from thresher.rules.core_args import core_parameters
 
 PER_ROW = 73
 WIDTHS = {"47k": 47_000, "2^20": 1 << 20, "2^24": 1 << 24}

@@ -31,7 +31,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 
 from thresher import OnePassSearchCV, TruncatedGradientClassifier, _core, datasets
-from thresher.settings import core_parameters
+from thresher.rules.core_args import core_parameters
 
 
 def told(gravity: float) -> tuple[dict[str, float], dict[str, str]]:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.rules import RULES
-from thresher.settings import core_parameters
+from thresher.rules.core_args import core_parameters
 
 WIDTH, CLASSES, PER_ROW = 18_000_000, 1_000, 13
 FAVOURED, SHARE = 200, 0.3

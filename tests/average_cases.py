@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 import thresher
 from oracles.averaging import averaging
-from thresher import _core, settings
+from thresher import _core
 from thresher.data.source import Source
 from thresher.distributed.average import Average
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import ContinueLater, Driven, StageReport, drive
 from thresher.distributed.folder import Folder
 from thresher.distributed.pieces import Job
-from thresher.rules import RULES
+from thresher.rules import RULES, core_args
 from thresher.training.labels import Labels, ManyClasses, Values
 
 WIDTH, SEED = 9, 5
@@ -93,7 +93,7 @@ class Case:
 
     def expected(self, target: int = 1) -> tuple[np.ndarray, float, list[float]]:
         """What the oracle says of an output: of two classes the one, else that of a class."""
-        numbers, words = settings.core_parameters(self.rule, self.params, None, max(self.width, 1))
+        numbers, words = core_args.core_parameters(self.rule, self.params, None, max(self.width, 1))
         told: dict[str, Any] = numbers | words | {"average": bool(self.params.get("average"))}
         if self.rule == "margin-perceptron":
             told["margin"] = self.params["margin"]

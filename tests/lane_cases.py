@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from thresher import _core
 from thresher.rules import RULES
-from thresher.settings import core_parameters
+from thresher.rules.core_args import core_parameters
 
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from distributed_rows import untimed
 from oracles.stabilized import StabilizedResult, stabilized
-from thresher import StabilizedClassifier, _core, settings
+from thresher import StabilizedClassifier, _core
 from thresher.data import as_batch
 from thresher.data.source import Source, scan
 from thresher.distributed.crew import InProcess
@@ -21,6 +21,7 @@ from thresher.distributed.driving import Driven, drive
 from thresher.distributed.folder import Folder
 from thresher.distributed.paper_stages import PaperStages
 from thresher.distributed.pieces import Job
+from thresher.rules import core_args
 from thresher.training.labels import ManyClasses
 
 SEED = 12345
@@ -92,7 +93,7 @@ def alone(job: Job) -> tuple[_core.StabilizedLearner, list[_core.Stage]]:
     X = sp.vstack([X for X, _, _ in job.rows.content], format="csr")  # type: ignore[attr-defined]
     y = np.concatenate([y for _, y, _ in job.rows.content])  # type: ignore[attr-defined]
     weights = [w for *_, w in job.rows.content]  # type: ignore[attr-defined]
-    numbers, words = settings.stabilized_parameters(job.params, SEED, len(y))
+    numbers, words = core_args.stabilized_parameters(job.params, SEED, len(y))
     learner = _core.make_stabilized("paper", job.params["dtype"], job.width, numbers, words)
     batch = as_batch(X)
     batch.set_targets(y, None if weights[0] is None else np.concatenate(weights))

@@ -21,7 +21,8 @@ from thresher import (
 )
 from thresher.estimators import __all__ as ESTIMATORS
 from thresher.health import DivergenceWarning
-from thresher.rules import CLASSIFIER_LOSSES, REGRESSOR_LOSSES, RULES, Parameter
+from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+from thresher.rules import RULES, Parameter
 
 RNG = np.random.default_rng(6)
 X = RNG.normal(size=(40, 4))

@@ -12,7 +12,7 @@ from comparisons import problem
 from thresher import TruncatedGradientClassifier, TruncatedGradientRegressor
 from thresher.comparison.choosing import choose
 from thresher.comparison.controls import MeanOfRuns
-from thresher.parameters import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
 
 @pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)

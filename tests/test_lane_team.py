@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher import ParameterError, _core, rules, settings
+from thresher import ParameterError, _core, rules
 from thresher.data import as_batch
+from thresher.rules import core_args
 from thresher.training.lanes import (
     Lane,
     LaneTeam,
@@ -34,7 +35,7 @@ def some_lanes(count: int) -> list[Lane]:
     """Return lanes of several clocks, periods and rates."""
     return [
         Lane(
-            *settings.core_parameters(
+            *core_args.core_parameters(
                 "truncated-gradient",
                 defaults("truncated-gradient", gravity=0.01 * i, period=1 + i % 2),
                 ROWS,
@@ -118,7 +119,7 @@ def test_numbers_of_threads() -> None:
 @pytest.mark.parametrize("count", [1, 3, 20])
 def test_memory_is_about_what_was_said(rule: str, store: str, count: int) -> None:
     """A store that has met every feature takes no more than the estimate, and not far less."""
-    lane = Lane(*settings.core_parameters(rule, defaults(rule), ROWS))
+    lane = Lane(*core_args.core_parameters(rule, defaults(rule), ROWS))
     lanes, width, core = [lane] * count, 270_000, rules.RULES[rule].core
     made = make_lanes(core, store, "float32", width, lanes)
     X = sp.csr_array((np.ones(width), np.arange(width), [0, width]), shape=(1, width))

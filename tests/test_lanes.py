@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lane_cases import batch_of, defaults, grid, rows_of, same
 from thresher import _core
 from thresher.rules import RULES
-from thresher.settings import core_parameters
+from thresher.rules.core_args import core_parameters
 
 GRIDS: dict[str, dict[str, list[Any]]] = {
     "truncated-gradient": {

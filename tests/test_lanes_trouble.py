@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from lane_cases import batch_of, defaults, grid, rows_of, same
 from thresher import _core
 from thresher.rules import RULES
-from thresher.settings import core_parameters
+from thresher.rules.core_args import core_parameters
 
 
 def test_a_lane_that_diverges_stops_and_the_others_go_on() -> None:

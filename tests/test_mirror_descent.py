@@ -22,8 +22,8 @@ from thresher import (
     MirrorDescentClassifier,
     MirrorDescentRegressor,
     _core,
-    settings,
 )
+from thresher.rules import core_args
 
 
 def p_norm(x: np.ndarray, p: float) -> float:
@@ -187,7 +187,7 @@ def test_bad_rows() -> None:
 )
 def test_p_follows_the_width(p: Any, width: int, expected: float) -> None:
     params = MirrorDescentClassifier(p=p).get_params()
-    numbers, _ = settings.core_parameters("mirror-descent", params, 100, width)
+    numbers, _ = core_args.core_parameters("mirror-descent", params, 100, width)
     assert numbers["p"] == pytest.approx(expected, abs=1e-4)
 
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from experiments.record import About, Record, main, verdict_of
 from experiments.stabilized.protocol import Rows, rows_of
-from thresher import StabilizedClassifier, _core, settings
+from thresher import StabilizedClassifier, _core
 from thresher.data import as_batch
 from thresher.plots import style
+from thresher.rules import core_args
 
 ABOUT = About(
     "rejection_rate",
@@ -84,7 +85,7 @@ def _stages(rows: Rows, gamma: float, parameters: dict[str, Any]) -> list[tuple[
     rule = StabilizedClassifier(
         variant="paper", annealing=gamma, rejection=parameters["beta_0"], keep=parameters["pi_0"]
     )
-    numbers, words = settings.stabilized_parameters(rule.get_params(), 0, len(rows.y))
+    numbers, words = core_args.stabilized_parameters(rule.get_params(), 0, len(rows.y))
     learner = _core.make_stabilized("paper", rule.dtype, rows.X.shape[1], numbers, words)
     batch, seen = as_batch(rows.X), []
     batch.set_targets(rows.y)

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-PROBABILITY_LOSSES = ("logistic", "clipped_square")
+from thresher.losses import LOSSES, Link
+
+Array = NDArray[np.float64]
+
+
+def _logistic(raw: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-raw)))
+
+
+# What raw predictions mean, by the link of a loss; exponents are kept within +-30, as in the core.
+LINKS: dict[Link, Callable[[Array], Array]] = {
+    "identity": lambda raw: raw,
+    "logistic": _logistic,
+    "clip": lambda raw: np.clip(raw, 0.0, 1.0),
+    "exp": lambda raw: np.exp(np.clip(raw, -30.0, 30.0)),
+}
+
+# No logistic score stands for a probability of 0 or 1; rounding must not make one of it.
+_OPEN = {"logistic": (float(np.finfo(np.float64).tiny), 1.0 - 2.0**-53)}
 
 
 def scores(raw: NDArray[np.float64], loss: str, classifies: bool = True) -> NDArray[np.float64]:
     """Turn raw predictions of the outputs into the decision function (R-0.7)."""
-    if classifies and loss == "clipped_square":
-        raw = raw - 0.5
+    if classifies and LOSSES[loss].decision_at:
+        raw = raw - LOSSES[loss].decision_at
     return raw[:, 0] if raw.shape[1] == 1 else raw
 
 
@@ -64,16 +84,14 @@ def probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float6
 
 def independent(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
     """Turn scores into probabilities, each by itself."""
-    if loss == "logistic":
-        with np.errstate(over="ignore"):
-            return np.asarray(1.0 / (1.0 + np.exp(-decision)))
-    return np.clip(decision + 0.5, 0.0, 1.0)
+    return LINKS[LOSSES[loss].link](decision + LOSSES[loss].decision_at)
+
+
+def of_labels(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
+    """Turn scores of rows with any number of labels into the probability of having each."""
+    return np.clip(independent(decision, loss), *_OPEN.get(LOSSES[loss].link, (0.0, 1.0)))
 
 
 def values(raw: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
     """Turn raw predictions of a regressor into predictions of y."""
-    if loss == "poisson":
-        return np.exp(np.clip(raw, -30.0, 30.0))
-    if loss == "clipped_square":
-        return np.clip(raw, 0.0, 1.0)
-    return raw
+    return LINKS[LOSSES[loss].link](raw)

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.answers import PROBABILITY_LOSSES, labels, probabilities, scores, values
+from thresher.answers import labels, probabilities, scores, values
 from thresher.certificates import Certificate
 from thresher.data import is_source, is_sparse
 from thresher.evidence import Evidence, Why, reason
 from thresher.learned import Feature, Output, Progress
+from thresher.losses import PROBABILITY_LOSSES
 from thresher.names import check_names, column_of
 from thresher.scoring import Scorer
 

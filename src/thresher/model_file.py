@@ -30,8 +30,8 @@ from thresher.certificates import Certificate
 from thresher.errors import ModelFileError
 from thresher.evidence import TENSORS as EVIDENCE
 from thresher.evidence import Evidence
+from thresher.losses import LOSSES
 from thresher.model import Model, Progress
-from thresher.parameters import LOSSES
 from thresher.search.place import Place
 
 FORMAT = 2

@@ -18,7 +18,7 @@ from thresher.data.source import Source, scan
 from thresher.distributed.driving import ContinueLater, StageReport
 from thresher.distributed.fitting import Fitting, Wishes
 from thresher.errors import ParameterError
-from thresher.parameters import Task
+from thresher.losses import Task
 from thresher.training.labels import OF_THE_SHELL
 from thresher.training.learning import alpha_for
 

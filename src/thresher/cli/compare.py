@@ -25,7 +25,7 @@ from thresher.comparison.rows import gathered
 from thresher.data.block import Block
 from thresher.data.source import Source, scan
 from thresher.errors import DataError, ParameterError
-from thresher.parameters import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 from thresher.training.labels import TwoClasses, Values
 
 _SHARE = 0.25

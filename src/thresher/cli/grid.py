@@ -8,8 +8,8 @@ from typing import Any
 
 from thresher.cli.options import option, value_of
 from thresher.errors import ParameterError
-from thresher.parameters import Parameter
 from thresher.rules import RULES
+from thresher.rules.parameter import Parameter
 
 # Parameters that models of one reading share, or that need more than one reading.
 SHARED = frozenset(

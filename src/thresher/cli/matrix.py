@@ -15,8 +15,8 @@ from thresher.cli.show import Shown
 from thresher.data.gathering import gather
 from thresher.data.source import Source
 from thresher.errors import ParameterError
+from thresher.losses import Task
 from thresher.model import Model, Progress
-from thresher.parameters import Task
 from thresher.training.labels import Labels, tidy
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from thresher.errors import ParameterError
-from thresher.parameters import Parameter, Task
+from thresher.losses import Task
 from thresher.rules import RULES
+from thresher.rules.parameter import Parameter
 
 # Not options: objects of Python; or they have options of their own, the same for all rules.
 _ELSEWHERE = frozenset(

@@ -11,10 +11,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.answers import PROBABILITY_LOSSES, labels, probabilities, scores, values
+from thresher.answers import labels, probabilities, scores, values
 from thresher.atomic import naming, written_whole
 from thresher.data.source import scan
 from thresher.errors import ParameterError
+from thresher.losses import PROBABILITY_LOSSES
 from thresher.model import Model, load
 
 KINDS = ("label", "probability", "raw")

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from thresher import settings
 from thresher.atomic import clear_leftovers
 from thresher.cli.options import parameters, task_of
 from thresher.cli.outputs import aside_of, check_outputs
@@ -18,8 +17,8 @@ from thresher.cli.show import Shown, shown
 from thresher.cli.trained import described, report
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
-from thresher.parameters import Task
-from thresher.rules import RULES
+from thresher.losses import Task
+from thresher.rules import RULES, validate
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.learning import Learning
@@ -100,7 +99,7 @@ def train(options: Options) -> int:
         raise ParameterError("more than one pass over standard input needs --cache FILE")
     if "store" in params:
         params["store"] = store_of(options, source, ("auto", "dense", "hashed", "nonzero"))
-    settings.check(options.rule, task, params, f"the rule {options.rule}")
+    validate.check(options.rule, task, params, f"the rule {options.rule}")
     if auto:
         params["alpha"] = "auto"  # by the size of the first rows
     labels = _labels(options, source, params, task == "classifier")

@@ -30,7 +30,7 @@ from thresher.cli.wording import shell_words
 from thresher.data.block import Block
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
-from thresher.parameters import Task
+from thresher.losses import Task
 from thresher.rules import RULES
 from thresher.search.grid import Point, point_of
 from thresher.search.readings import checked_limit

@@ -36,7 +36,7 @@ from thresher.comparison.grids import (
     stabilized_grid,
     truncated_grid,
 )
-from thresher.parameters import Task
+from thresher.losses import Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.rules import RULES
 

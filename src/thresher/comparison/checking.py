@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, column_or_1d
 
 from thresher.errors import DataError, ParameterError
-from thresher.parameters import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
 _TASKS = ("classification", "regression", None)
 _MANY = 20  # whole numbers of more values may be meant as numbers, not as classes

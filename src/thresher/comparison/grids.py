@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.parameters import AUTO_ETA, AUTO_ETA_ELSE, AUTO_STRENGTH, AUTO_STRENGTH_ELSE, Task
+from thresher.losses import LOSSES, Task
 from thresher.search.gravities import Scale, default_gravities
 
 _COUNTS = (10, 30, 100, 300, 1000, 3000, 10_000)
@@ -57,7 +57,7 @@ class Sizes:
 
     def rates(self, *factors: float) -> list[float]:
         """Return multiples of the rate that eta0="auto" is for rows of the mean squared norm."""
-        auto = AUTO_ETA.get(self.loss, AUTO_ETA_ELSE) / self.square
+        auto = LOSSES[self.loss].auto_eta / self.square
         return _rounded([auto * factor for factor in factors])
 
     def counts(self) -> list[int]:
@@ -100,7 +100,7 @@ def ftrl_grid(estimator: Any, sizes: Sizes) -> Grid:
 
 def dual_averaging_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return penalties and strengths of dual averaging."""
-    auto = AUTO_STRENGTH.get(sizes.loss, AUTO_STRENGTH_ELSE) * sizes.square
+    auto = LOSSES[sizes.loss].auto_strength * sizes.square
     strengths = _rounded([factor * auto for factor in (0.01, 0.1, 1.0, 10.0, 100.0)])
     return {"l1": _gravities(estimator, sizes), "strength": strengths}
 

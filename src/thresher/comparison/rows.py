@@ -30,7 +30,7 @@ from thresher.data.block import Block
 from thresher.data.gathering import gather
 from thresher.errors import DataError, ParameterError
 from thresher.health import dynamic_range
-from thresher.parameters import Task
+from thresher.losses import Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.search.gravities import Scale
 from thresher.training.labels import tidy

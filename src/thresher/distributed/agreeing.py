@@ -20,7 +20,7 @@ from thresher import _core
 from thresher.data.block import Block
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError
-from thresher.parameters import Task
+from thresher.losses import Task
 from thresher.training.labels import Labels, LabelSets, ManyClasses, Values, tidy
 
 Item = TypeVar("Item")

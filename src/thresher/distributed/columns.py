@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import settings
 from thresher.distributed.column_pieces import ColumnBlock, Cutter
 from thresher.distributed.pieces import Job, Lead, Learned, Mode
 from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.learned import Output
+from thresher.rules import core_args
 
 if TYPE_CHECKING:
     from thresher.distributed.crew import Crew
@@ -84,7 +84,7 @@ class Columns(Mode):
         _check(job)
         self.job, self.batch, self.blocks = job, batch, blocks
         self.parts, self.ranges = job.rows.parts, blocks
-        self.numbers, self.words = settings.core_parameters(job.rule, job.params, None)
+        self.numbers, self.words = core_args.core_parameters(job.rule, job.params, None)
 
     def part(self, number: int, threads: int, shared: dict[str, Any]) -> Cutter:
         """Make a part, which reads rows."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from thresher import settings
 from thresher.distributed.agreeing import Agreed
 from thresher.distributed.driving import Driven
 from thresher.distributed.pieces import Job
@@ -18,6 +17,7 @@ from thresher.estimators.tasks import LinearClassifier
 from thresher.evidence import Evidence
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Progress
+from thresher.rules import core_args
 
 
 def hand_over(
@@ -34,7 +34,7 @@ def hand_over(
     predict, and can be fitted anew.
     """
     stabilized = estimator._rule == "stabilized"
-    made_of = settings.learner_parameters(job.rule, job.params)
+    made_of = core_args.learner_parameters(job.rule, job.params)
     estimator._made_of = made_of, sum(agreed.rows) if stabilized else None
     estimator._width = estimator.n_features_in_ = agreed.width
     estimator._sparse_coef = job.params.get("store", "dense") != "dense"

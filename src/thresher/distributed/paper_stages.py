@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import _core, settings
+from thresher import _core
 from thresher.distributed.paper_lead import PaperLead
 from thresher.distributed.pieces import Arrays, Job, Lead, Mode, Outcome, Packet, Piece
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
+from thresher.rules import core_args
 from thresher.training.weights import row_weights
 
 _VALUES = 1 << 14  # ratios that a part tells at most
@@ -67,7 +68,7 @@ class PaperStages(Mode):
         for number, count in enumerate(job.counts):
             if count == 0:
                 raise DataError(f"part {number} of {self.parts} has no rows to learn from")
-        self.numbers, self.words = settings.stabilized_parameters(
+        self.numbers, self.words = core_args.stabilized_parameters(
             job.params, job.seed, sum(job.counts)
         )
         stage_rows = self.numbers["burst"] * self.numbers["bursts"] * paths

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from thresher.evidence import Evidence
 from thresher.learned import Output
-from thresher.parameters import Task
+from thresher.losses import Task
 from thresher.training.labels import Labels
 
 if TYPE_CHECKING:

@@ -29,13 +29,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import _core, settings
+from thresher import _core
 from thresher.distributed.packing import looked_up, narrow, packed_keys, unpacked_keys
 from thresher.distributed.pieces import Arrays, Job, Lead, Learned, Mode, Outcome, Piece
 from thresher.distributed.ranking import LAST_KEY, cut
 from thresher.errors import DivergenceError, ParameterError
 from thresher.evidence import Evidence
 from thresher.learned import Output
+from thresher.rules import core_args
 from thresher.training.weights import row_weights
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class RobustStages(Mode):
     def __init__(self, job: Job) -> None:
         self.job = job
         self.parts, self.ranges = job.rows.parts, job.ranges
-        self.numbers, self.words = settings.stabilized_parameters(
+        self.numbers, self.words = core_args.stabilized_parameters(
             job.params, job.seed, sum(job.counts)
         )
         paths = int(self.numbers["paths"])

@@ -17,7 +17,7 @@ from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, Record, output
 from thresher.estimators.tasks import LinearClassifier, LinearRegressor
 from thresher.model import Progress
-from thresher.parameters import AUTO_L1
+from thresher.rules.parameter import AUTO_L1
 
 _CHUNK = 1 << 22  # nonzeros visited between two looks at Ctrl-C
 _REFRESH = 8  # scans after which predictions are computed anew, and all violations

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from thresher import rules
 from thresher.estimators.linear import LinearEstimator
-from thresher.parameters import Parameter
+from thresher.rules.parameter import Parameter
 
 E = TypeVar("E", bound=type[LinearEstimator])
 

@@ -13,12 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from thresher import rules, settings
+from thresher import rules
 from thresher.data import is_source
 from thresher.data.source import Source
 from thresher.errors import ParameterError
+from thresher.losses import Task
 from thresher.model import Model, Output, Progress
-from thresher.parameters import Task
+from thresher.rules import core_args, validate
 from thresher.search.place import Place
 from thresher.training.targets import Targets
 
@@ -98,8 +99,8 @@ class LinearEstimator(BaseEstimator, ABC):
     def _checked_params(self, going_on: bool = False) -> dict[str, Any]:
         """Check all parameters; when learning goes on, also that the learners' are the same."""
         params: dict[str, Any] = self.get_params(deep=False)
-        settings.check(self._rule, self._task, params, type(self).__name__)
-        made_of = settings.learner_parameters(self._rule, params)
+        validate.check(self._rule, self._task, params, type(self).__name__)
+        made_of = core_args.learner_parameters(self._rule, params)
         if going_on:
             if self._elsewhere is not None:
                 raise ParameterError(

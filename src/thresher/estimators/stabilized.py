@@ -13,12 +13,13 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from thresher import _core, settings
+from thresher import _core
 from thresher.data import as_batch
 from thresher.estimators.documentation import documented
 from thresher.estimators.tasks import PartialClassifier
 from thresher.evidence import Evidence
 from thresher.model import Output, Progress
+from thresher.rules import core_args
 
 
 @documented
@@ -151,7 +152,7 @@ class StabilizedClassifier(PartialClassifier):
 
     def _new_learners(self, outputs: int) -> list[_core.StabilizedLearner]:
         params = self._made_of[0]
-        numbers, words = settings.stabilized_parameters(params, self._seed, self._made_of[1])
+        numbers, words = core_args.stabilized_parameters(params, self._seed, self._made_of[1])
         try:
             return [
                 _core.make_stabilized(
@@ -234,7 +235,7 @@ class _Stages:
         self.records: list[Progress] = []
         self.stopped = False
         self._began = time.perf_counter()
-        self._rate = settings.stabilized_parameters(estimator._made_of[0], 0, None)[0]["eta0"]
+        self._rate = core_args.stabilized_parameters(estimator._made_of[0], 0, None)[0]["eta0"]
         self._recorded = (0.0, 0.0)
         self._nonzeros = 0  # of the outputs that are done
         self._warned = False

@@ -14,12 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from thresher.answers import PROBABILITY_LOSSES, labels, probabilities, scores, values
+from thresher.answers import labels, probabilities, scores, values
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
-from thresher.parameters import Task
+from thresher.losses import PROBABILITY_LOSSES, Task
 from thresher.training.targets import Targets
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import _core, settings
+from thresher import _core
 from thresher.data import as_batch, nonzeros
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Progress
+from thresher.rules import core_args
 from thresher.scoring import learners_of
 from thresher.training.alone import Alone
 from thresher.training.outputs import Outputs
@@ -126,7 +127,7 @@ class Run:
     ) -> NDArray[np.float64]:
         """Return the losses at raw predictions."""
         e = self.estimator
-        numbers, words = settings.core_parameters(e._rule, e._made_of[0], e._made_of[1])
+        numbers, words = core_args.core_parameters(e._rule, e._made_of[0], e._made_of[1])
         loss = words["loss"], numbers["epsilon"], numbers["quantile"]
         return _core.loss_values(*loss, predictions, labels)[0]
 

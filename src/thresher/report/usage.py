@@ -6,7 +6,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from thresher.answers import PROBABILITY_LOSSES
+from thresher.losses import PROBABILITY_LOSSES
 from thresher.report.page import text
 from thresher.report.summary import ANY, listed
 

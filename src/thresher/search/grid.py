@@ -11,10 +11,10 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from thresher import _core, settings
+from thresher import _core
 from thresher.data import is_source
 from thresher.errors import ParameterError
-from thresher.rules import RULES
+from thresher.rules import RULES, core_args, validate
 from thresher.training.lanes import Lane
 
 # Parameters of a run over the rows, and not of a model: points that differ in them train apart.
@@ -96,7 +96,7 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
     """Return one point, checked."""
     owner = type(estimator).__name__
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
-    settings.check(estimator._rule, estimator._task, params, owner)
+    validate.check(estimator._rule, estimator._task, params, owner)
     _check_lane(estimator._rule, params, owner)
     shares = estimator._task == "classifier" and params.get("loss") == "clipped_square"
     return Point(number, dict(chosen), params, 0.0 if shares else -1.0)
@@ -207,6 +207,6 @@ def lanes_of(
         Number of classes; 1 for a regression.
     """
     plain = {**params, **({"certify": False} if "certify" in params else {})}
-    numbers, words = settings.core_parameters(rule, plain, rows, width)
+    numbers, words = core_args.core_parameters(rule, plain, rows, width)
     targets = range(classes) if classes > 2 else (-1,)
     return [Lane(numbers, words, clock, target) for target in targets]

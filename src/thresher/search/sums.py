@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.answers import PROBABILITY_LOSSES, probabilities, scores, values
+from thresher.answers import probabilities, scores, values
 from thresher.data.block import Block
 from thresher.data.source import Source
 from thresher.errors import ParameterError
+from thresher.losses import PROBABILITY_LOSSES, Task
 from thresher.model import Model
-from thresher.parameters import Task
 from thresher.search.grid import Point
 from thresher.training.labels import ManyClasses, Values
 

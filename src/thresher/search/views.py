@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from thresher import settings
 from thresher.data import is_source
 from thresher.errors import ParameterError
 from thresher.model import Model, Output
+from thresher.rules import core_args
 
 
 class FromLane:
@@ -119,7 +119,7 @@ def view_of(
     kind: Any = type(estimator)
     view = _class_for(kind)(**params)
     state = {
-        "_made_of": (settings.learner_parameters(estimator._rule, params), None),
+        "_made_of": (core_args.learner_parameters(estimator._rule, params), None),
         "_ask": ask,
         "_width": width,
         "_model": None,

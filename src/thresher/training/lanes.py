@@ -29,7 +29,7 @@ class Lane:
     Parameters
     ----------
     numbers, words : mapping
-        Its parameters, as `settings.core_parameters` gives them.
+        Its parameters, as `core_args.core_parameters` gives them.
     clock : int
         Its column of `seen`.
     target : int
@@ -80,11 +80,12 @@ class LaneTeam:
     Examples
     --------
     >>> import numpy as np
-    >>> from thresher import FTRLClassifier, settings
+    >>> from thresher import FTRLClassifier
+    >>> from thresher.rules import core_args
     >>> from thresher.data import as_batch
     >>> from thresher.training.lanes import Lane, LaneTeam
     >>> points = [FTRLClassifier(l1=l1).get_params() for l1 in (0.0, 9.0)]
-    >>> lanes = [Lane(*settings.core_parameters("ftrl", params, None)) for params in points]
+    >>> lanes = [Lane(*core_args.core_parameters("ftrl", params, None)) for params in points]
     >>> with LaneTeam("ftrl", "dense", "float64", 2, lanes, n_jobs=2) as team:
     ...     team.learn(as_batch(np.eye(2), np.array([1.0, -1.0])))
     ...     team.nonzeros().tolist()
@@ -302,9 +303,10 @@ def bytes_per_feature(rule: str, store: str, dtype: str, lanes: Sequence[Lane]) 
 
     Examples
     --------
-    >>> from thresher import AveragedSGDClassifier, settings
+    >>> from thresher import AveragedSGDClassifier
+    >>> from thresher.rules import core_args
     >>> params = AveragedSGDClassifier().get_params()
-    >>> lane = Lane(*settings.core_parameters("averaged-sgd", params, None))
+    >>> lane = Lane(*core_args.core_parameters("averaged-sgd", params, None))
     >>> 8 <= bytes_per_feature("averaged_sgd", "dense", "float32", [lane]) <= 64
     True
     """

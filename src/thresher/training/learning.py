@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import _core, settings
+from thresher import _core
 from thresher.errors import DataError
 from thresher.health.watch import DivergenceWatch
+from thresher.losses import Task
 from thresher.model import Progress
-from thresher.parameters import Task
+from thresher.rules import core_args
 from thresher.training.alone import Alone
 from thresher.training.labels import Arriving, Labels
 from thresher.training.outputs import Outputs
@@ -61,7 +62,7 @@ class Learning:
     ) -> None:
         self.rule, self.task, self.params, self.labels = rule, task, dict(params), labels
         self.grows = grows
-        self.made_of = settings.learner_parameters(rule, self.params)
+        self.made_of = core_args.learner_parameters(rule, self.params)
         self.average = bool(self.made_of.get("average", False))
         self.target: int | None = self.made_of.get("target_nnz")
         self.store = str(self.made_of.get("store", "dense"))

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thresher import settings
 from thresher.errors import ParameterError
+from thresher.rules import core_args
 from thresher.training.alone import Alone
 from thresher.training.outputs import Outputs
 from thresher.training.together import OnlyNonzero, Together
@@ -49,7 +49,7 @@ class Recipe:
 
     def parameters(self) -> tuple[dict[str, float], dict[str, str]]:
         """Return what the core is told."""
-        return settings.core_parameters(self.rule, self.params, self.rows, self.columns)
+        return core_args.core_parameters(self.rule, self.params, self.rows, self.columns)
 
     def together(self, outputs: int) -> bool:
         """Tell whether so many outputs learn together.

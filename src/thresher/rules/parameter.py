@@ -7,19 +7,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Any, Literal
 
-CLASSIFIER_LOSSES = ("logistic", "hinge", "squared_hinge", "squared", "square", "clipped_square")
-REGRESSOR_LOSSES = (
-    "squared",
-    "square",
-    "absolute",
-    "huber",
-    "epsilon_insensitive",
-    "quantile",
-    "poisson",
-    "clipped_square",
-)
-LOSSES = (*dict.fromkeys(CLASSIFIER_LOSSES + REGRESSOR_LOSSES), "margin")
-Task = Literal["classifier", "regressor"]
+from thresher.losses import Task
 
 
 @dataclass(frozen=True)
@@ -165,18 +153,6 @@ COMMON: dict[str, Parameter] = {
 
 # Without meaning for rules that see all rows at once.
 ROW_BY_ROW = ("shuffle", "store", "dtype", "patience", "warm_start")
-
-# eta0="auto" on rows of norm 1: 0.75 over the loss's curvature, so that weights and intercept
-# together move a prediction at most 1.5 times as far as its row asks (2 would be the limit). Losses
-# without curvature count as 1.
-AUTO_ETA = {"logistic": 3.0, "squared_hinge": 0.375, "square": 0.375, "clipped_square": 0.375}
-AUTO_ETA_ELSE = 0.75
-
-# strength="auto" on rows of norm 1: the curvature of the loss, so that the first step does not
-# overshoot its row. Losses whose slope is bounded cannot explode and want a tenth of it.
-AUTO_STRENGTH = {"logistic": 0.025, "squared_hinge": 2.0, "square": 2.0, "clipped_square": 2.0}
-AUTO_STRENGTH |= dict.fromkeys(("squared", "huber", "poisson"), 1.0)
-AUTO_STRENGTH_ELSE = 0.1
 
 # gravity="auto": a penalty on the sum of the losses rather than on their mean, as FTRL's l1 is.
 AUTO_GRAVITY = 0.02

@@ -11,17 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from thresher.parameters import (
-    CLASSIFIER_LOSSES,
+from thresher.losses import LOSSES, SELECTABLE_LOSSES, Task
+from thresher.rules.parameter import (
     COMMON,
     L1,
     L2,
     RATE,
-    REGRESSOR_LOSSES,
     ROW_BY_ROW,
     TARGET_NNZ,
     Parameter,
-    Task,
     loss_parameter,
 )
 
@@ -53,7 +51,7 @@ class Rule:
     own: Mapping[str, Parameter]
     fixed: Mapping[str, Any] = field(default_factory=dict)
     regressor_loss: str = "squared"
-    losses: tuple[str, ...] = tuple(dict.fromkeys(CLASSIFIER_LOSSES + REGRESSOR_LOSSES))
+    losses: tuple[str, ...] = SELECTABLE_LOSSES
     without: tuple[str, ...] = ()
 
     @property
@@ -69,8 +67,7 @@ class Rule:
 
     def losses_for(self, task: Task) -> tuple[str, ...]:
         """Return the losses that a classifier or a regressor of this rule may have."""
-        fitting = CLASSIFIER_LOSSES if task == "classifier" else REGRESSOR_LOSSES
-        return tuple(loss for loss in fitting if loss in self.losses)
+        return tuple(name for name in LOSSES if name in self.losses and task in LOSSES[name].tasks)
 
 
 RULES: dict[str, Rule] = {

@@ -1,4 +1,4 @@
-"""Parameters of a rule: whether they are allowed together, and what the core is told of them."""
+"""Whether the parameters of a rule are allowed, each and together."""
 
 from __future__ import annotations
 
@@ -7,15 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from thresher.errors import ParameterError
-from thresher.parameters import (
-    AUTO_ETA,
-    AUTO_ETA_ELSE,
-    AUTO_GRAVITY,
-    AUTO_STRENGTH,
-    AUTO_STRENGTH_ELSE,
-    Task,
-)
-from thresher.rules import RULES
+from thresher.losses import Task
+from thresher.rules.table import RULES
 
 
 def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
@@ -140,77 +133,3 @@ def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
             f"{owner}: keep={params['keep']} needs more than one path or burst: the share of one "
             f"burst that selects a feature says nothing; set keep=0, or raise paths or bursts"
         )
-
-
-def stabilized_parameters(
-    params: Mapping[str, Any], seed: int, rows: int | None
-) -> tuple[dict[str, float], dict[str, str]]:
-    """Split what the stabilized rule's core is told into numbers and words, by name.
-
-    `rows` is the number of rows, or None where it is not known beforehand.
-    """
-    robust = params["variant"] == "robust"
-    eta0 = {"logistic": 2.0, "hinge": 1.0, "squared_hinge": 0.25}[params["loss"]] if robust else 0.1
-    auto = {
-        "rejection": 0.5 if robust else 0.7,
-        "min_updates": (5 if rows is None else min(5, 1 + rows // 50)) if robust else 0,
-        "eta0": eta0,
-    }
-    numbers = {
-        name: float(auto[name] if params[name] == "auto" else params[name])
-        for name in ("rejection", "min_updates", "eta0", "keep", "paths", "annealing", "burst",
-                     "bursts")
-    }  # fmt: skip
-    numbers |= {"seed": float(seed), "epsilon": 0.0, "quantile": 0.5}
-    numbers["streams"] = float(rows is None)
-    numbers["target"] = float(params["target_nnz"] or 0)
-    numbers["burst_growth"] = float(params["burst_growth"] or 0)
-    words = {name: str(params[name]) for name in ("loss", "count", "gravity_rule")}
-    return numbers, words | {"shuffle": "once"}  # a path keeps its order, as published (A-19)
-
-
-def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those parameters that make a learner, and cannot change while it lives."""
-    names = ("loss", "epsilon", "quantile", "fit_intercept", "store", "dtype", *RULES[rule].own)
-    return {name: params[name] for name in names if name in params and name != "n_jobs"}
-
-
-def core_parameters(
-    rule: str, params: Mapping[str, Any], rows: int | None, width: int = 1
-) -> tuple[dict[str, float], dict[str, str]]:
-    """Split what the core is told into numbers (flags as 0 and 1) and words, by name.
-
-    `rows` is the number of rows, or None where it is not known beforehand; `width` the number of
-    features, which decides the norm of mirror descent.
-    """
-    spec = RULES[rule]
-    values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}
-    values |= {name: params[name] for name in (*values, "fit_intercept") if name in params}
-    values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
-    if rule == "forward-backward":
-        values["gravity"] = values.pop("l1")
-    if rule == "margin-perceptron":
-        values["epsilon"] = values.pop("margin")
-    for name in ("gravity", "l1"):
-        if name in values:
-            values["fading"] = values[name] == "auto" and rows is None
-            if values[name] == "auto":
-                values[name] = AUTO_GRAVITY / (rows or 1)
-    if isinstance(values.get("p"), str):
-        values["p"] = max(2.0, float(values["p"].removesuffix("ln")) * math.log(width))
-    bold = 4.0 if rule == "mirror-descent" and values["loss"] == "logistic" else 1.0  # record 6
-    for name, auto in (
-        ("eta0", bold * AUTO_ETA.get(values["loss"], AUTO_ETA_ELSE)),
-        ("strength", AUTO_STRENGTH.get(values["loss"], AUTO_STRENGTH_ELSE)),
-    ):
-        if name in values:
-            values["relative"] = values[name] == "auto"
-            if values["relative"]:
-                values[name] = auto
-    words = {name: value for name, value in values.items() if isinstance(value, str)}
-    told = {
-        name: float(value)
-        for name, value in values.items()
-        if name not in words and value is not None and name != "levels"
-    }
-    return told, words

@@ -1,0 +1,216 @@
+"""Every loss, once: its tasks, its slope and curvature, its labels, and what its predictions mean.
+
+The C++ core computes the losses (loss.hpp); this table says what the rest of the program needs to
+know of them. It imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Task = Literal["classifier", "regressor"]
+Link = Literal["identity", "logistic", "clip", "exp"]
+
+_CLASSES: tuple[Task, ...] = ("classifier",)
+_VALUES: tuple[Task, ...] = ("regressor",)
+_BOTH: tuple[Task, ...] = ("classifier", "regressor")
+ANY_LABEL = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss, as a function of the raw prediction p and the label y.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the core.
+    tasks : tuple of {"classifier", "regressor"}
+        What it is a loss for.
+    slope_bound : pair of float or None
+        A and B of slope^2 <= A loss + B (R-1.*); None: there are none.
+    largest_slope : float, str or None
+        Largest size of its slope, or the name of the parameter that is it; None: no bound.
+    curvature : float or None
+        Largest second derivative in p; None: it has kinks, or no bound.
+    start_curvature : float or None
+        Second derivative at p = 0, of losses whose curvature has no bound.
+    link : {"identity", "logistic", "clip", "exp"}
+        What turns raw predictions into probabilities or values: a key of ``answers.LINKS``.
+    low : float
+        What an output is told of rows of other classes; of its own class it is told 1.
+    decision_at : float
+        The raw prediction at which the decision between two classes changes.
+    label_range : pair of float
+        Smallest and largest label of a regression.
+    scales_rows : bool
+        Whether each row is divided by the root of its number of nonzero values.
+    sparse_updates : bool
+        Whether rows that are predicted well enough have a slope of 0, and change no weight.
+    nonzero_store : bool
+        Whether it goes with store="nonzero".
+    smooth : str
+        The most similar loss that has a curvature, for rules that need one.
+    selectable : bool
+        Whether users can choose it; if not, it belongs to a rule that has no other.
+    """
+
+    name: str
+    tasks: tuple[Task, ...]
+    slope_bound: tuple[float, float] | None
+    largest_slope: float | str | None = None
+    curvature: float | None = None
+    start_curvature: float | None = None
+    link: Link = "identity"
+    low: float = -1.0
+    decision_at: float = 0.0
+    label_range: tuple[float, float] = ANY_LABEL
+    scales_rows: bool = False
+    sparse_updates: bool = False
+    nonzero_store: bool = False
+    smooth: str = ""
+    selectable: bool = True
+
+    @property
+    def auto_eta(self) -> float:
+        """The rate that eta0="auto" means on rows of norm 1.
+
+        It is 0.75 over the curvature, so that weights and intercept together move a prediction at
+        most 1.5 times as far as its row asks (2 would be the limit). Losses without curvature
+        count as 1.
+        """
+        return 0.75 / (self.curvature or self.start_curvature or 1.0)
+
+    @property
+    def auto_strength(self) -> float:
+        """The strength that strength="auto" means on rows of norm 1.
+
+        It is the curvature, so that the first step does not overshoot its row. Losses whose slope
+        does not grow with the loss cannot explode and want a tenth of it.
+        """
+        grows = self.slope_bound is None or self.slope_bound[0] > 0
+        return (self.curvature or self.start_curvature or 1.0) * (1.0 if grows else 0.1)
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether a classifier's predictions can be turned into probabilities."""
+        return "classifier" in self.tasks and self.link in ("logistic", "clip")
+
+    def refuses(self, labels: Any) -> Any:
+        """Tell of each label of a regression whether it is outside `label_range`.
+
+        Parameters
+        ----------
+        labels : array
+        """
+        smallest, largest = self.label_range
+        return (labels < smallest) | (labels > largest)
+
+    @property
+    def labels_needed(self) -> str:
+        """The labels it takes, in words: "any", ">= 0" or "in [0, 1]"."""
+        smallest, largest = self.label_range
+        if math.isinf(largest):
+            return "any" if math.isinf(smallest) else f">= {smallest:g}"
+        return f"in [{smallest:g}, {largest:g}]"
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss(
+            "logistic",
+            _CLASSES,
+            slope_bound=(0.0, 1.0),
+            largest_slope=1.0,
+            curvature=0.25,
+            link="logistic",
+            nonzero_store=True,
+        ),
+        Loss(
+            "hinge",
+            _CLASSES,
+            slope_bound=(0.0, 1.0),
+            largest_slope=1.0,
+            sparse_updates=True,
+            nonzero_store=True,
+            smooth="squared_hinge",
+        ),
+        Loss(
+            "squared_hinge",
+            _CLASSES,
+            slope_bound=(4.0, 0.0),
+            curvature=2.0,
+            sparse_updates=True,
+            nonzero_store=True,
+        ),
+        Loss("squared", _BOTH, slope_bound=(2.0, 0.0), curvature=1.0),
+        Loss("square", _BOTH, slope_bound=(4.0, 0.0), curvature=2.0),
+        Loss("absolute", _VALUES, slope_bound=(0.0, 1.0), largest_slope=1.0),
+        Loss("huber", _VALUES, slope_bound=(2.0, 0.0), largest_slope="epsilon", curvature=1.0),
+        Loss(
+            "epsilon_insensitive",
+            _VALUES,
+            slope_bound=(0.0, 1.0),
+            largest_slope=1.0,
+            sparse_updates=True,
+        ),
+        Loss("quantile", _VALUES, slope_bound=(0.0, 1.0), largest_slope=1.0),
+        Loss(
+            "poisson",
+            _VALUES,
+            slope_bound=None,
+            start_curvature=1.0,
+            link="exp",
+            label_range=(0.0, math.inf),
+        ),
+        Loss(
+            "clipped_square",
+            _BOTH,
+            slope_bound=(4.0, 0.0),
+            largest_slope=2.0,
+            curvature=2.0,
+            link="clip",
+            low=0.0,
+            decision_at=0.5,
+            label_range=(0.0, 1.0),
+            scales_rows=True,
+        ),
+        Loss(
+            "margin",
+            _CLASSES,
+            slope_bound=(0.0, 1.0),
+            largest_slope=1.0,
+            sparse_updates=True,
+            selectable=False,
+        ),
+    )
+}
+
+SELECTABLE_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.selectable)
+CLASSIFIER_LOSSES = tuple(n for n in SELECTABLE_LOSSES if "classifier" in LOSSES[n].tasks)
+REGRESSOR_LOSSES = tuple(n for n in SELECTABLE_LOSSES if "regressor" in LOSSES[n].tasks)
+PROBABILITY_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.has_probabilities)
+
+
+def check_labels(loss: str, labels: Any) -> None:
+    """Raise ValueError for labels that a regression's loss does not take.
+
+    Parameters
+    ----------
+    loss : str
+        A key of ``LOSSES``.
+    labels : array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_labels("poisson", np.array([3.0, -1.0]))
+    Traceback (most recent call last):
+        ...
+    ValueError: loss 'poisson' needs y >= 0
+    """
+    if LOSSES[loss].refuses(labels).any():
+        raise ValueError(f"loss {loss!r} needs y {LOSSES[loss].labels_needed}")
