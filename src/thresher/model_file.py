@@ -32,7 +32,7 @@ from thresher.evidence import TENSORS as EVIDENCE
 from thresher.evidence import Evidence
 from thresher.model import Model, Progress
 from thresher.parameters import LOSSES
-from thresher.search.place import Place
+from thresher.place import Place
 
 FORMAT = 2
 _KEY = "thresher"  # the one metadata entry: of several, the order in the file would be random

@@ -19,7 +19,7 @@ from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.model import Model, Output, Progress
 from thresher.parameters import Task
-from thresher.search.place import Place
+from thresher.place import Place
 from thresher.training.targets import Targets
 
 

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from thresher.data import is_sparse
+from thresher.density import DensityBins, selected_by_density
 from thresher.errors import ParameterError
 from thresher.plots import style
 from thresher.plots.fitted import fitted
-from thresher.stability.density import DensityBins, selected_by_density
 from thresher.stability.selected import Selected
 
 _OWNER = "FeatureDensityDisplay"

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thresher.errors import ParameterError
+from thresher.frontier import Dot, Frontier
 from thresher.plots import style
 from thresher.plots.fitted import fitted
-from thresher.search.frontier import Dot, Frontier
 from thresher.search.one_pass import OnePassSearchCV
 from thresher.search.path import SparsityPath
 from thresher.search.scoring import frontier_of

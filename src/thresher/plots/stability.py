@@ -16,7 +16,7 @@ from thresher.plots import style
 from thresher.plots.fitted import fitted
 from thresher.plots.probabilities import draw_features, draw_paths, draw_ranks, draw_threshold
 from thresher.stability.selected import Selected
-from thresher.stability.supports import (
+from thresher.supports import (
     checked_n_features,
     feature_numbers,
     is_whole,

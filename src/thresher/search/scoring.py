@@ -11,10 +11,10 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 
 from thresher.errors import ParameterError
+from thresher.frontier import Dot, Frontier, errors_of
 from thresher.model import Output
-from thresher.search.frontier import Dot, Frontier, errors_of
+from thresher.report.search_results import shown
 from thresher.search.grid import Point
-from thresher.search.tables import shown
 from thresher.search.views import view_of
 
 _EACH = 2  # rows of each class that scorers are tried on

@@ -30,7 +30,7 @@ class Dot:
 
     Examples
     --------
-    >>> from thresher.search.frontier import Dot
+    >>> from thresher.frontier import Dot
     >>> Dot("gravity=0.01", 120, 0.08, 0.01).failed
     False
     """
@@ -69,7 +69,7 @@ class Frontier:
 
     Examples
     --------
-    >>> from thresher.search.frontier import Dot, Frontier
+    >>> from thresher.frontier import Dot, Frontier
     >>> points = [Dot("a", 900, 0.07, 0.01), Dot("b", 90, 0.075, 0.01), Dot("c", 80, 0.3)]
     >>> frontier = Frontier([*points, Dot("d", 1000, 0.08, 0.01)])
     >>> frontier.best, frontier.chosen, frontier.efficient

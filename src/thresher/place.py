@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thresher.search.frontier import Dot, Frontier
+from thresher.frontier import Dot, Frontier
 
 _MANY = 500  # models of a search that are kept at most
 _LEAST = 1e-9  # nonzeros that are not 0, in the mean over folds
@@ -28,8 +28,8 @@ class Place:
 
     Examples
     --------
-    >>> from thresher.search.frontier import Dot, Frontier
-    >>> from thresher.search.place import Place
+    >>> from thresher.frontier import Dot, Frontier
+    >>> from thresher.place import Place
     >>> dots = [Dot("a", 9, 0.3), Dot("b", 9, float("nan")), Dot("c", 99, 0.1)]
     >>> place = Place.of(Frontier(dots), 2)
     >>> place.at, place.frontier.best

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from thresher.frontier import Frontier, counts_of, drawn_nonzeros, ticks_of
 from thresher.report.charts import Point, scatter
-from thresher.search.frontier import Frontier, counts_of, drawn_nonzeros, ticks_of
 
 
 def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
@@ -19,8 +19,8 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
 
     Examples
     --------
-    >>> from thresher.search.drawing import text_chart
-    >>> from thresher.search.frontier import Frontier, Dot
+    >>> from thresher.report.frontier import text_chart
+    >>> from thresher.frontier import Frontier, Dot
     >>> points = [Dot("a", 999, 0.1, 0.1), Dot("b", 99, 0.15), Dot("c", 9, 0.3)]
     >>> print(text_chart(Frontier([*points, Dot("d", 400, 0.3)]), wide=30, high=5))
     error
@@ -86,8 +86,8 @@ def chart(frontier: Frontier, this: int | None = None) -> str:
 
     Examples
     --------
-    >>> from thresher.search.drawing import chart
-    >>> from thresher.search.frontier import Frontier, Dot
+    >>> from thresher.report.frontier import chart
+    >>> from thresher.frontier import Frontier, Dot
     >>> chart(Frontier([Dot("l1=1", 10, 0.25)])).count("<title>")
     1
     """
