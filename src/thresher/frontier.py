@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+_MANY = 500  # models of a search that are kept at most
+_LEAST = 1e-9  # nonzeros that are not 0, in the mean over folds
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,101 @@ class Frontier:
         return " and ".join(found) or ("frontier" if point in self.efficient else "")
 
 
+@dataclass(frozen=True)
+class Place:
+    """A model among those of its search: error against nonzeros.
+
+    Attributes
+    ----------
+    dots : tuple of Dot
+        Models that have an error.
+    measure : str
+        What the errors are.
+    at : int
+        Which of them it is.
+
+    Examples
+    --------
+    >>> from thresher.frontier import Dot, Frontier, Place
+    >>> dots = [Dot("a", 9, 0.3), Dot("b", 9, float("nan")), Dot("c", 99, 0.1)]
+    >>> place = Place.of(Frontier(dots), 2)
+    >>> place.at, place.frontier.best
+    (1, 1)
+    >>> Place.from_dict(place.to_dict()) == place
+    True
+    """
+
+    dots: tuple[Dot, ...]
+    measure: str
+    at: int
+
+    @classmethod
+    def of(cls, frontier: Frontier, at: int) -> Place | None:
+        """Return the place of a point; None where it has no error.
+
+        Of a large search the frontier is kept, and of the others the first.
+
+        Parameters
+        ----------
+        frontier : Frontier
+        at : int
+        """
+        sound = [i for i, dot in enumerate(frontier.dots) if not dot.failed]
+        if at not in sound:
+            return None
+        matter = {at, *frontier.efficient}  # the best and the chosen are of the frontier
+        others = [i for i in sound if i not in matter][: max(0, _MANY - len(matter))]
+        kept = sorted({*matter, *others})
+        dots = (frontier.dots[i] for i in kept)
+        told = tuple(Dot(d.name, float(d.nonzeros), float(d.error), _real(d.spread)) for d in dots)
+        return cls(told, frontier.measure, kept.index(at))
+
+    @property
+    def frontier(self) -> Frontier:
+        """The models of the search, which tells the best of them."""
+        return Frontier(self.dots, self.measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        dots = [[dot.name, dot.nonzeros, dot.error, dot.spread] for dot in self.dots]
+        return {"measure": self.measure, "at": self.at, "models": dots}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Place:
+        """Make a place of what `to_dict` returned; raise ValueError where that was not it.
+
+        Parameters
+        ----------
+        values : mapping
+        """
+        measure, at, models = values["measure"], values["at"], values["models"]
+        if (
+            not isinstance(measure, str)
+            or not isinstance(models, list)
+            or isinstance(at, bool)
+            or not isinstance(at, int)
+            or not 0 <= at < len(models)
+        ):
+            raise ValueError("its frontier cannot be read")
+        dots = []
+        for name, nonzeros, error, spread in models:
+            numbers = [nonzeros, error, 0.0 if spread is None else spread]
+            if not isinstance(name, str) or not all(type(number) is float for number in numbers):
+                raise ValueError("its frontier cannot be read")
+            if (
+                not all(map(math.isfinite, numbers))
+                or not (nonzeros == 0 or _LEAST <= nonzeros < 2.0**64)
+                or numbers[2] < 0
+            ):
+                raise ValueError("its frontier has numbers that no model has")
+            dots.append(Dot(name, nonzeros, error, spread))
+        return cls(tuple(dots), measure, at)
+
+
+def _real(spread: float | None) -> float | None:
+    return None if spread is None or not math.isfinite(spread) else float(spread)
+
+
 def errors_of(
     scores: NDArray[np.float64], scoring: Any, classifies: bool
 ) -> tuple[str, NDArray[np.float64]]:
@@ -138,38 +236,43 @@ def errors_of(
     return "error rate" if name == "accuracy" else f"1 - {name}", 1.0 - scores
 
 
-def drawn_nonzeros(dot: Dot) -> float:
-    """Return where a point stands on a logarithmic scale that has a place for zero."""
-    return math.log10(dot.nonzeros + 1.0)
+def frontier_of(search: Any, metric: str) -> Frontier:
+    """Return the points of a fitted search: mean error over folds against mean nonzeros.
 
-
-def ticks_of(low: float, high: float) -> list[float]:
-    """Return about 4 round numbers from low to high."""
-    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-12)))
-    while (high - low) / step > 5:
-        step *= 2 if f"{step:e}"[0] in "15" else 2.5
-    while (high - low) / step < 2.5:
-        step /= 2 if f"{step:e}"[0] in "12" else 2.5
-    first = math.ceil(low / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def counts_of(low: float, high: float) -> list[int]:
-    """Return round counts from low to high, both on the scale of `drawn_nonzeros`.
-
-    Powers of ten, and 0; where these are few, also twice and five times them.
+    Parameters
+    ----------
+    search : OnePassSearchCV
+    metric : str
+        Which of its scores, as ``cv_results_`` names it.
     """
-    powers, room = [10**i for i in range(16)], 0.01 * (high - low)
-    for counts in (powers, [k * n for n in powers for k in (1, 2, 5)]):
-        found = [n for n in (0, *counts) if low - room <= math.log10(n + 1.0) <= high + room]
-        if len(found) >= 3:
-            return found
-    ends = round(10**low - 1), round(10**high - 1)
-    return found if len(found) == 2 else sorted({max(0, end) for end in ends})
+    from sklearn.base import is_classifier  # slow to import, and not needed to read model files
+
+    scoring, results, splits = search.scoring, search.cv_results_, search.n_splits_
+    if search.multimetric_:
+        scoring = scoring.get(metric, metric) if isinstance(scoring, Mapping) else metric
+    scores = np.array([results[f"split{split}_test_{metric}"] for split in range(splits)])
+    measure, errors = errors_of(scores, scoring, is_classifier(search.estimator))
+    spreads: list[float | None] = [None] * errors.shape[1]
+    if splits > 1:
+        spreads = (errors.std(axis=0, ddof=1) / np.sqrt(splits)).tolist()
+    dots = [
+        Dot(", ".join(f"{key}={shown(value)}" for key, value in setting.items()), *numbers)
+        for setting, *numbers in zip(
+            results["params"],
+            search.nonzeros_.mean(axis=1).tolist(),
+            errors.mean(axis=0).tolist(),
+            spreads,
+            strict=True,
+        )
+    ]
+    return Frontier(dots, measure)
 
 
-def range_of(values: Sequence[float], margin: float = 0.06) -> tuple[float, float]:
-    """Return bounds that leave room around the values."""
-    low, high = min(values), max(values)
-    room = (high - low) * margin or abs(high) * margin or 1.0
-    return low - room, high + room
+def shown(value: Any) -> str:
+    """Return a value of a parameter, shortly.
+
+    Parameters
+    ----------
+    value : object
+    """
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -25,7 +25,7 @@ from thresher.scoring import Scorer
 if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.source import Source
-    from thresher.place import Place
+    from thresher.frontier import Place
 
 __all__ = ["Feature", "Model", "Output", "Progress", "Why", "load"]
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thresher.cli.show import as_json, duration
-from thresher.report.search_results import shown, text_table
+from thresher.frontier import shown
+from thresher.report.search_results import text_table
 from thresher.search.grid import Point
 from thresher.search.progress import SearchProgress
 from thresher.search.streams import StreamSearch

@@ -17,9 +17,9 @@ from thresher import rules, settings
 from thresher.data import is_source
 from thresher.data.source import Source
 from thresher.errors import ParameterError
+from thresher.frontier import Place
 from thresher.model import Model, Output, Progress
 from thresher.parameters import Task
-from thresher.place import Place
 from thresher.training.targets import Targets
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thresher.frontier import Frontier
+from thresher.frontier import Frontier, shown
 from thresher.report.frontier import chart
 from thresher.report.page import Section, fragment, note, page
 from thresher.report.page import facts as told
@@ -50,16 +50,6 @@ def error_text(error: float) -> str:
     ('0.25000', '1.23e-09')
     """
     return f"{error:.5f}" if error == 0 or 1e-5 <= abs(error) < 1e4 else f"{error:.3g}"
-
-
-def shown(value: Any) -> str:
-    """Return a value of a parameter, shortly.
-
-    Parameters
-    ----------
-    value : object
-    """
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def text_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
