@@ -89,6 +89,7 @@ lint: $(VENV)/.dev $(VENV)/.installed
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	$(BIN)/codespell
+	$(BIN)/lint-imports --no-cache --no-logo
 
 types: $(VENV)/.dev $(VENV)/.installed
 	$(BIN)/mypy

@@ -17,9 +17,9 @@ import thresher
 from files import pipe, svmlight, vw
 from thresher import OnePassSearchCV, ParameterError, scan
 from thresher.search.folds import fold_numbers
-from thresher.search.sums import SCORES
 from thresher.stability import StreamingStabilitySelection
 from thresher.training.lanes import LaneTeam
+from thresher.training.scores import SCORES
 from thresher.training.targets import Targets
 
 AS_THEY_LIE = {"shuffle": False, "passes": 2}

@@ -17,8 +17,9 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 import thresher
 from files import svmlight, vw
 from thresher import DivergenceError, ParameterError, SparsityPath
+from thresher.frontier import Dot, Frontier
+from thresher.scales import counts_of, ticks_of
 from thresher.search.folds import fold_numbers
-from thresher.search.frontier import Dot, Frontier, counts_of, ticks_of
 from thresher.search.matrix import Rows
 
 RNG = np.random.default_rng(5)

@@ -26,7 +26,7 @@ from thresher.scoring import Scorer
 if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.source import Source
-    from thresher.search.place import Place
+    from thresher.frontier import Place
 
 __all__ = ["Feature", "Model", "Output", "Progress", "Why", "load"]
 

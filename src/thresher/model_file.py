@@ -30,9 +30,9 @@ from thresher.certificates import Certificate
 from thresher.errors import ModelFileError
 from thresher.evidence import TENSORS as EVIDENCE
 from thresher.evidence import Evidence
+from thresher.frontier import Place
 from thresher.losses import LOSSES
 from thresher.model import Model, Progress
-from thresher.search.place import Place
 
 FORMAT = 2
 _KEY = "thresher"  # the one metadata entry: of several, the order in the file would be random

@@ -32,12 +32,12 @@ from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
 from thresher.losses import Task
 from thresher.rules import RULES
-from thresher.search.grid import Point, point_of
+from thresher.search.grid import Point, check_probabilities, point_of
 from thresher.search.readings import checked_limit
 from thresher.search.streams import StreamSearch
-from thresher.search.sums import SCORES, check_probabilities, scores_named
 from thresher.training.labels import Labels, ManyClasses, TwoClasses
 from thresher.training.learning import alpha_for
+from thresher.training.scores import SCORES, scores_named
 
 LANE_RULES = tuple(rule for rule in RULES if rule not in MATRIX_RULES)
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

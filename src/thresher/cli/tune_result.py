@@ -16,13 +16,12 @@ from thresher.cli.show import as_json
 from thresher.cli.trained import described
 from thresher.data.source import Source
 from thresher.errors import DivergenceError
-from thresher.search.drawing import text_chart
-from thresher.search.frontier import Dot, Frontier, errors_of
+from thresher.frontier import Dot, Frontier, Place, errors_of, shown
+from thresher.report.frontier import text_chart
+from thresher.report.search_results import cells_of, error_text, html_page, text_table
 from thresher.search.grid import Point
-from thresher.search.place import Place
 from thresher.search.readings import Found
 from thresher.search.streams import StreamSearch
-from thresher.search.tables import cells_of, error_text, html_page, shown, text_table
 from thresher.search.whole import failures_of, name_features, scores_of
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from thresher.cli.show import as_json, duration
+from thresher.frontier import shown
+from thresher.report.search_results import text_table
 from thresher.search.grid import Point
 from thresher.search.progress import SearchProgress
 from thresher.search.streams import StreamSearch
-from thresher.search.tables import shown, text_table
 
 _SELDOM = 5.0  # seconds between two lines in a pipe
 _OFTEN = 0.1  # between two objects of JSON

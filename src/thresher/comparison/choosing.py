@@ -18,8 +18,8 @@ from thresher.comparison.candidates import configured
 from thresher.comparison.grids import Grid
 from thresher.comparison.measures import loss_of, support_of
 from thresher.errors import DivergenceError
+from thresher.frontier import Dot, Frontier
 from thresher.search import OnePassSearchCV
-from thresher.search.frontier import Dot, Frontier
 
 Folds = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]
 

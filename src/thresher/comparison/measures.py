@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from thresher.answers import error_of
 from thresher.comparison.candidates import inner
-from thresher.stability import kappa
+from thresher.supports import kappa
 
 # What is measured of each task, in the order of the columns, and what it is called.
 MEASURES = {

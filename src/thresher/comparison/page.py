@@ -8,10 +8,10 @@ from typing import Any
 from thresher.comparison.candidates import CANDIDATES
 from thresher.comparison.measures import MEASURES
 from thresher.comparison.result import Comparison, RuleResult, measure_text
+from thresher.frontier import shown
 from thresher.report.charts import Point, scatter
 from thresher.report.page import Section, facts, fragment, note, page
 from thresher.report.tables import Cell, Shown, table
-from thresher.search.tables import shown
 
 _MEANINGS = (
     "Means over random orders of the training rows, standard deviations in parentheses. "

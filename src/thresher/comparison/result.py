@@ -12,8 +12,8 @@ from typing import Any
 from thresher.atomic import write_whole
 from thresher.comparison.measures import MEASURES, Measure
 from thresher.errors import DataError, ParameterError
-from thresher.search.frontier import Dot, Frontier
-from thresher.search.tables import shown, text_table
+from thresher.frontier import Dot, Frontier, shown
+from thresher.report.search_results import text_table
 
 FORMAT = 1
 _MEASURED = ("error", "auc", "mse", "r2", "nonzeros", "kappa", "seconds")

@@ -14,7 +14,7 @@ from thresher.comparison.result import Comparison
 from thresher.comparison.rows import SCALES, rows_of
 from thresher.comparison.trying import CompareProgress, Run
 from thresher.errors import ParameterError
-from thresher.stability.supports import is_whole
+from thresher.supports import is_whole
 from thresher.training.lanes import threads_of
 
 _CHOICES = ("best", "sparsest")

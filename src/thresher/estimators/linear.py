@@ -17,10 +17,10 @@ from thresher import rules
 from thresher.data import is_source
 from thresher.data.source import Source
 from thresher.errors import ParameterError
+from thresher.frontier import Place
 from thresher.losses import Task
 from thresher.model import Model, Output, Progress
 from thresher.rules import core_args, validate
-from thresher.search.place import Place
 from thresher.training.targets import Targets
 
 

@@ -37,7 +37,7 @@ def _score(
     """Return the score of a source by sums over its rows, or of rows in memory."""
     if not is_source(X):
         return float(of_rows(X, y, sample_weight))
-    from thresher.search.sums import score_source, scores_named  # it knows the estimators
+    from thresher.training.scores import score_source, scores_named
 
     no_rows_besides(estimator, y, sample_weight)
     return score_source(estimator.model_, X, scores_named(None, estimator._task))["score"]

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from thresher.errors import ParameterError
-from thresher.estimators.linear import LinearEstimator
 from thresher.health import ExponentSpread, exponents
 from thresher.health.weights import DOUBLE, SINGLE
 from thresher.model import Model
@@ -97,7 +96,7 @@ class ExponentDisplay:
         True
         """
         wanted = "one of thresher that learns weights, or a pipeline that ends in one"
-        found = fitted(estimator, (LinearEstimator,), _OWNER, wanted)
+        found = fitted(estimator, ("LinearEstimator",), _OWNER, wanted)
         return cls.from_model(found.model_, ax=ax, name=name, **kwargs)
 
     @classmethod

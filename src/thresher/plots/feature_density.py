@@ -6,15 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from thresher.data import is_sparse
+from thresher.density import DensityBins, selected_by_density
 from thresher.errors import ParameterError
 from thresher.plots import style
-from thresher.plots.fitted import fitted
-from thresher.stability.density import DensityBins, selected_by_density
-from thresher.stability.selected import Selected
+from thresher.plots.fitted import fitted, is_of
 
 _OWNER = "FeatureDensityDisplay"
 _AREA = 500.0  # of a sign that stands for all features, in square points
@@ -178,10 +176,10 @@ class FeatureDensityDisplay:
         >>> display.ax_.get_ylabel()
         'share of them selected'
         """
-        last = fitted(estimator, (BaseEstimator,), _OWNER, "an estimator")
+        last = fitted(estimator, ("BaseEstimator",), _OWNER, "an estimator")
         if isinstance(estimator, Pipeline) and len(estimator) > 1:
             X = estimator[:-1].transform(X)
-        if isinstance(last, Selected):
+        if is_of(last, "Selected"):
             support = last.selected_
         elif hasattr(last, "model_"):
             support = last.model_

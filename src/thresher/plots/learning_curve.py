@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.errors import ParameterError
-from thresher.estimators.linear import LinearEstimator
 from thresher.learned import OBJECTIVES, evened, runs_of
 from thresher.model import Model, Progress
 from thresher.plots import style
@@ -151,7 +150,7 @@ class LearningCurveDisplay:
         (2, 'progressive logistic loss')
         """
         wanted = "one of thresher that learns weights, or a pipeline that ends in one"
-        found = fitted(estimator, (LinearEstimator,), _OWNER, wanted)
+        found = fitted(estimator, ("LinearEstimator",), _OWNER, wanted)
         return cls.from_model(found.model_, ax=ax, name=name, **kwargs)
 
     @classmethod

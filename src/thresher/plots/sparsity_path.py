@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thresher.errors import ParameterError
+from thresher.frontier import Dot, Frontier, frontier_of
 from thresher.plots import style
-from thresher.plots.fitted import fitted
-from thresher.search.frontier import Dot, Frontier
-from thresher.search.one_pass import OnePassSearchCV
-from thresher.search.path import SparsityPath
-from thresher.search.scoring import frontier_of
+from thresher.plots.fitted import fitted, is_of
 
 _OWNER = "SparsityPathDisplay"
 
@@ -129,7 +126,7 @@ class SparsityPathDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: SparsityPath | OnePassSearchCV,
+        estimator: Any,
         *,
         metric: str | None = None,
         ax: Any = None,
@@ -165,10 +162,9 @@ class SparsityPathDisplay:
         >>> display.ax_.get_ylabel()
         'error rate'
         """
-        found = fitted(
-            estimator, (SparsityPath, OnePassSearchCV), _OWNER, "SparsityPath or OnePassSearchCV"
-        )
-        if isinstance(found, SparsityPath):
+        wanted = "SparsityPath or OnePassSearchCV"
+        found = fitted(estimator, ("SparsityPath", "OnePassSearchCV"), _OWNER, wanted)
+        if is_of(found, "SparsityPath"):
             if metric is not None:
                 raise ParameterError(f"{_OWNER}: metric is for a search; a path has one score")
             frontier = found.frontier_
@@ -250,7 +246,7 @@ class SparsityPathDisplay:
         return self.ax_.plot(dot.nonzeros, dot.error, sign, **look)[0]
 
 
-def _frontier_of(search: OnePassSearchCV, metric: str | None) -> Frontier:
+def _frontier_of(search: Any, metric: str | None) -> Frontier:
     """Return nonzeros and errors of the points of a grid."""
     start = "mean_test_"
     names = [key.removeprefix(start) for key in search.cv_results_ if key.startswith(start)]

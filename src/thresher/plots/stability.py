@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.errors import ParameterError
-from thresher.estimators import StabilizedClassifier
 from thresher.model import Model
 from thresher.names import check_names
 from thresher.plots import style
-from thresher.plots.fitted import fitted
+from thresher.plots.fitted import fitted, is_of
 from thresher.plots.probabilities import draw_features, draw_paths, draw_ranks, draw_threshold
-from thresher.stability.selected import Selected
-from thresher.stability.supports import (
+from thresher.supports import (
     checked_n_features,
     feature_numbers,
     is_whole,
@@ -163,8 +161,8 @@ class StabilityDisplay:
         [3, 7]
         """
         wanted = "StabilitySelection, StreamingStabilitySelection or StabilizedClassifier"
-        found = fitted(estimator, (Selected, StabilizedClassifier), _OWNER, wanted)
-        if isinstance(found, StabilizedClassifier):
+        found = fitted(estimator, ("Selected", "StabilizedClassifier"), _OWNER, wanted)
+        if is_of(found, "StabilizedClassifier"):
             return cls.from_model(found.model_, names=names, ax=ax, name=name, **kwargs)
         table = found.selection_probabilities_.tocsc()
         features = np.flatnonzero(np.diff(table.indptr))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.search.frontier import counts_of, ticks_of
+from thresher.scales import counts_of, ticks_of
 
 # Okabe and Ito's palette, without yellow, which is too light for lines on paper.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")

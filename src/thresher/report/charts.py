@@ -9,7 +9,7 @@ from typing import NamedTuple
 from thresher.learned import runs_of
 from thresher.report.labels import ANCHORS, placed
 from thresher.report.page import text
-from thresher.search.frontier import counts_of, range_of, ticks_of
+from thresher.scales import counts_of, range_of, ticks_of
 
 _WIDE, _HIGH = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 30, 32, 54  # margins, for labels

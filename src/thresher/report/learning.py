@@ -80,7 +80,7 @@ def search(model: Model) -> str:
             "This model did not come from a search: SparsityPath and OnePassSearchCV in Python, "
             "or thresher tune in a shell, show error against nonzeros for many settings at once."
         )
-    from thresher.search.drawing import chart
+    from thresher.report.frontier import chart
 
     frontier, this = model.frontier.frontier, model.frontier.dots[model.frontier.at]
     spread = "" if this.spread is None else f" +- {this.spread:.2g}"

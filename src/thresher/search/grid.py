@@ -14,8 +14,10 @@ from sklearn.model_selection import ParameterGrid
 from thresher import _core
 from thresher.data import is_source
 from thresher.errors import ParameterError
+from thresher.losses import PROBABILITY_LOSSES
 from thresher.rules import RULES, core_args, validate
 from thresher.training.lanes import Lane
+from thresher.training.scores import SCORES, Score
 
 # Parameters of a run over the rows, and not of a model: points that differ in them train apart.
 OF_THE_RUN = ("passes", "shuffle", "random_state", "store", "dtype", "class_weight")
@@ -150,6 +152,20 @@ def check_single_labels(owner: str, estimator: Any, X: Any, y: Any) -> None:
             f"{owner}: y must have one label a row; rows with any number of labels are learned by "
             f"{type(estimator).__name__}.fit alone"
         )
+
+
+def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None:
+    """Raise ParameterError where a score needs probabilities that a loss does not have."""
+    names = {id(score): name for name, score in SCORES.items()}
+    for score in named.values():
+        for point in points:
+            loss = point.params.get("loss", "hinge")
+            if score.needs == "probabilities" and loss not in PROBABILITY_LOSSES:
+                raise ParameterError(
+                    f"scoring: {names[id(score)]} needs probabilities, which models of loss "
+                    f"{loss!r} do not have ({point.chosen}); losses that do: "
+                    f"{', '.join(PROBABILITY_LOSSES)}"
+                )
 
 
 def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:

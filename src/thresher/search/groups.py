@@ -27,11 +27,11 @@ from thresher.search.readings import (
     places,
     records_of,
 )
-from thresher.search.sums import Score, Tally
 from thresher.search.views import view_of
 from thresher.training.labels import Labels, Values
 from thresher.training.lanes import LaneTeam
 from thresher.training.names import NameKeeper
+from thresher.training.scores import Score, Tally
 
 _ANSWERS = 1 << 22  # predictions held at once
 

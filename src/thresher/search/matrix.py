@@ -31,9 +31,9 @@ from thresher.search.readings import (
     readings_of,
     records_of,
 )
-from thresher.search.sums import Score, Tally
 from thresher.search.views import view_of
 from thresher.training.lanes import LaneTeam
+from thresher.training.scores import Score, Tally
 
 _CHUNK = 1 << 22  # nonzeros times lanes between two looks at the clock and at Ctrl-C
 _TELL = 0.2  # seconds between reports of progress

@@ -19,18 +19,24 @@ from sklearn.utils.validation import _check_method_params, indexable
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.errors import DivergenceError, ParameterError
+from thresher.frontier import Place, frontier_of
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Model
 from thresher.search.folds import split_of
-from thresher.search.grid import Point, check_single_labels, points_of, zero_loss_of
+from thresher.search.grid import (
+    Point,
+    check_probabilities,
+    check_single_labels,
+    points_of,
+    zero_loss_of,
+)
 from thresher.search.matrix import MatrixSearch, Rows
-from thresher.search.place import Place, tell_place
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
-from thresher.search.scoring import frontier_of, try_scorers
+from thresher.search.scoring import tell_place, try_scorers
 from thresher.search.streams import OF_FIT, StreamSearch, source_splits
-from thresher.search.sums import check_probabilities, quick_score, score_source, scores_named
 from thresher.training.lanes import threads_of
+from thresher.training.scores import quick_score, score_source, scores_named
 
 
 class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]

@@ -17,27 +17,32 @@ from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
+from thresher.frontier import Dot, Frontier, Place, errors_of, shown
 from thresher.model import Model
-from thresher.search.drawing import text_chart
+from thresher.report.frontier import text_chart
+from thresher.report.search_results import cells_of, html_fragment, text_table
 from thresher.search.folds import split_of
-from thresher.search.frontier import Dot, Frontier, errors_of
 from thresher.search.gravities import (
     default_gravities,
     gravity_name,
     scale_of,
     scale_of_source,
 )
-from thresher.search.grid import check_searchable, check_single_labels, point_of, points_of
+from thresher.search.grid import (
+    check_probabilities,
+    check_searchable,
+    check_single_labels,
+    point_of,
+    points_of,
+)
 from thresher.search.matrix import Rows
-from thresher.search.place import Place, tell_place
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
-from thresher.search.scoring import try_scorers
+from thresher.search.scoring import tell_place, try_scorers
 from thresher.search.streams import OF_FIT, StreamSearch, source_splits
-from thresher.search.sums import check_probabilities, scores_named
-from thresher.search.tables import cells_of, html_fragment, shown, text_table
 from thresher.search.whole import failures_of, fit_rows, name_features, scores_of
 from thresher.training.labels import Labels, ManyClasses, Values
+from thresher.training.scores import scores_named
 
 _Founds = Mapping[tuple[int, int], Found]  # by numbers of gravity and fold; the last has all rows
 

@@ -1,20 +1,19 @@
-"""Scores of rows in memory: scikit-learn's scorers, tried before training; what they found."""
+"""Scores of rows in memory: scikit-learn's scorers, tried before training."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 
 from thresher.errors import ParameterError
+from thresher.frontier import Place
 from thresher.model import Output
-from thresher.search.frontier import Dot, Frontier, errors_of
 from thresher.search.grid import Point
-from thresher.search.tables import shown
 from thresher.search.views import view_of
 
 _EACH = 2  # rows of each class that scorers are tried on
@@ -83,31 +82,13 @@ def _some_rows(y: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[np.intp
     return np.concatenate(each)
 
 
-def frontier_of(search: Any, metric: str) -> Frontier:
-    """Return the points of a fitted search: mean error over folds against mean nonzeros.
+def tell_place(estimator: Any, place: Place | None) -> None:
+    """Let the model of a fitted estimator know its place; further learning forgets it.
 
     Parameters
     ----------
-    search : OnePassSearchCV
-    metric : str
-        Which of its scores, as ``cv_results_`` names it.
+    estimator : estimator
+    place : Place or None
     """
-    scoring, results, splits = search.scoring, search.cv_results_, search.n_splits_
-    if search.multimetric_:
-        scoring = scoring.get(metric, metric) if isinstance(scoring, Mapping) else metric
-    scores = np.array([results[f"split{split}_test_{metric}"] for split in range(splits)])
-    measure, errors = errors_of(scores, scoring, is_classifier(search.estimator))
-    spreads: list[float | None] = [None] * errors.shape[1]
-    if splits > 1:
-        spreads = (errors.std(axis=0, ddof=1) / np.sqrt(splits)).tolist()
-    dots = [
-        Dot(", ".join(f"{key}={shown(value)}" for key, value in setting.items()), *numbers)
-        for setting, *numbers in zip(
-            results["params"],
-            search.nonzeros_.mean(axis=1).tolist(),
-            errors.mean(axis=0).tolist(),
-            spreads,
-            strict=True,
-        )
-    ]
-    return Frontier(dots, measure)
+    estimator._model = replace(estimator.model_, frontier=place)
+    estimator._place = place

@@ -18,8 +18,8 @@ from thresher.search.grid import Point, check_single_labels, lanes_of, runs_of
 from thresher.search.groups import Group, check_class_weight
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, Job, Store, losses_of, readings_of
-from thresher.search.sums import Score
 from thresher.training.labels import OF_THE_SHELL, Labels, ManyClasses, TwoClasses, Values
+from thresher.training.scores import Score
 
 OF_FIT = "give fit classes= for others"  # what `others` is in Python
 _TELL = 0.2  # seconds between reports of progress

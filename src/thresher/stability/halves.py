@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from thresher.errors import ParameterError
 from thresher.model import Model
-from thresher.stability.supports import feature_numbers
+from thresher.supports import feature_numbers
 
 
 class Tally:

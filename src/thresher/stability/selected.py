@@ -22,7 +22,7 @@ from thresher.stability.bounds import (
     fits_needed,
 )
 from thresher.stability.halves import Tally, columns_of
-from thresher.stability.supports import is_whole
+from thresher.supports import is_whole
 
 
 class FeatureProbability(NamedTuple):

@@ -15,12 +15,12 @@ from thresher import _core
 from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, is_source
 from thresher.data.source import Source
+from thresher.density import column_counts
 from thresher.errors import DataError, ParameterError
 from thresher.estimators.sources import labels_of
 from thresher.search.grid import Point, check_single_labels
 from thresher.search.readings import checked_limit
 from thresher.stability.dealing import Dealer
-from thresher.stability.density import column_counts
 from thresher.stability.halves import Tally, counted, seeded
 from thresher.stability.laned import LanedHalves, checked_lanes
 from thresher.stability.selected import Selected

@@ -15,7 +15,6 @@ from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.losses import PROBABILITY_LOSSES, Task
 from thresher.model import Model
-from thresher.search.grid import Point
 from thresher.training.labels import ManyClasses, Values
 
 Sums = NDArray[np.longdouble]
@@ -146,20 +145,6 @@ def scores_named(scoring: Any, task: Task) -> dict[str, Score]:
                 f"over rows alone: {', '.join(allowed)}; got {name!r}"
             )
     return {name: SCORES[score] for name, score in asked.items()}
-
-
-def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None:
-    """Raise ParameterError where a score needs probabilities that a loss does not have."""
-    names = {id(score): name for name, score in SCORES.items()}
-    for score in named.values():
-        for point in points:
-            loss = point.params.get("loss", "hinge")
-            if score.needs == "probabilities" and loss not in PROBABILITY_LOSSES:
-                raise ParameterError(
-                    f"scoring: {names[id(score)]} needs probabilities, which models of loss "
-                    f"{loss!r} do not have ({point.chosen}); losses that do: "
-                    f"{', '.join(PROBABILITY_LOSSES)}"
-                )
 
 
 @dataclass

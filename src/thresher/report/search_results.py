@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thresher.frontier import Frontier, shown
+from thresher.report.frontier import chart
 from thresher.report.page import Section, fragment, note, page
 from thresher.report.page import facts as told
 from thresher.report.tables import Cell, Shown, table
-from thresher.search.drawing import chart
-from thresher.search.frontier import Frontier
 
 
 def cells_of(
@@ -52,16 +52,6 @@ def error_text(error: float) -> str:
     return f"{error:.5f}" if error == 0 or 1e-5 <= abs(error) < 1e4 else f"{error:.3g}"
 
 
-def shown(value: Any) -> str:
-    """Return a value of a parameter, shortly.
-
-    Parameters
-    ----------
-    value : object
-    """
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
 def text_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Return a table as text; all columns but the last are set to the right.
 
@@ -72,7 +62,7 @@ def text_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
     Examples
     --------
-    >>> from thresher.search.tables import text_table
+    >>> from thresher.report.search_results import text_table
     >>> print(text_table(["l1", "error", ""], [["0.5", "0.25", "best"], ["10", "0.5", ""]]))
      l1  error
     0.5   0.25  best
@@ -125,8 +115,8 @@ def meanings_of(frontier: Frontier) -> list[str]:
 
     Examples
     --------
-    >>> from thresher.search.frontier import Frontier, Dot
-    >>> from thresher.search.tables import meanings_of
+    >>> from thresher.frontier import Frontier, Dot
+    >>> from thresher.report.search_results import meanings_of
     >>> meanings_of(Frontier([Dot("l1=1", 10, 0.25)], "error rate"))[0]
     'The error rate is that of each row before it was learned, nonzeros are those at the end.'
     """
@@ -162,8 +152,8 @@ def html_page(
 
     Examples
     --------
-    >>> from thresher.search.frontier import Frontier, Dot
-    >>> from thresher.search.tables import html_page
+    >>> from thresher.frontier import Frontier, Dot
+    >>> from thresher.report.search_results import html_page
     >>> frontier = Frontier([Dot("l1=1", 10, 0.25)])
     >>> html_page("Search", frontier, [{"l1": 1.0}], {"rows": "100"}).splitlines()[0]
     '<!DOCTYPE html>'

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from thresher.frontier import Dot, Frontier
 from thresher.report.charts import Point, scatter
-from thresher.search.frontier import Frontier, counts_of, drawn_nonzeros, ticks_of
+from thresher.scales import counts_of, ticks_of
 
 
 def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
@@ -19,8 +20,8 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
 
     Examples
     --------
-    >>> from thresher.search.drawing import text_chart
-    >>> from thresher.search.frontier import Frontier, Dot
+    >>> from thresher.report.frontier import text_chart
+    >>> from thresher.frontier import Frontier, Dot
     >>> points = [Dot("a", 999, 0.1, 0.1), Dot("b", 99, 0.15), Dot("c", 9, 0.3)]
     >>> print(text_chart(Frontier([*points, Dot("d", 400, 0.3)]), wide=30, high=5))
     error
@@ -37,7 +38,7 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
     if not sound:
         return "no point has an error to draw"
     points = frontier.dots
-    across, up = [drawn_nonzeros(points[i]) for i in sound], [points[i].error for i in sound]
+    across, up = [_drawn_nonzeros(points[i]) for i in sound], [points[i].error for i in sound]
     (left, right), (low, top) = (min(across), max(across)), (min(up), max(up))
     cells = [[" "] * (wide + 1) for _ in range(high)]
 
@@ -52,7 +53,7 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
         assert i is not None
         sign = "o" if i in frontier.efficient else "."
         sign = "*" if i == frontier.best else "+" if i == frontier.chosen else sign
-        cells[line(points[i].error)][column(drawn_nonzeros(points[i]))] = sign
+        cells[line(points[i].error)][column(_drawn_nonzeros(points[i]))] = sign
     labels = {line(tick): f"{tick:.6g}" for tick in ticks_of(low, top)} if top > low else {}
     labels = labels or {line(low): f"{low:.4g}"}
     lines = [frontier.measure]
@@ -86,8 +87,8 @@ def chart(frontier: Frontier, this: int | None = None) -> str:
 
     Examples
     --------
-    >>> from thresher.search.drawing import chart
-    >>> from thresher.search.frontier import Frontier, Dot
+    >>> from thresher.report.frontier import chart
+    >>> from thresher.frontier import Frontier, Dot
     >>> chart(Frontier([Dot("l1=1", 10, 0.25)])).count("<title>")
     1
     """
@@ -120,3 +121,8 @@ def chart(frontier: Frontier, this: int | None = None) -> str:
         edge=[order.index(i) for i in frontier.efficient],
         key=key,
     )
+
+
+def _drawn_nonzeros(dot: Dot) -> float:
+    """Return where a point stands on a logarithmic scale that has a place for zero."""
+    return math.log10(dot.nonzeros + 1.0)

@@ -1,0 +1,278 @@
+"""Error against nonzeros: which of several models are worth having."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MANY = 500  # models of a search that are kept at most
+_LEAST = 1e-9  # nonzeros that are not 0, in the mean over folds
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One model of a search: what it costs in nonzeros, and how often it errs.
+
+    Attributes
+    ----------
+    name : str
+        What tells it from the others, such as "gravity=0.0001".
+    nonzeros : float
+        Weights that are not zero.
+    error : float
+        Its error; not finite where it failed.
+    spread : float or None
+        Standard error of the error, where it is known.
+    failure : str
+        Why it failed.
+
+    Examples
+    --------
+    >>> from thresher.frontier import Dot
+    >>> Dot("gravity=0.01", 120, 0.08, 0.01).failed
+    False
+    """
+
+    name: str
+    nonzeros: float
+    error: float
+    spread: float | None = None
+    failure: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no error to speak of."""
+        return not math.isfinite(self.error)
+
+
+class Frontier:
+    """Models by nonzeros and error: the best, the frontier, and the sparsest good one.
+
+    Parameters
+    ----------
+    dots : sequence of Dot
+        In any order.
+    measure : str
+        What the errors are.
+
+    Attributes
+    ----------
+    best : int or None
+        The point of the least error; of equals the sparsest. None where all failed.
+    chosen : int or None
+        The sparsest point whose error is within one standard error of the best one's; without
+        standard errors, the best.
+    efficient : tuple of int
+        Points that no other beats in both nonzeros and error, from sparse to dense.
+
+    Examples
+    --------
+    >>> from thresher.frontier import Dot, Frontier
+    >>> points = [Dot("a", 900, 0.07, 0.01), Dot("b", 90, 0.075, 0.01), Dot("c", 80, 0.3)]
+    >>> frontier = Frontier([*points, Dot("d", 1000, 0.08, 0.01)])
+    >>> frontier.best, frontier.chosen, frontier.efficient
+    (0, 1, (2, 1, 0))
+    """
+
+    def __init__(self, dots: Sequence[Dot], measure: str = "error") -> None:
+        self.dots, self.measure = tuple(dots), measure
+        sound = [i for i, point in enumerate(self.dots) if not point.failed]
+        order = sorted(sound, key=lambda i: (self.dots[i].nonzeros, self.dots[i].error, i))
+        self.best = min(
+            order, key=lambda i: (self.dots[i].error, self.dots[i].nonzeros), default=None
+        )
+        self.chosen = self.best
+        if self.best is not None:
+            limit = self.dots[self.best].error + (self.dots[self.best].spread or 0.0)
+            self.chosen = next(i for i in order if self.dots[i].error <= limit)
+        efficient: list[int] = []
+        for i in order:
+            if not efficient or self.dots[i].error < self.dots[efficient[-1]].error:
+                efficient.append(i)
+        self.efficient = tuple(efficient)
+
+    def __len__(self) -> int:
+        return len(self.dots)
+
+    def mark(self, point: int) -> str:
+        """Say in a word what a point is, or why it failed.
+
+        Parameters
+        ----------
+        point : int
+        """
+        if self.dots[point].failed:
+            why = self.dots[point].failure
+            return f"failed: {why}" if why else "failed"
+        words = [("best", point == self.best), ("chosen", point == self.chosen)]
+        found = [word for word, true in words if true]
+        return " and ".join(found) or ("frontier" if point in self.efficient else "")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A model among those of its search: error against nonzeros.
+
+    Attributes
+    ----------
+    dots : tuple of Dot
+        Models that have an error.
+    measure : str
+        What the errors are.
+    at : int
+        Which of them it is.
+
+    Examples
+    --------
+    >>> from thresher.frontier import Dot, Frontier, Place
+    >>> dots = [Dot("a", 9, 0.3), Dot("b", 9, float("nan")), Dot("c", 99, 0.1)]
+    >>> place = Place.of(Frontier(dots), 2)
+    >>> place.at, place.frontier.best
+    (1, 1)
+    >>> Place.from_dict(place.to_dict()) == place
+    True
+    """
+
+    dots: tuple[Dot, ...]
+    measure: str
+    at: int
+
+    @classmethod
+    def of(cls, frontier: Frontier, at: int) -> Place | None:
+        """Return the place of a point; None where it has no error.
+
+        Of a large search the frontier is kept, and of the others the first.
+
+        Parameters
+        ----------
+        frontier : Frontier
+        at : int
+        """
+        sound = [i for i, dot in enumerate(frontier.dots) if not dot.failed]
+        if at not in sound:
+            return None
+        matter = {at, *frontier.efficient}  # the best and the chosen are of the frontier
+        others = [i for i in sound if i not in matter][: max(0, _MANY - len(matter))]
+        kept = sorted({*matter, *others})
+        dots = (frontier.dots[i] for i in kept)
+        told = tuple(Dot(d.name, float(d.nonzeros), float(d.error), _real(d.spread)) for d in dots)
+        return cls(told, frontier.measure, kept.index(at))
+
+    @property
+    def frontier(self) -> Frontier:
+        """The models of the search, which tells the best of them."""
+        return Frontier(self.dots, self.measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        dots = [[dot.name, dot.nonzeros, dot.error, dot.spread] for dot in self.dots]
+        return {"measure": self.measure, "at": self.at, "models": dots}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Place:
+        """Make a place of what `to_dict` returned; raise ValueError where that was not it.
+
+        Parameters
+        ----------
+        values : mapping
+        """
+        measure, at, models = values["measure"], values["at"], values["models"]
+        if (
+            not isinstance(measure, str)
+            or not isinstance(models, list)
+            or isinstance(at, bool)
+            or not isinstance(at, int)
+            or not 0 <= at < len(models)
+        ):
+            raise ValueError("its frontier cannot be read")
+        dots = []
+        for name, nonzeros, error, spread in models:
+            numbers = [nonzeros, error, 0.0 if spread is None else spread]
+            if not isinstance(name, str) or not all(type(number) is float for number in numbers):
+                raise ValueError("its frontier cannot be read")
+            if (
+                not all(map(math.isfinite, numbers))
+                or not (nonzeros == 0 or _LEAST <= nonzeros < 2.0**64)
+                or numbers[2] < 0
+            ):
+                raise ValueError("its frontier has numbers that no model has")
+            dots.append(Dot(name, nonzeros, error, spread))
+        return cls(tuple(dots), measure, at)
+
+
+def _real(spread: float | None) -> float | None:
+    return None if spread is None or not math.isfinite(spread) else float(spread)
+
+
+def errors_of(
+    scores: NDArray[np.float64], scoring: Any, classifies: bool
+) -> tuple[str, NDArray[np.float64]]:
+    """Return what errors are called, and the errors of scores.
+
+    Parameters
+    ----------
+    scores : array
+    scoring : str, callable or None
+    classifies : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> errors_of(np.array([0.9]), None, True)[0]
+    'error rate'
+    >>> errors_of(np.array([-0.25]), "neg_log_loss", True)
+    ('log loss', array([0.25]))
+    """
+    name = scoring or ("accuracy" if classifies else "r2")
+    if not isinstance(name, str):
+        return "minus score", -scores
+    if name.startswith("neg_"):
+        return name.removeprefix("neg_").replace("_", " "), -scores
+    return "error rate" if name == "accuracy" else f"1 - {name}", 1.0 - scores
+
+
+def frontier_of(search: Any, metric: str) -> Frontier:
+    """Return the points of a fitted search: mean error over folds against mean nonzeros.
+
+    Parameters
+    ----------
+    search : OnePassSearchCV
+    metric : str
+        Which of its scores, as ``cv_results_`` names it.
+    """
+    from sklearn.base import is_classifier  # slow to import, and not needed to read model files
+
+    scoring, results, splits = search.scoring, search.cv_results_, search.n_splits_
+    if search.multimetric_:
+        scoring = scoring.get(metric, metric) if isinstance(scoring, Mapping) else metric
+    scores = np.array([results[f"split{split}_test_{metric}"] for split in range(splits)])
+    measure, errors = errors_of(scores, scoring, is_classifier(search.estimator))
+    spreads: list[float | None] = [None] * errors.shape[1]
+    if splits > 1:
+        spreads = (errors.std(axis=0, ddof=1) / np.sqrt(splits)).tolist()
+    dots = [
+        Dot(", ".join(f"{key}={shown(value)}" for key, value in setting.items()), *numbers)
+        for setting, *numbers in zip(
+            results["params"],
+            search.nonzeros_.mean(axis=1).tolist(),
+            errors.mean(axis=0).tolist(),
+            spreads,
+            strict=True,
+        )
+    ]
+    return Frontier(dots, measure)
+
+
+def shown(value: Any) -> str:
+    """Return a value of a parameter, shortly.
+
+    Parameters
+    ----------
+    value : object
+    """
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
