@@ -184,7 +184,7 @@ def _estimator(rule: str, task: Task, params: Mapping[str, Any]) -> Any:
     """Return the estimator of a rule; those that do not learn on a cluster are refused by `fit`."""
     for name in estimators.__all__:
         made = getattr(estimators, name)
-        if getattr(made, "_rule", None) == rule and made._task == task:
+        if getattr(made, "rule", None) == rule and made.task == task:
             known = made().get_params(deep=False)
             return made(**{name: value for name, value in params.items() if name in known})
     raise ParameterError(f"the rule {rule} is not one for a {task}")

@@ -224,7 +224,7 @@ def estimator_of(rule: str, task: Task, params: Mapping[str, Any]) -> Any:
     """Return the estimator of a rule, with those of the parameters that it has."""
     for name in estimators.__all__:
         cls = getattr(estimators, name)
-        if cls._rule == rule and cls._task == task:
+        if cls.rule == rule and cls.task == task:
             known = cls().get_params()
             return cls(**{name: value for name, value in params.items() if name in known})
     raise ParameterError(f"the rule {rule} is not one for a {task}")

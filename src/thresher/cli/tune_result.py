@@ -65,7 +65,7 @@ class Result:
         folds = max(search.splits, 1)
         scores = scores_of(found, len(points), folds)
         failures = failures_of(found, len(points), folds)
-        measure, errors = errors_of(scores, scoring, search.estimator._task == "classifier")
+        measure, errors = errors_of(scores, scoring, search.estimator.task == "classifier")
         dots = []
         for point, own, failure in zip(points, errors, failures, strict=True):
             spread = float(own.std(ddof=1)) / math.sqrt(folds) if folds > 1 else None

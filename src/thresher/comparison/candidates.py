@@ -41,7 +41,7 @@ from thresher.preprocessing import UnitVarianceScaler
 from thresher.rules import RULES
 
 _ESTIMATORS: list[Any] = [getattr(estimators, name) for name in estimators.__all__]
-_CLASSES = {(cls._rule, cls._task): cls for cls in _ESTIMATORS}
+_CLASSES = {(cls.rule, cls.task): cls for cls in _ESTIMATORS}
 _NEAREST = {"hinge": "squared_hinge"}  # for rules that need a curvature
 RUNS = 16  # of plain SGD whose mean is a control: as many as the stabilized rule has paths
 

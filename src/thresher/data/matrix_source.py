@@ -20,22 +20,18 @@ from thresher.errors import DataError
 _CHUNK = 1 << 22  # nonzeros between two moments at which training can be stopped
 
 
-class MatrixBlock:
-    """All rows of a matrix as one block; what training asks of a block of a file, it answers too.
+class LabelArray:
+    """Labels in memory; what training asks of the labels of a block, it answers too.
 
     Parameters
     ----------
-    X : CSR matrix or array of shape (rows, features)
     y : array of shape (rows,), or CSR matrix of shape (rows, labels)
         Labels; a matrix of 0 and 1 says which labels a row has.
-    weights : array of shape (rows,), optional
     """
 
-    def __init__(self, X: Any, y: Any = None, weights: NDArray[np.float64] | None = None) -> None:
-        self.X, self.weights = X, weights
-        self.rows, self.width = int(X.shape[0]), int(X.shape[1])
-        self.batch = as_batch(X)
-        self.labels: NDArray[Any] | None = None if y is None or is_sparse(y) else y
+    def __init__(self, y: Any) -> None:
+        self.rows = int(y.shape[0])
+        self.labels: NDArray[Any] | None = None if is_sparse(y) else y
         self._sets = y if is_sparse(y) else None
 
     def label_sets(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -50,6 +46,23 @@ class MatrixBlock:
         return f"row {row}"
 
     label_place = place
+
+
+class MatrixBlock(LabelArray):
+    """All rows of a matrix as one block; what training asks of a block of a file, it answers too.
+
+    Parameters
+    ----------
+    X : CSR matrix or array of shape (rows, features)
+    y : array of shape (rows,), or CSR matrix of shape (rows, labels)
+        Labels; a matrix of 0 and 1 says which labels a row has.
+    weights : array of shape (rows,), optional
+    """
+
+    def __init__(self, X: Any, y: Any, weights: NDArray[np.float64] | None = None) -> None:
+        super().__init__(y)
+        self.X, self.weights, self.width = X, weights, int(X.shape[1])
+        self.batch = as_batch(X)
 
     def located(self, error: _core.DataError) -> DataError:
         """Return the error of a row, which names its row already."""
@@ -89,7 +102,7 @@ class MatrixSource:
     def __init__(
         self,
         X: Any,
-        y: Any = None,
+        y: Any,
         weights: NDArray[np.float64] | None = None,
         only: NDArray[np.int64] | None = None,
     ) -> None:

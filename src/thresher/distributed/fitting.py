@@ -274,7 +274,7 @@ class Fitting:
             if self._params.get("random_state") is None:  # any seed will do, so this one
                 self._seed = before.options["seed"]
         values = {k: v for k, v in self._params.items() if k not in ("callback", "n_jobs")}
-        options = {"mode": self.mode, "rule": self.estimator._rule, "ranges": ranges} | self._own
+        options = {"mode": self.mode, "rule": self.estimator.rule, "ranges": ranges} | self._own
         options |= {"seed": self._seed} | {k: v for k, v in values.items() if k != "random_state"}
         now = Manifest.of(options, shards)
         if before is not None:
@@ -282,7 +282,7 @@ class Fitting:
             manifests.check(before, now, folder, spread)
             return before
         dtype = str(self._params.get("dtype", "float64"))
-        found = agree(shards, spread, task=self.estimator._task, loss=loss, dtype=dtype)
+        found = agree(shards, spread, task=self.estimator.task, loss=loss, dtype=dtype)
         now = replace(now, agreed=found)
         if folder is not None:
             now.write(folder)
@@ -296,10 +296,10 @@ class Fitting:
             )
         estimator, multilabel = self.estimator, bool(shards.reading.get("multilabel"))
         checkpoint = self.wishes.checkpoint
-        labels = agreed_labels(estimator._task, estimator._loss(), multilabel, agreed)
+        labels = agreed_labels(estimator.task, estimator._loss(), multilabel, agreed)
         return Job(
-            rule=estimator._rule,
-            task=estimator._task,
+            rule=estimator.rule,
+            task=estimator.task,
             params=_with_weights(self._params, agreed, multilabel),
             rows=shards,
             labels=labels,

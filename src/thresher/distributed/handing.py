@@ -33,7 +33,7 @@ def hand_over(
     A single output of a rule that learns row by row goes on with `partial_fit`; other estimators
     predict, and can be fitted anew.
     """
-    stabilized = estimator._rule == "stabilized"
+    stabilized = estimator.rule == "stabilized"
     made_of = core_args.learner_parameters(job.rule, job.params)
     estimator._made_of = made_of, sum(agreed.rows) if stabilized else None
     estimator._width = estimator.n_features_in_ = agreed.width
@@ -41,7 +41,7 @@ def hand_over(
     if isinstance(estimator, LinearClassifier):
         assert job.labels.classes is not None
         estimator.classes_ = job.labels.classes
-    if not stabilized and estimator._task == "classifier":
+    if not stabilized and estimator.task == "classifier":
         estimator._multilabel = "sparse" if shards.reading.get("multilabel") else ""
     paths = int(job.params["paths"]) if stabilized else 1  # rows are told as each path takes them
     estimator.history_ = [record for one in driven for record in _records(one, paths)]
@@ -53,7 +53,7 @@ def hand_over(
     learned = [one.learned for one in driven]
     outputs = [output for one in learned for output in one.outputs]
     states = learned[0].states
-    if states is not None and len(outputs) == 1 and estimator._rule != "margin-perceptron":
+    if states is not None and len(outputs) == 1 and estimator.rule != "margin-perceptron":
         estimator._learners = estimator._recipe(agreed.width).restore(states, 1)
         estimator._recorded, estimator._watch = (0.0, 0.0), DivergenceWatch()
         estimator._regret = []  # of truncated gradient, whose certificate is of rows in memory

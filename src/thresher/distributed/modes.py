@@ -34,7 +34,7 @@ def mode_of(estimator: Any, wanted: str | None) -> str:
         fitting: tuple[str, ...] = ("stages",)
     elif isinstance(estimator, StreamingEstimator):
         fitting = ("average",)
-        if estimator._rule == "margin-perceptron":
+        if estimator.rule == "margin-perceptron":
             fitting = ("average", "columns")
     else:
         raise ParameterError(

@@ -70,7 +70,7 @@ class AveragedSGDClassifier(_Centred, StreamingClassifier):
     True
     """
 
-    _rule: ClassVar[str] = "averaged-sgd"
+    rule: ClassVar[str] = "averaged-sgd"
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class AveragedSGDRegressor(_Centred, StreamingRegressor):
     True
     """
 
-    _rule: ClassVar[str] = "averaged-sgd"
+    rule: ClassVar[str] = "averaged-sgd"
 
     def __init__(
         self,

@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_array, check_consistent_length
 
 from thresher.answers import independent
 from thresher.data import is_source, is_sparse
+from thresher.data.matrix_source import MatrixSource
 from thresher.errors import ParameterError
-from thresher.estimators.sources import learn_source
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import LinearClassifier, PartialClassifier, no_rows_besides
-from thresher.training.targets import Targets
+from thresher.training.fitted import FittedState
+from thresher.training.labels import Arriving, LabelColumns, Labels, LabelSets
 from thresher.training.together import Together
 
 _CELLS = 1 << 22  # scores held at a time
@@ -31,6 +32,12 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
     """
 
     _multilabel: str = ""  # "dense" or "sparse", where rows have any number of labels
+
+    def _how_multilabel(self, source: Any) -> str:
+        if isinstance(source, MatrixSource):
+            return self._multilabel
+        self._multilabel = "sparse" if source.multilabel else ""
+        return self._multilabel
 
     # ---- labels --------------------------------------------------------------------------------
 
@@ -66,48 +73,43 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
         if not reset and Y.shape[1] != len(self.classes_):
             raise ValueError(f"y has {Y.shape[1]} columns, and had {len(self.classes_)} before")
         self._multilabel = "sparse" if is_sparse(Y) else "dense"
-        return X, Y
-
-    def _targets(self, y: Any) -> Targets:
-        if not self._is_multilabel():
-            return super()._targets(y)
-        if np.ndim(y) != 2 or y.shape[1] != len(self.classes_):
-            raise ValueError(f"y must have {len(self.classes_)} columns, one for each label")
-        table = sp.csr_matrix(y)
+        table = sp.csr_matrix(Y)
         table.eliminate_zeros()
-        starts, numbers = table.indptr.astype(np.int64), table.indices.astype(np.int32)
-        low = 0.0 if self._loss() == "clipped_square" else -1.0
-        return Targets(y.shape[1], None, starts, numbers, low)
+        return X, table
 
-    def _arrivals(self, y: Any) -> list[int]:
-        if self._is_new() or self._is_multilabel() or not isinstance(self._learners, Together):
-            return []
-        found, first = np.unique(y, return_index=True)
-        words = self.classes_.dtype.kind in "UO"
-        new = ~np.isin(found, self.classes_)
-        if not new.any() or words != (found.dtype.kind in "UO"):
-            return []
-        order = np.argsort(first[new])
+    def _labels(self) -> Labels:
+        if not self._is_multilabel():
+            return super()._labels()
+        return LabelColumns(self.classes_, LOSSES[self._loss()].low)
+
+    def _plan(self, source: Any, classes: Any, seed: int, before: Any, **given: Any) -> Any:
+        if isinstance(source, MatrixSource) and given.get("known") is None:
+            given["known"] = self._labels()  # of the classes that y has
+        return super()._plan(source, classes, seed, before, **given)
+
+    def _known_labels(self, source: Any, before: FittedState) -> Labels:
+        sets, outputs = source.multilabel, before.outputs
+        if sets != self._is_multilabel():
+            raise ParameterError(
+                f"{type(self).__name__}: rows had {'one label' if sets else 'lists of labels'}"
+                f" when learning began, and have {'lists of labels' if sets else 'one'} now"
+            )
+        in_memory = isinstance(source, MatrixSource)
+        low = LOSSES[self._loss()].low
+        if sets and in_memory:
+            return self._labels()
+        if not isinstance(outputs, Together):
+            return LabelSets(self.classes_, low) if sets else self._labels()
         came = np.empty(len(self.classes_), self.classes_.dtype)
-        came[self._learners.lane_of] = self.classes_
-        came = np.concatenate([came, found[new][order]])
-        lane_of = np.argsort(came, kind="stable")
-        self.classes_ = came[lane_of]
-        self._learners.expect(lane_of)
-        arrivals: list[int] = first[new][order].tolist()
-        return arrivals
-
-    def _settle(self) -> None:
-        if isinstance(self._learners, Together):
-            self.classes_ = self.classes_[self._learners.settle()]
+        came[outputs.lane_of] = self.classes_
+        return Arriving(low, sets, came.tolist(), tidied=not in_memory)
 
     def _learn_more_checked(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
     ) -> Self:
         if is_source(X):
             no_rows_besides(self, y, sample_weight)
-            learn_source(self, X, classes)
-            return self
+            return self._learn_once(X, classes, **prepare)
         return super()._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
 
     # ---- answers -------------------------------------------------------------------------------

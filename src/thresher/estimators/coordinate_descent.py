@@ -163,7 +163,7 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
     ([3, 7], 2)
     """
 
-    _rule: ClassVar[str] = "coordinate-descent"
+    rule: ClassVar[str] = "coordinate-descent"
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
     ([2.8, -1.8], 2)
     """
 
-    _rule: ClassVar[str] = "coordinate-descent"
+    rule: ClassVar[str] = "coordinate-descent"
 
     def __init__(
         self,

@@ -36,22 +36,22 @@ HISTORY_OF_SOLVERS = """\
 
 def documented(cls: E) -> E:
     """Fill the {parameters} and {attributes} of a class docstring from the table of rules."""
-    rule = rules.RULES[cls._rule]
+    rule = rules.RULES[cls.rule]
     lines = ["Parameters", "----------"]
     for name, parameter in rule.parameters.items():
-        if name == "class_weight" and cls._task == "regressor":
+        if name == "class_weight" and cls.task == "regressor":
             continue
-        default = parameter.default_for(cls._task)
+        default = parameter.default_for(cls.task)
         symbol = f" The paper's {parameter.symbol}." if parameter.symbol else ""
         lines.append(
-            f"{name} : {_type(name, parameter, rule.losses_for(cls._task))}, default={default!r}"
+            f"{name} : {_type(name, parameter, rule.losses_for(cls.task))}, default={default!r}"
         )
         lines += textwrap.wrap(
             parameter.help + symbol, 92, initial_indent="    ", subsequent_indent="    "
         )
     streams = hasattr(cls, "partial_fit")
     attributes = ATTRIBUTES.replace("{history}", HISTORY if streams else HISTORY_OF_SOLVERS)
-    if cls._task == "classifier":
+    if cls.task == "classifier":
         attributes += "\nclasses_ : array\n    Labels."
     assert cls.__doc__ is not None
     fill = {

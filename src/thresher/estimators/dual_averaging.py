@@ -38,7 +38,7 @@ class DualAveragingClassifier(StreamingClassifier):
     [3, 7]
     """
 
-    _rule: ClassVar[str] = "dual-averaging"
+    rule: ClassVar[str] = "dual-averaging"
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class DualAveragingRegressor(StreamingRegressor):
     [3, 7]
     """
 
-    _rule: ClassVar[str] = "dual-averaging"
+    rule: ClassVar[str] = "dual-averaging"
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ class ForwardBackwardClassifier(StreamingClassifier):
     [3, 7]
     """
 
-    _rule: ClassVar[str] = "forward-backward"
+    rule: ClassVar[str] = "forward-backward"
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class ForwardBackwardRegressor(StreamingRegressor):
     [3, 7]
     """
 
-    _rule: ClassVar[str] = "forward-backward"
+    rule: ClassVar[str] = "forward-backward"
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ class FTRLClassifier(StreamingClassifier):
     [3, 7]
     """
 
-    _rule: ClassVar[str] = "ftrl"
+    rule: ClassVar[str] = "ftrl"
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class FTRLRegressor(StreamingRegressor):
     [3, 7]
     """
 
-    _rule: ClassVar[str] = "ftrl"
+    rule: ClassVar[str] = "ftrl"
 
     def __init__(
         self,

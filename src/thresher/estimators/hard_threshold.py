@@ -62,7 +62,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
     ([3, 7], [3.0, -2.0])
     """
 
-    _rule: ClassVar[str] = "hard-threshold"
+    rule: ClassVar[str] = "hard-threshold"
 
     psi_: Vector
     step_: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,79 +13,59 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from thresher import rules
 from thresher.data import is_source
+from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
 from thresher.errors import ParameterError
+from thresher.estimators.pickles import upgraded
 from thresher.frontier import Place
 from thresher.losses import Task
 from thresher.model import Model, Output, Progress
-from thresher.rules import core_args, validate
+from thresher.rules import RULES, core_args, validate
+from thresher.training.fitted import FittedState
+from thresher.training.labels import Labels
+from thresher.training.run_options import RunOptions
 from thresher.training.targets import Targets
 
 
-class Elsewhere(NamedTuple):
-    """What was learned on a cluster: outputs, and what else the model says of itself."""
-
-    outputs: list[Output]
-    extras: dict[str, Any]
-
-
 class LinearEstimator(BaseEstimator, ABC):
-    """Base of all estimators: one output for two classes or a regression, else one a class."""
+    """Base of all estimators: one output for two classes or a regression, else one a class.
 
-    _rule: ClassVar[str]
-    _task: ClassVar[Task]
+    Attributes
+    ----------
+    rule : str
+        A key of ``thresher.rules.RULES``.
+    task : {"classifier", "regressor"}
+    """
+
+    rule: ClassVar[str]
+    task: ClassVar[Task]
     _layout: ClassVar[str] = "csr"  # of sparse rows to learn from
 
     # what fitting leaves behind
     history_: list[Progress]
     n_iter_: int
-    _width: int
-    _made_of: tuple[dict[str, Any], int | None]  # parameters and rows the outputs were made for
+    _fitted: FittedState
     _sparse_coef: bool  # coef_ is asked for as CSR
     _model: Model | None  # answers made so far, forgotten when learning goes on
     _coef: Any
-    _names: dict[int, str] | None = None  # of features of a source
-    _kinds: dict[str, str] | None = None  # of columns of a source
     _place: Place | None = None  # in the search that chose it
-    _elsewhere: Elsewhere | None = None  # what was learned by others, and cannot go on here
 
     # ---- what the two tasks define -------------------------------------------------------------
 
     @abstractmethod
-    def _targets(self, y: NDArray[Any]) -> Targets:
-        """Return the labels as each output's learner sees them."""
-
-    @abstractmethod
-    def _row_weights(
-        self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None
-    ) -> NDArray[np.float64] | None:
-        """Return the weights of the rows, those of their classes included."""
+    def _labels(self) -> Labels:
+        """Return what the outputs are told of the labels that are known."""
 
     # ---- what the ways of learning define ------------------------------------------------------
 
     @abstractmethod
-    def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions) -> Self:
         """Learn from checked rows."""
 
-    def _fit_source(self, source: Source, eval_set: Any) -> None:
-        """Learn from a source: here, by reading all its rows into memory."""
-        if eval_set is not None or source.reading.multilabel or source.named:
-            raise ParameterError(
-                f"{type(self).__name__}: needs all rows at once; a source without names, lists of "
-                f"labels and eval_set can be read into memory (or give names numbers: bits=)"
-            )
-        rows = source.gather()
-        self.fit(rows.matrix(), rows.labels, rows.weights)
-
     @abstractmethod
-    def _outputs(self) -> list[Output]:
-        """Return what has been learned."""
-
-    def _extras(self) -> dict[str, Any]:
-        """Return what else the model says of itself."""
-        return {}
+    def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
+        """Learn from a source."""
 
     # ---- checking ------------------------------------------------------------------------------
 
@@ -94,20 +74,20 @@ class LinearEstimator(BaseEstimator, ABC):
         return False
 
     def _is_new(self) -> bool:
-        return not hasattr(self, "_made_of")
+        return not hasattr(self, "_fitted")
 
     def _checked_params(self, going_on: bool = False) -> dict[str, Any]:
         """Check all parameters; when learning goes on, also that the learners' are the same."""
         params: dict[str, Any] = self.get_params(deep=False)
-        validate.check(self._rule, self._task, params, type(self).__name__)
-        made_of = core_args.learner_parameters(self._rule, params)
+        validate.check(self.rule, self.task, params, type(self).__name__)
+        made_of = core_args.learner_parameters(self.rule, params)
         if going_on:
-            if self._elsewhere is not None:
+            if self._fitted.outputs is None and self._fitted.weights is not None:
                 raise ParameterError(
-                    f"{type(self).__name__}: was learned on a cluster, and cannot go on from "
-                    f"there; fit anew without warm_start"
+                    f"{type(self).__name__}: was learned on a cluster or in a search, and cannot "
+                    f"go on from there; fit anew without warm_start"
                 )
-            for name, before in self._made_of[0].items():
+            for name, before in self._fitted.requested.items():
                 if made_of[name] != before:
                     raise ParameterError(
                         f"{type(self).__name__}: {name} was {before!r} when learning began and "
@@ -117,7 +97,7 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def _learned(self, name: str) -> Any:
         """Return a parameter as the learners have it; before fitting, as it is set."""
-        return getattr(self, name, None) if self._is_new() else self._made_of[0].get(name)
+        return getattr(self, name, None) if self._is_new() else self._fitted.params.get(name)
 
     def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         if sample_weight is None:
@@ -137,7 +117,7 @@ class LinearEstimator(BaseEstimator, ABC):
             dtype=[np.float64, np.float32],
             order="C",
             ensure_all_finite=False,
-            y_numeric=self._task == "regressor",
+            y_numeric=self.task == "regressor",
         )
         return X, y
 
@@ -145,28 +125,56 @@ class LinearEstimator(BaseEstimator, ABC):
         """Return rows and labels, checked."""
         return self._validated(X, y, reset)
 
-    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, Targets] | None:
-        """Return the rows to compute the loss on after each pass, and the labels of each output."""
-        if eval_set is None:
-            return None
+    def _valid_source(self, eval_set: Any) -> Source | MatrixSource | None:
+        """Return the rows to compute the loss on after each pass, as a source."""
+        if eval_set is None or is_source(eval_set):
+            source: Source | MatrixSource | None = eval_set
+            return source
         if isinstance(eval_set, list) and len(eval_set) == 1:
             eval_set = eval_set[0]
         if not (isinstance(eval_set, tuple) and len(eval_set) == 2):
-            raise ParameterError(f"{type(self).__name__}: eval_set must be a pair (X, y)")
-        X, y = self._checked(eval_set[0], eval_set[1], reset=False)
-        return X, self._targets(y)
+            raise ParameterError(
+                f"{type(self).__name__}: eval_set must be a pair (X, y), or a source"
+            )
+        return MatrixSource(*self._checked(eval_set[0], eval_set[1], reset=False))
 
-    def _generator(self) -> np.random.Generator:
+    def _seed(self) -> int:
+        """Return a seed of all that is random in a fit."""
         try:
-            return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            return int(check_random_state(self.random_state).randint(2**31))
         except ValueError as error:
             raise ParameterError(f"{type(self).__name__}: random_state: {error}") from error
 
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng(self._seed())
+
+    # ---- targets and weights of rows in memory -------------------------------------------------
+
+    def _targets(self, y: Any) -> Targets:
+        """Return the labels as each output's learner sees them."""
+        return self._labels().targets(LabelArray(y))
+
+    def _row_weights(
+        self, y: Any, sample_weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        """Return the weights of the rows, those of their classes included."""
+        return sample_weight
+
     # ---- answers -------------------------------------------------------------------------------
+
+    def _take(self, state: FittedState) -> Self:
+        """Become what a state says: the one way in which an estimator is fitted."""
+        self._fitted = state
+        self.history_, self.n_iter_ = state.history, state.passes
+        if state.classes is not None:
+            self.classes_ = state.classes
+        self._sparse_coef = state.params.get("store", "dense") != "dense"
+        self._forget_answers()
+        return self
 
     def _checked_rows(self, X: Any) -> Any:
         """Check rows to predict on."""
-        check_is_fitted(self, "_made_of")
+        check_is_fitted(self, "_fitted")
         return validate_data(
             self,
             X,
@@ -185,23 +193,31 @@ class LinearEstimator(BaseEstimator, ABC):
     @property
     def model_(self) -> Model:
         """The model as it stands now: sparse weights, and how they came about."""
-        check_is_fitted(self, "_made_of")
+        check_is_fitted(self, "_fitted")
         if self._model is None:
-            learned = self._elsewhere or Elsewhere(self._outputs(), self._extras())
-            self._model = self._model_of(learned.outputs, **learned.extras)
+            self._model = self._model_of(self._outputs(), **self._extras())
         return self._model
 
+    def _outputs(self) -> list[Output]:
+        """Return what has been learned."""
+        return self._fitted.learned()
+
+    def _extras(self) -> dict[str, Any]:
+        """Return what else the model says of itself."""
+        return self._fitted.all_extras()
+
     def _model_of(self, outputs: list[Output], **extras: Any) -> Model:
-        evidence = extras.get("evidence")  # why() may be asked of all features it has
+        state, evidence = self._fitted, extras.get("evidence")  # why() may be asked of all it has
         named = evidence.features if evidence else np.concatenate([o.keys for o in outputs])
-        parameters = {"rule": self._rule, **self.get_params(deep=False), **self._made_of[0]}
+        parameters = {"rule": self.rule, **self.get_params(deep=False), **state.params}
+        parameters |= state.reading
         if self._is_multilabel():
             parameters["multilabel"] = True
-        if self._kinds:
-            parameters["kinds"] = json.dumps(self._kinds)
+        if state.kinds:
+            parameters["kinds"] = json.dumps(state.kinds)
         return Model.of(
             outputs,
-            n_features=self._width,
+            n_features=state.width,
             classes=getattr(self, "classes_", None),
             loss=self._learned_loss(),
             parameters=parameters,
@@ -216,13 +232,11 @@ class LinearEstimator(BaseEstimator, ABC):
         columns = getattr(self, "feature_names_in_", None)
         if columns is not None:
             return {feature: str(columns[feature]) for feature in features}
-        if self._names is None:
-            return None
-        return {feature: self._names[feature] for feature in features if feature in self._names}
+        return self._fitted.named(features)
 
     def _loss(self) -> str:
         """Return the loss as it is set; a rule with a single one has no such parameter."""
-        return str(getattr(self, "loss", rules.RULES[self._rule].losses[0]))
+        return str(getattr(self, "loss", RULES[self.rule].losses[0]))
 
     def _learned_loss(self) -> str:
         """Return the loss as the outputs have it; before fitting, as it is set."""
@@ -251,26 +265,29 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def sparsify(self) -> Self:
         """Make coef_ a CSR matrix from now on. Learning goes on as before."""
-        check_is_fitted(self, "_made_of")
+        check_is_fitted(self, "_fitted")
         self._sparse_coef, self._coef = True, None
         return self
 
     def densify(self) -> Self:
         """Make coef_ an array from now on. Learning goes on as before."""
-        check_is_fitted(self, "_made_of")
+        check_is_fitted(self, "_fitted")
         self._sparse_coef, self._coef = False, None
         return self
 
     def _forget_answers(self) -> None:
-        self._model, self._coef, self._place, self._elsewhere = None, None, None, None
+        self._model, self._coef, self._place = None, None, None
 
     # ---- pickling ------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
-        if "_made_of" in state:
+        if "_fitted" in state:
             state["_model"], state["_coef"] = None, None  # made again when asked for
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(upgraded(type(self), state))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

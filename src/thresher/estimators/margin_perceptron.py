@@ -60,7 +60,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
     generalisation: not available, because it does not hold that ... same order in every pass
     """
 
-    _rule: ClassVar[str] = "margin-perceptron"
+    rule: ClassVar[str] = "margin-perceptron"
     _reached: list[dict[float, Output]]  # what each output was at the levels
     _diverges: ClassVar[bool] = False  # its weights grow as they will, and are bounded (R-9.8)
 

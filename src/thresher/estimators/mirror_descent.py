@@ -40,7 +40,7 @@ class MirrorDescentClassifier(StreamingClassifier):
     [3, 7]
     """
 
-    _rule: ClassVar[str] = "mirror-descent"
+    rule: ClassVar[str] = "mirror-descent"
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class MirrorDescentRegressor(StreamingRegressor):
     [3, 7]
     """
 
-    _rule: ClassVar[str] = "mirror-descent"
+    rule: ClassVar[str] = "mirror-descent"
 
     def __init__(
         self,

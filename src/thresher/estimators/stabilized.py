@@ -66,7 +66,7 @@ class StabilizedClassifier(PartialClassifier):
     1
     """
 
-    _rule: ClassVar[str] = "stabilized"
+    rule: ClassVar[str] = "stabilized"
 
     _learners: list[_core.StabilizedLearner]
     _documents: NDArray[np.int64]  # rows that had each feature

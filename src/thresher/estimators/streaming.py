@@ -1,34 +1,33 @@
-"""What estimators that learn row by row share: passes, early stopping, state, partial_fit."""
+"""What estimators that learn row by row share: one way from rows to a fitted state."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
 from contextlib import nullcontext
-from itertools import islice
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import column_or_1d
 
-from thresher import _core
 from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, is_source, nonzeros
+from thresher.data.matrix_source import MatrixSource
+from thresher.data.reading import Stopped
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
-from thresher.estimators.sources import fit_source, learn_source
 from thresher.estimators.tasks import LinearRegressor, no_rows_besides
-from thresher.estimators.training import Run
 from thresher.health.watch import DivergenceWatch
-from thresher.model import Output
-from thresher.training.alone import Alone
-from thresher.data.orders import orders
-from thresher.training.outputs import Outputs
-from thresher.training.passes import Run as SourceRun
-from thresher.training.recipe import Recipe
-from thresher.training.together import OnlyNonzero
+from thresher.rules import RULES
+from thresher.training.fitted import FittedState
+from thresher.training.hooks import Hooks
+from thresher.training.labels import Labels
+from thresher.training.plan import TrainingPlan
+from thresher.training.records import Records
+from thresher.training.room import Room
+from thresher.training.run_options import RunOptions
+from thresher.training.trainer import Trainer
+
+Rows = Source | MatrixSource
 
 
 class StreamingEstimator(LinearEstimator):
@@ -37,208 +36,216 @@ class StreamingEstimator(LinearEstimator):
     What the outputs owe is paid in every answer they give.
     """
 
-    _diverges: ClassVar[bool] = True  # a rising loss is a bad sign
-    _learners: Outputs
-    _recorded: tuple[float, float]  # sums of losses and weights at the last record
-    _watch: DivergenceWatch  # of the last fit, and of the calls of partial_fit since
+    def _hooks(self, **prepare: Any) -> Hooks:
+        """Return what the rule does besides learning rows."""
+        return Hooks()
 
     # ---- fitting -------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
-        going_on = self.warm_start and not self._is_new()
-        params = self._checked_params(going_on)
-        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
-        targets = self._targets(y)
-        held_out = self._checked_eval_set(eval_set)
-        evaluation = None if held_out is None else (as_batch(held_out[0]), held_out[1])
-        if going_on:
-            learners, history, passes = self._copied_learners(), self.history_, self.n_iter_
-            if len(learners) != len(targets) or self._width != X.shape[1]:
-                raise ParameterError(
-                    f"{type(self).__name__}: warm_start=True needs the features and classes of the "
-                    f"fit before"
-                )
-            learners.next_pass()
-        else:
-            self._made_of, self._recorded = (params, X.shape[0]), (0.0, 0.0)
-            learners, history, passes = self._new_learners(len(targets), X.shape[1]), [], 0
-            self._begin(learners, X)
-            if isinstance(learners, OnlyNonzero):
-                learners.plant(targets.counts(), targets.rows)
-        self._width, self.history_ = X.shape[1], history
-        self._watch = DivergenceWatch(examples=learners.steps)
-        run = Run(self, learners, X, targets, weights, history, self._recorded, self._watch)
-        rng = self._generator()
-        best, best_pass, best_states, stale = np.inf, 0, None, 0
-        best_visits, complete = run.visits, True
-        for number, order in enumerate(self._orders(X.shape[0], rng)):
-            if number:
-                learners.next_pass()
-            loss = run.one_pass(order, evaluation)
-            passes += 1
-            if run.stopped or self._converged(learners):
-                complete = not run.stopped or len(learners.full) == len(learners)
-                break
-            if self.tol is not None:
-                stale = 0 if loss < best - self.tol else stale + 1
-                if loss < best:
-                    best, best_pass = loss, passes
-                    if evaluation is not None:
-                        best_states = learners.states()
-                        best_visits = None if run.visits is None else run.visits.copy()
-                if stale >= self.patience:
-                    complete = False
-                    break
-        if best_states is not None and best_pass != passes:
-            run.visits, complete = best_visits, False
-            learners.restore(best_states)
-        self._learners, self.history_, self.n_iter_ = learners, run.history, passes
-        if self._rule == "ftrl" and isinstance(learners, Alone) and self._target() is not None:
-            for learner in learners:  # its l1 acts whenever a weight is read
-                learner.steer()
-        self._recorded = run.recorded
-        self._width, self._sparse_coef = X.shape[1], params.get("store", "dense") != "dense"
-        self._forget_answers()
-        self._conclude(run, first=not going_on, complete=complete)
-        if run.history and run.history[-1].nonzeros == 0 and nonzeros(X) > 0:
-            warnings.warn(self._without_weights(), stacklevel=3)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions) -> Self:
+        rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
+        return self._train(rows, eval_set, getattr(self, "classes_", None), run)
+
+    def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
+        if source.multilabel and getattr(self, "class_weight", None) is not None:
+            raise ParameterError(
+                f"{type(self).__name__}: class_weight needs rows of one class each, and these have "
+                f"any number of labels"
+            )
+        return self._train(source, eval_set, classes, run)
+
+    def _train(self, source: Rows, eval_set: Any, classes: Any, run: RunOptions) -> Self:
+        """Learn in passes, and become what was learned."""
+        before = self._fitted if self.warm_start and not self._is_new() else None
+        requested = self._checked_params(going_on=before is not None)
+        plan = self._plan(source, classes, self._seed_for(source, run), before)
+        trainer = Trainer(
+            plan,
+            source,
+            run,
+            outputs=None if before is None else self._continued(before, plan),
+            hooks=self._hooks() if before is None else before.hooks,
+            records=self._records(plan, before),
+            room=self._room(plan, before),
+            valid=self._valid_source(eval_set),
+        )
+        if run.resume and not trainer.resume():
+            run.observer.tell(
+                "note", message=f"no checkpoint {run.checkpoint}: starting from the beginning"
+            )
+        trainer.run()
+        passes = trainer.number + (0 if before is None else before.passes)
+        self._keep(trainer, requested, passes, first=before is None, named=run.names)
+        self._warn_of_zeros(trainer)
         return self
 
-    def _without_weights(self) -> str:
-        """Return what a warning says where nothing is left."""
+    def _plan(
+        self, source: Rows, classes: Any, seed: int, before: FittedState | None, **given: Any
+    ) -> TrainingPlan:
+        params: dict[str, Any] = self.get_params(deep=False)
+        params |= {} if before is None else before.params
+        owner = type(self).__name__
+        return TrainingPlan.resolve(
+            self.rule, self.task, params, source, owner=owner, classes=classes, seed=seed, **given
+        )
+
+    def _seed_for(self, source: Rows, run: RunOptions) -> int:
+        """Return the seed of the shuffling."""
+        seed = self._seed()
+        if isinstance(source, MatrixSource):
+            return seed
+        return int(np.random.default_rng(seed).integers(2**31)) if run.seed is None else run.seed
+
+    def _continued(self, before: FittedState, plan: TrainingPlan) -> Any:
+        """Return copies of the outputs of a fit, which go on in further passes."""
+        outputs, classes = before.copied_outputs(), plan.labels.classes
+        known = before.classes is None or np.array_equal(before.classes, classes)
+        if not known or (plan.in_memory and plan.width != before.width):
+            raise ParameterError(
+                f"{type(self).__name__}: warm_start=True needs the features and classes of the "
+                f"fit before"
+            )
+        outputs.next_pass()
+        return outputs
+
+    def _records(self, plan: TrainingPlan, before: FittedState | None) -> Records:
+        watch: DivergenceWatch | None = None
+        if RULES[self.rule].diverges:
+            examples = 0 if before is None else before.outputs_steps
+            watch = DivergenceWatch(examples=examples)
+        told = plan.average, plan.target, watch, self.callback
+        return Records(*told) if before is None else Records(*told, before.history, before.recorded)
+
+    def _room(self, plan: TrainingPlan, before: FittedState | None) -> Room:
+        room = Room(plan)
+        if before is not None and before.width < 2**64:
+            room.size = max(room.size, before.width) if room.size else 0
+            room.width = max(room.width, before.width)
+        return room
+
+    def _keep(
+        self,
+        trainer: Trainer,
+        requested: dict[str, Any],
+        passes: int,
+        first: bool,
+        named: bool = True,
+    ) -> None:
+        """Become what a trainer has learned."""
+        plan, source, records = trainer.plan, trainer.source, trainer.records
+        in_memory = isinstance(source, MatrixSource)
+        before = None if first else self._fitted
+        if not in_memory:
+            self.n_features_in_ = trainer.room.width or 2**64
+            self.__dict__.pop("feature_names_in_", None)
+        trainer.hooks.conclude(trainer, first, trainer.complete and trainer.ended)
+        state = FittedState(
+            rule=self.rule,
+            params=plan.learner_params,
+            requested=requested,
+            rows=plan.rows if before is None else before.rows,
+            width=trainer.room.width or 2**64,
+            history=records.history,
+            passes=passes,
+            outputs=trainer.outputs,
+            hooks=trainer.hooks,
+            recorded=records.recorded,
+            watch=records.watch or DivergenceWatch(),
+            classes=plan.labels.classes,
+            multilabel=self._how_multilabel(source),
+            names=None if before is None else before.names,
+            kinds=dict(trainer.kinds) or None,
+            reading=source.described(),
+        )
+        if named:
+            state.names = {**(state.names or {}), **self._names_of(trainer, state)} or None
+        self._take(state)
+
+    def _how_multilabel(self, source: Rows) -> str:
+        return ""
+
+    def _names_of(self, trainer: Trainer, state: FittedState) -> dict[int, str]:
+        """Return the names of features with nonzero weights, where the source has names."""
+        if not trainer.source.named:
+            return {}
+        keys = np.unique(np.concatenate([output.keys for output in state.learned()])).tolist()
+        if trainer.names is not None:
+            known = trainer.names.names()
+            return {key: known[key] for key in keys if key in known}
+        try:
+            return trainer.source.names(keys, trainer.kinds)
+        except Stopped:
+            trainer.interrupt()
+
+    def _warn_of_zeros(self, trainer: Trainer) -> None:
+        source, history = trainer.source, self.history_
+        empty = isinstance(source, MatrixSource) and nonzeros(source.block.X) == 0
+        if history and history[-1].nonzeros == 0 and not empty:
+            trainer.options.observer.warn(self.without_weights())
+
+    def without_weights(self) -> str:
+        """Return what a warning says where no weight is left."""
         return (
             f"{type(self).__name__}: all weights are zero; lower the penalty, or scale the rows "
             f"(thresher.health.check looks at them)"
         )
 
-    def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
-        params = self._checked_params(going_on=not self._is_new())
-        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
-        arrivals = self._arrivals(y)
-        targets = self._targets(y)
-        if self._is_new():
-            self._made_of, self._recorded = (params, None), (0.0, 0.0)
-            learners = self._new_learners(len(targets), X.shape[1])
-            self._begin(learners, X, **prepare)
-            self._learners, self.history_, self.n_iter_ = learners, [], 0
-            self._width, self._sparse_coef = X.shape[1], params.get("store", "dense") != "dense"
-            self._watch = DivergenceWatch()
-        self._forget_answers()
-        so_far = self.history_, self._recorded, self._watch
-        run = Run(self, self._learners, X, targets, weights, *so_far)
+    # ---- learning more -------------------------------------------------------------------------
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
+        rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
+        return self._learn_once(rows, getattr(self, "classes_", None), **prepare)
+
+    def _learn_once(self, source: Rows, classes: Any, **prepare: Any) -> Self:
+        """Learn rows once, after those learned before."""
+        before = None if self._is_new() else self._fitted
+        requested = self._checked_params(going_on=before is not None)
+        known = None if before is None else self._known_labels(source, before)
+        plan = self._plan(source, classes, 0, before, known=known, once=True)
+        room, outputs = self._room(plan, before), None
+        if before is not None:
+            outputs = before.outputs
+            assert outputs is not None
+            if plan.store != "dense" and room.size == 0:
+                outputs.widen(0)  # those of a matrix took its columns alone
+        trainer = Trainer(
+            plan,
+            source,
+            RunOptions(),
+            outputs=outputs,
+            hooks=self._hooks(**prepare) if before is None else before.hooks,
+            records=self._records(plan, before),
+            room=room,
+        )
+        if before is not None:
+            trainer.records.watch = before.watch if RULES[self.rule].diverges else None
+            if before.kinds:
+                trainer.kinds = {**source.kinds, **before.kinds}
+        passes = max(1, 0 if before is None else before.passes)
         try:
-            run.one_pass(None, None, record_end=False, arrivals=arrivals)
-        finally:
-            self._settle()
-            self.history_, self._recorded = run.history, run.recorded
-            self._conclude(run, first=False, complete=False)
-        self.n_iter_ = max(self.n_iter_, 1)
+            trainer.once()
+        except BaseException:  # what was learned before the bad row counts
+            if before is not None:
+                self._keep(trainer, requested, passes, first=False, named=False)
+            raise
+        self._keep(trainer, requested, passes, first=before is None)
         return self
 
-    def _arrivals(self, y: NDArray[Any]) -> list[int]:
-        """Take new classes of rows that go on; return when each comes."""
-        return []
-
-    def _settle(self) -> None:
-        """Forget new classes whose first row was not reached."""
-
-    def _begin(self, learners: Outputs, X: Any, **prepare: Any) -> None:
-        if isinstance(learners, Alone):
-            self._prepare(learners, X, **prepare)
-
-    def _prepare(self, learners: Alone, X: Any) -> None:
-        """Give learners that stand alone what they need before the first row."""
-
-    def _conclude(self, run: Run, first: bool, complete: bool) -> None:
-        """Take from the rows of a fit, or of a call of partial_fit, what certificates need.
-
-        `first`: all rows ever learned from are those of this run. `complete`: the rule itself ended
-        the fit, or the number of passes did; neither `tol` nor a callback.
-        """
-
-    def _conclude_source(self, run: SourceRun) -> None:
-        """Do the same after rows of a source, which are not at hand any more."""
-
-    def _paused(self, output: int, learner: _core.Learner) -> bool:
-        """Decide, when the rule of an output has paused, whether that output stops learning."""
-        return True
-
-    def _is_full(self, learner: _core.Learner) -> bool:
-        """Tell whether an output has stopped learning for good."""
-        return False
-
-    def _converged(self, learners: Outputs) -> bool:
-        """Tell, after a pass, whether more passes would change nothing."""
-        return False
-
-    def _recipe(self, width: int) -> Recipe:
-        room = 0 if width == 2**64 else width  # 0: any feature number
-        return Recipe(self._rule, *self._made_of, room, width)
-
-    def _new_learners(self, count: int, width: int) -> Outputs:
-        params = self._made_of[0]
-        try:
-            return self._recipe(width).make(count)
-        except MemoryError:
-            raise MemoryError(
-                f"{type(self).__name__}: no memory for {count} x {width} weights in a dense store"
-                + "; store='hashed' needs memory for the features seen alone" * ("store" in params)
-            ) from None
-
-    def _orders(self, rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64] | None]:
-        """Return the order of rows in each pass; None is the order in which they lie."""
-        return islice(orders(self.shuffle, rows, rng), self.passes)
-
-    # ---- sources -------------------------------------------------------------------------------
-
-    def _fit_source(self, source: Source, eval_set: Any) -> None:
-        if self.warm_start and not self._is_new():
-            raise ParameterError(
-                f"{type(self).__name__}: warm_start=True needs rows in memory; partial_fit goes on "
-                f"with a source"
-            )
-        fit_source(self, source, eval_set)
+    def _known_labels(self, source: Rows, before: FittedState) -> Labels:
+        """Return what is known of the labels from rows that were learned before."""
+        return self._labels()
 
     # ---- answers -------------------------------------------------------------------------------
-
-    @property
-    def _average(self) -> bool:
-        return bool(self._made_of[0].get("average", False))
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
         if is_source(X):
             return self.model_.raw(X)
         X = self._checked_rows(X)
-        if self._target() is not None or self._elsewhere is not None:
+        state = self._fitted
+        if state.target is not None or state.outputs is None:
             return self.model_.raw(X)  # learners may have more weights than the model, or be gone
-        batch = as_batch(X)
-        return self._learners.predict(batch, self._average)
-
-    def _outputs(self) -> list[Output]:
-        return self._learners.outputs(self._average, self._target())
-
-    def _target(self) -> int | None:
-        target: int | None = self._made_of[0].get("target_nnz")
-        return target
-
-    def _copied_learners(self) -> Outputs:
-        learners = self._learners
-        return self._recipe(self._width).restore(learners.states(), len(learners))
-
-    # ---- pickling ------------------------------------------------------------------------------
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        if "_learners" in state:
-            state["_learners"] = len(self._learners), self._learners.states()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        saved = state.get("_learners")
-        super().__setstate__(state)
-        if saved is not None:
-            self._learners = self._recipe(self._width).restore(saved[1], saved[0])
+        return state.outputs.predict(as_batch(X), state.average)
 
 
 class StreamingRegressor(LinearRegressor, StreamingEstimator):
@@ -249,7 +256,7 @@ class StreamingRegressor(LinearRegressor, StreamingEstimator):
 
         Parameters
         ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
         sample_weight : array of shape (rows,), optional
 
@@ -264,7 +271,6 @@ class StreamingRegressor(LinearRegressor, StreamingEstimator):
         with all_or_nothing(self) if first else nullcontext():
             if is_source(X):
                 no_rows_besides(self, y, sample_weight)
-                learn_source(self, X, None)
-                return self
-            X, y = self._validated(X, y, reset=first)
-            return self._partial_fit(X, column_or_1d(y, warn=True), sample_weight, **prepare)
+                return self._learn_once(X, None, **prepare)
+            X, y = self._checked(X, y, reset=first)
+            return self._partial_fit(X, y, sample_weight, **prepare)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -17,10 +16,13 @@ from sklearn.utils.validation import column_or_1d
 from thresher.answers import labels, probabilities, scores, values
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.matrix_source import LabelArray
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
-from thresher.losses import PROBABILITY_LOSSES, Task
-from thresher.training.targets import Targets
+from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
+from thresher.training.class_weights import class_factors
+from thresher.training.labels import Labels, ManyClasses, Values
+from thresher.training.run_options import RunOptions
 
 
 def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
@@ -40,16 +42,27 @@ def _score(
     from thresher.training.scores import score_source, scores_named
 
     no_rows_besides(estimator, y, sample_weight)
-    return score_source(estimator.model_, X, scores_named(None, estimator._task))["score"]
+    return score_source(estimator.model_, X, scores_named(None, estimator.task))["score"]
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):
     """Classification: two classes with one output, more with one output for each."""
 
-    _task: ClassVar[Task] = "classifier"
+    task: ClassVar[Task] = "classifier"
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        *,
+        classes: Any = None,
+        **run: Any,
+    ) -> Self:
         """Learn from all rows, in `passes` passes.
+
+        If it fails or is interrupted, all is as it was before.
 
         Parameters
         ----------
@@ -59,37 +72,48 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         sample_weight : array of shape (rows,), optional
             A row of weight s makes a step s times as long; for rules that see all rows at once it
             counts s times.
-        eval_set : pair (X, y), optional
+        eval_set : pair (X, y) or source, optional
             Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can stop
             early by it.
+        classes : array, "binary" or "arriving", optional
+            Labels of a source, which is else read once more for them. "binary": they are -1 and 1,
+            or 0 and 1. "arriving": each becomes known when it comes, in a source that can be read
+            only once.
+        **run
+            ``observer``, a `thresher.Observer` that is told of progress and may stop the run;
+            ``checkpoint``, a file to write the state of the run to, ``every`` so many seconds (60)
+            and when the observer stops it; ``resume=True`` continues from there, to the same model
+            bit for bit. For sources, ``names=False`` does not look up names of features, and
+            ``seed`` is that of the shuffling.
 
         Returns
         -------
         self
         """
+        options = RunOptions.of(**run)
         with all_or_nothing(self):
             if is_source(X):
                 no_rows_besides(self, y, sample_weight)
-                self._fit_source(X, eval_set)
-                return self
-            before, self._names = getattr(self, "classes_", None), None
-            self._kinds = None
+                return self._fit_source(X, eval_set, classes, options)
+            if classes is not None:
+                raise ParameterError(f"{type(self).__name__}: classes= is for sources; y has them")
+            before = getattr(self, "classes_", None)
             X, y = self._checked(X, y, reset=True)
-            classes = np.arange(y.shape[1]) if self._is_multilabel() else np.unique(y)
+            found = np.arange(y.shape[1]) if self._is_multilabel() else np.unique(y)
             if getattr(self, "warm_start", False) and before is not None:
-                if not np.isin(classes, before).all():
+                if not np.isin(found, before).all():
                     raise ParameterError(
                         f"{type(self).__name__}: warm_start=True needs the classes of the fit "
                         f"before, {before.tolist()}"
                     )
-                classes = before
-            if len(classes) < 2:
+                found = before
+            if len(found) < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs rows of at least 2 classes; y has one class, "
-                    f"{classes.tolist()[0]!r}"
+                    f"{found.tolist()[0]!r}"
                 )
-            self.classes_ = classes
-            return self._fit(X, y, sample_weight, eval_set)
+            self.classes_ = found
+            return self._fit(X, y, sample_weight, eval_set, options)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
         X, y = self._validated(X, y, reset=reset)
@@ -161,35 +185,20 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         """
         return _score(self, X, y, sample_weight, super().score)
 
-    def _targets(self, y: NDArray[Any]) -> Targets:
-        if (self.classes_.dtype.kind in "UO") != (y.dtype.kind in "UO"):  # words and numbers
-            numbers, unknown = np.zeros(len(y), np.intp), np.ones(len(y), bool)
-        else:
-            numbers = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-            unknown = self.classes_[numbers] != y
-        if unknown.any():
-            label = y[unknown].tolist()[0]
-            few = "; two classes stay two" if len(self.classes_) == 2 else ""
-            raise ValueError(
-                f"label {label!r} is not among the classes {self.classes_.tolist()}{few}"
-            )
-        low = 0.0 if self._loss() == "clipped_square" else -1.0
-        if len(self.classes_) == 2:
-            return Targets.of_values(np.where(numbers == 1, 1.0, low))
-        return Targets.of_classes(numbers, len(self.classes_), low)
+    def _labels(self) -> Labels:
+        return ManyClasses(self.classes_, LOSSES[self._loss()].low, tidied=False)
 
     def _row_weights(
-        self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None
+        self, y: Any, sample_weight: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
         if self.class_weight is None:
             return sample_weight
-        balance = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        if not (np.isfinite(balance).all() and (balance >= 0).all()):
-            raise ParameterError(
-                f"{type(self).__name__}: class_weight must hold finite numbers >= 0; got "
-                f"{self.class_weight!r}"
-            )
-        weights = np.asarray(balance[np.searchsorted(self.classes_, y)], np.float64)
+        labels, rows = self._labels(), LabelArray(y)
+        targets = labels.targets(rows)
+        labels.counted = np.bincount(targets.single(), minlength=len(self.classes_)), len(y)
+        factors = class_factors(self.class_weight, labels, type(self).__name__, strict=False)
+        assert factors is not None
+        weights: NDArray[np.float64] = factors[targets.single()]
         return weights if sample_weight is None else weights * sample_weight
 
     def __sklearn_tags__(self) -> Any:
@@ -261,34 +270,56 @@ class PartialClassifier(LinearClassifier):
 class LinearRegressor(RegressorMixin, LinearEstimator):
     """Regression: one output."""
 
-    _task: ClassVar[Task] = "regressor"
+    task: ClassVar[Task] = "regressor"
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        **run: Any,
+    ) -> Self:
         """Learn from all rows, in `passes` passes.
+
+        If it fails or is interrupted, all is as it was before.
 
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
+            Values.
         sample_weight : array of shape (rows,), optional
             A row of weight s makes a step s times as long; for rules that see all rows at once it
             counts s times.
-        eval_set : pair (X, y), optional
+        eval_set : pair (X, y) or source, optional
             Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can stop
             early by it.
+        **run
+            ``observer``, a `thresher.Observer` that is told of progress and may stop the run;
+            ``checkpoint``, a file to write the state of the run to, ``every`` so many seconds (60)
+            and when the observer stops it; ``resume=True`` continues from there, to the same model
+            bit for bit. For sources, ``names=False`` does not look up names of features, and
+            ``seed`` is that of the shuffling.
 
         Returns
         -------
         self
         """
+        options = RunOptions.of(**run)
         with all_or_nothing(self):
             if is_source(X):
                 no_rows_besides(self, y, sample_weight)
-                self._fit_source(X, eval_set)
-                return self
-            self._names = self._kinds = None
-            X, y = self._validated(X, y, reset=True)
-            return self._fit(X, column_or_1d(y, warn=True), sample_weight, eval_set)
+                return self._fit_source(X, eval_set, None, options)
+            X, y = self._checked(X, y, reset=True)
+            return self._fit(X, y, sample_weight, eval_set, options)
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[np.float64]]:
+        X, y = self._validated(X, y, reset)
+        return X, np.ascontiguousarray(column_or_1d(y, warn=True), np.float64)
+
+    def _labels(self) -> Labels:
+        return Values(self._loss())
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return predictions of y.
@@ -316,16 +347,3 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         float
         """
         return _score(self, X, y, sample_weight, super().score)
-
-    def _targets(self, y: NDArray[Any]) -> Targets:
-        y = np.ascontiguousarray(y, np.float64)
-        if self._loss() == "poisson" and (y < 0).any():
-            raise ValueError("loss 'poisson' needs y >= 0")
-        if self._loss() == "clipped_square" and ((y < 0) | (y > 1)).any():
-            raise ValueError("loss 'clipped_square' needs y in [0, 1]")
-        return Targets.of_values(y)
-
-    def _row_weights(
-        self, y: NDArray[Any], sample_weight: NDArray[np.float64] | None
-    ) -> NDArray[np.float64] | None:
-        return sample_weight

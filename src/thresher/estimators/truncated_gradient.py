@@ -72,7 +72,7 @@ class TruncatedGradientClassifier(Certified, StreamingClassifier):
     True
     """
 
-    _rule: ClassVar[str] = "truncated-gradient"
+    rule: ClassVar[str] = "truncated-gradient"
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class TruncatedGradientRegressor(Certified, StreamingRegressor):
     regret against the final weights: 40,000 steps lost ... in total, ... is guaranteed ...
     """
 
-    _rule: ClassVar[str] = "truncated-gradient"
+    rule: ClassVar[str] = "truncated-gradient"
 
     def __init__(
         self,

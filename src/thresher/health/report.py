@@ -67,7 +67,7 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
         rate = getattr(estimator, name, None)
         if steep and isinstance(rate, (int, float)) and safe is not None and rate > 2 * safe:
             found.append(f"{name} = {rate:g} may diverge: it is above {2 * safe:.3g}, {which}")
-    if steep and getattr(estimator, "_rule", "") == "averaged-sgd":
+    if steep and getattr(estimator, "rule", "") == "averaged-sgd":
         ratio = step.largest_row**2 / estimator.alpha
         if ratio > 50:  # R-14.10
             found.append(f"steps of 1/(alpha t) explode: largest row^2 / alpha is {ratio:.3g} > 50")
@@ -100,6 +100,6 @@ def _last_step(estimator: Any) -> tuple[Any, str]:
 def _loss(estimator: Any) -> str:
     """Return the loss of an estimator, "squared" where it is not known."""
     loss = getattr(estimator, "loss", None)
-    if loss is None and hasattr(estimator, "_rule"):  # a rule of one loss has no such parameter
+    if loss is None and hasattr(estimator, "rule"):  # a rule of one loss has no such parameter
         loss = estimator._loss()
     return loss if isinstance(loss, str) and loss in LOSSES else "squared"

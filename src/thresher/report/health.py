@@ -64,7 +64,7 @@ def _of_rows(model: Model, X: Any, y: Any) -> tuple[dict[str, object], str]:
 
     rule = str(model.parameters.get("rule", ""))
     estimator = SimpleNamespace(
-        **{**model.parameters, "loss": model.loss, "_rule": rule, "model_": model}
+        **{**model.parameters, "loss": model.loss, "rule": rule, "model_": model}
     )
     found = check(X, y, estimator)
     told: dict[str, object] = {

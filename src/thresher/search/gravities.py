@@ -34,7 +34,7 @@ def gravity_name(estimator: Any) -> str:
     >>> gravity_name(FTRLClassifier())
     'l1'
     """
-    own = RULES[estimator._rule].own
+    own = RULES[estimator.rule].own
     for name in ("gravity", "l1"):
         if name in own:
             return name
@@ -193,7 +193,7 @@ def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
     scale : Scale
         Of all rows.
     """
-    rule, top = estimator._rule, scale.largest
+    rule, top = estimator.rule, scale.largest
     if rule == "ftrl":  # on the sum of the gradients
         top *= scale.rows * estimator.passes
     elif rule == "margin-perceptron":  # on each update

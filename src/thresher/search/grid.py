@@ -98,9 +98,9 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
     """Return one point, checked."""
     owner = type(estimator).__name__
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
-    validate.check(estimator._rule, estimator._task, params, owner)
-    _check_lane(estimator._rule, params, owner)
-    shares = estimator._task == "classifier" and params.get("loss") == "clipped_square"
+    validate.check(estimator.rule, estimator.task, params, owner)
+    _check_lane(estimator.rule, params, owner)
+    shares = estimator.task == "classifier" and params.get("loss") == "clipped_square"
     return Point(number, dict(chosen), params, 0.0 if shares else -1.0)
 
 
@@ -113,7 +113,7 @@ def zero_loss_of(point: Point) -> float:
 
 def check_searchable(estimator: Any) -> None:
     """Raise ParameterError for an estimator whose models cannot train together."""
-    name, rule = type(estimator).__name__, getattr(estimator, "_rule", None)
+    name, rule = type(estimator).__name__, getattr(estimator, "rule", None)
     if rule in RULES and rule not in _CANNOT:
         return
     why = f": {_CANNOT[rule]}" if rule in _CANNOT else ""
@@ -136,7 +136,7 @@ def check_single_labels(owner: str, estimator: Any, X: Any, y: Any) -> None:
     X, y : as of `fit`
         Rows and labels, or a source alone.
     """
-    if estimator._task != "classifier":
+    if estimator.task != "classifier":
         return
     if is_source(X):
         several = X.reading.multilabel

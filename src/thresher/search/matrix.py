@@ -53,7 +53,7 @@ class Rows:
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         self.given, self.labels = X, y
         checker = clone(estimator)
-        if checker._task == "classifier":
+        if checker.task == "classifier":
             self.X, self.y = checker._checked(X, y, reset=True)
             classes = np.unique(self.y)
             if len(classes) < 2:
@@ -173,7 +173,7 @@ class MatrixSearch:
                 self.rows.width,
             )
             seen = features if kind[0] == "hashed" else self.rows.width
-            store = Store(self.estimator._rule, *kind, seen, self.n_jobs)
+            store = Store(self.estimator.rule, *kind, seen, self.n_jobs)
             for splits in self._together(params):
                 jobs = [self._job(point, split) for split in splits for point in run]
                 plan += [(store, group) for group in readings_of(jobs, store.bytes_of, self.limit)]
@@ -195,7 +195,7 @@ class MatrixSearch:
         learned = len(self.splits[split].train)
         classes = 1 if self.rows.classes is None else len(self.rows.classes)
         made = lanes_of(
-            self.estimator._rule, point.params, learned, self.rows.width, split, classes
+            self.estimator.rule, point.params, learned, self.rows.width, split, classes
         )
         return Job(point, split, made)
 

@@ -228,7 +228,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             self.n_jobs,
             self.error_score,
             self._tell,
-            None if routed.scorer.score else quick_score(self.scoring, self.estimator._task),
+            None if routed.scorer.score else quick_score(self.scoring, self.estimator.task),
         )
         plan = search.plan(points)
         self.n_splits_, self.n_readings_ = len(splits), len(plan)
@@ -311,7 +311,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _warn_of_divergence(self, best: Point, models: Sequence[Found]) -> None:
         """Warn where models of the best point diverged: a label is right however large a score."""
-        if is_classifier(self.estimator) and self.estimator._rule != "margin-perceptron":
+        if is_classifier(self.estimator) and self.estimator.rule != "margin-perceptron":
             zero = zero_loss_of(best)
             seen = (DivergenceWatch(zero).see(one.record) for one in models if one.record)
             for message in filter(None, seen):
@@ -343,7 +343,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         """
         if not is_source(X):
             return super().score(X, y, **params)
-        named = scores_named(self.scoring, self.estimator._task)
+        named = scores_named(self.scoring, self.estimator.task)
         found = score_source(self.best_model_, X, named)
         return found[self.refit if self.multimetric_ else "score"]
 
@@ -351,7 +351,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _fit_source(self, source: Any, points: list[Point], classes: Any) -> Self:
         splits = source_splits(self.cv, source)
-        named = scores_named(self.scoring, self.estimator._task)
+        named = scores_named(self.scoring, self.estimator.task)
         check_probabilities(named, points)
         scorers, refit_metric = self._get_scorers()
         search = StreamSearch(

@@ -247,7 +247,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[int, _Founds, dict[int, Any]]:
         """Return the number of folds, what is found of them, and the estimators of all rows."""
         splits = source_splits(self.cv, source)
-        named = scores_named(self.scoring, self.estimator._task)
+        named = scores_named(self.scoring, self.estimator.task)
         if given is None:
             given = self._default_of(source, classes)
         self.gravities_ = given

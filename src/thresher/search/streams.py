@@ -146,7 +146,7 @@ class StreamSearch:
                     f"{name}: {self.source} can be read only once: passes must be 1; got "
                     f"{point.params['passes']}"
                 )
-        if self.estimator._rule == "mirror-descent" and not (
+        if self.estimator.rule == "mirror-descent" and not (
             self.source.rereadable or self.source.bits
         ):
             raise ParameterError(
@@ -163,7 +163,7 @@ class StreamSearch:
         source = self.source
         width = 0 if source.bits is None else 1 << source.bits
         dense = any(point.params.get("store", "dense") == "dense" for point in points)
-        classifies = self.estimator._task == "classifier"
+        classifies = self.estimator.task == "classifier"
         if not source.rereadable:
             if not classifies:
                 return Survey(self._values, width, width)
@@ -238,7 +238,7 @@ class StreamSearch:
                 check_class_weight(params.get("class_weight"), labels.classes)
             dense = params.get("store", "dense") == "dense"
             store = Store(
-                self.estimator._rule,
+                self.estimator.rule,
                 str(params.get("store", "dense")),
                 str(params.get("dtype", "float64")),
                 (survey.width or 1) if dense else survey.width,
@@ -250,7 +250,7 @@ class StreamSearch:
                     point,
                     split,
                     lanes_of(
-                        self.estimator._rule,
+                        self.estimator.rule,
                         point.params,
                         None,
                         max(survey.width, 1),

@@ -34,7 +34,7 @@ class FromLane:
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy, or R2 of a regression."""
-        if self._task == "classifier" and np.ndim(y) == 1:  # the same, without looking at y again
+        if self.task == "classifier" and np.ndim(y) == 1:  # the same, without looking at y again
             return float(np.average(np.asarray(y) == self.predict(X), weights=sample_weight))
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
@@ -47,7 +47,7 @@ class FromLane:
                 n_features=self._width,
                 classes=getattr(self, "classes_", None),
                 loss=self._learned_loss(),
-                parameters={"rule": self._rule, **self.get_params(deep=False), **self._besides},
+                parameters={"rule": self.rule, **self.get_params(deep=False), **self._besides},
                 names=self._named_features,
             )
             self._ask = None  # what is known need not be asked again, and lanes can go
@@ -119,7 +119,7 @@ def view_of(
     kind: Any = type(estimator)
     view = _class_for(kind)(**params)
     state = {
-        "_made_of": (core_args.learner_parameters(estimator._rule, params), None),
+        "_made_of": (core_args.learner_parameters(estimator.rule, params), None),
         "_ask": ask,
         "_width": width,
         "_model": None,

@@ -30,7 +30,7 @@ def checked_lanes(
     """
     check_searchable(estimator)
     if varied in _SHARED:
-        able = sorted(set(RULES[estimator._rule].parameters) - _SHARED)
+        able = sorted(set(RULES[estimator.rule].parameters) - _SHARED)
         raise ParameterError(
             f"{owner}: param_name must be a parameter that models of one reading may differ in, "
             f"one of {', '.join(able)}; got {varied!r}"
@@ -80,7 +80,7 @@ class LanedHalves:
         self.dealer, self.points, self.limit = dealer, points, limit
         self.outputs = classes if classes > 2 else 1
         params = points[0].params
-        self.core = RULES[estimator._rule].core
+        self.core = RULES[estimator.rule].core
         self.store = str(params.get("store", "dense"))
         self.dtype = str(params.get("dtype", "float64"))
         self.room = max(width, 1) if self.store == "dense" else width
@@ -88,7 +88,7 @@ class LanedHalves:
             lane
             for point in points
             for half in range(2 * dealer.pairs)
-            for lane in lanes_of(estimator._rule, point.params, rows, max(width, 1), half, classes)
+            for lane in lanes_of(estimator.rule, point.params, rows, max(width, 1), half, classes)
         ]
         if self.store == "dense":
             self._check_room()

@@ -251,7 +251,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
                 f"{owner}: {source} can be read only once, and its classes are not known; give "
                 f"fit classes="
             )
-        needs_width = estimator._rule == "mirror-descent" and source.bits is None
+        needs_width = estimator.rule == "mirror-descent" and source.bits is None
         width = 1 << source.bits if source.bits is not None else 0
         if needs_width:
             width = source.width()

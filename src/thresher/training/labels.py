@@ -162,10 +162,15 @@ class ManyClasses(Labels):
         All labels, in increasing order.
     low : float
         What an output is told of rows of other classes.
+    tidied : bool
+        Whether whole numbers are made integers.
     """
 
-    def __init__(self, classes: Sequence[Any] | NDArray[Any], low: float = -1.0) -> None:
-        self._classes, self.low = tidy(np.unique(np.asarray(classes))), low
+    def __init__(
+        self, classes: Sequence[Any] | NDArray[Any], low: float = -1.0, tidied: bool = True
+    ) -> None:
+        found = np.unique(np.asarray(classes))
+        self._classes, self.low = tidy(found) if tidied else found, low
         if len(self._classes) < 2:
             raise DataError(
                 f"a classifier needs rows of at least 2 classes; found {self._classes.tolist()}"
@@ -234,6 +239,38 @@ class LabelSets(Labels):
         return Targets(self.outputs, None, starts, numbers.astype(np.int32), self.low)
 
 
+class LabelColumns(Labels):
+    """Each row has any number of labels, which a table of 0 and 1 tells: a column for each.
+
+    Parameters
+    ----------
+    classes : array
+        The label of each column.
+    low : float
+        What an output is told of rows without its label.
+    """
+
+    def __init__(self, classes: NDArray[Any], low: float = -1.0) -> None:
+        self._classes, self.low = classes, low
+
+    @property
+    def outputs(self) -> int:
+        """One for each label."""
+        return len(self._classes)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """All labels."""
+        return self._classes
+
+    def targets(self, block: Block) -> Targets:
+        """Return 1 where a row has the output's label, else `low`."""
+        starts, columns = block.label_sets()
+        if len(columns) and int(columns.max()) >= self.outputs:
+            raise DataError(f"y must have {self.outputs} columns, one for each label")
+        return Targets(self.outputs, None, starts, columns.astype(np.int32), self.low)
+
+
 class Arriving(Labels):
     """Labels become known as they come, and each has an output from then on.
 
@@ -245,10 +282,18 @@ class Arriving(Labels):
         Whether rows have any number of labels; else they have one each.
     came : sequence
         Labels that came before, in the order in which they did.
+    tidied : bool
+        Whether whole numbers are made integers.
     """
 
-    def __init__(self, low: float = -1.0, sets: bool = False, came: Sequence[Any] = ()) -> None:
-        self.low, self.sets, self.came = low, sets, list(came)
+    def __init__(
+        self,
+        low: float = -1.0,
+        sets: bool = False,
+        came: Sequence[Any] = (),
+        tidied: bool = True,
+    ) -> None:
+        self.low, self.sets, self.came, self.tidied = low, sets, list(came), tidied
 
     @property
     def outputs(self) -> int:
@@ -258,7 +303,8 @@ class Arriving(Labels):
     @property
     def classes(self) -> NDArray[Any]:
         """Labels that came, in increasing order."""
-        return tidy(np.sort(np.array(self.came)))
+        labels = np.sort(np.array(self.came))
+        return tidy(labels) if self.tidied else labels
 
     @property
     def lane_of(self) -> NDArray[np.int64]:
@@ -347,10 +393,12 @@ def _places(
     numbers = np.zeros(len(labels), np.intp)
     if words == (classes.dtype.kind in "fiub"):  # of different kinds: none is there
         return numbers, np.zeros(len(labels), bool)
-    known = (
-        np.array([isinstance(label, str) for label in labels], bool) if words else labels == labels
-    )
-    found = labels[known].astype(str) if words else labels[known]
+    if labels.dtype.kind == "O":
+        known = np.array([isinstance(label, str) for label in labels], bool)
+    else:
+        known = np.asarray(labels == labels, bool)
+    text = words and classes.dtype.kind != "S"
+    found = labels[known].astype(str) if text else labels[known]
     places = np.minimum(np.searchsorted(classes, found), len(classes) - 1)
     numbers[known] = places
     known[known] = classes[places] == found

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import _core, settings
+from thresher import _core
 from thresher.data.matrix_source import MatrixSource
 from thresher.errors import ParameterError
-from thresher.parameters import Task
-from thresher.rules import RULES
+from thresher.losses import LOSSES, Task
+from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors
 from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.outputs import Outputs
@@ -144,7 +144,7 @@ class TrainingPlan:
     @property
     def learner_params(self) -> dict[str, Any]:
         """The parameters that make a learner, and cannot change while it lives."""
-        return settings.learner_parameters(self.rule, self.params)
+        return core_args.learner_parameters(self.rule, self.params)
 
     @property
     def loss(self) -> str:
@@ -230,7 +230,7 @@ def labels_for(
     """Return what makes targets of the labels of a source; see `TrainingPlan.resolve`."""
     if task == "regressor":
         return Values(loss)
-    low = 0.0 if loss == "clipped_square" else -1.0
+    low = LOSSES[loss].low
     multilabel = source.multilabel
     if isinstance(classes, str) and classes == "binary" and not multilabel:
         return TwoClasses(low)

@@ -27,6 +27,8 @@ class RunOptions:
         Continue from the checkpoint; without one, start from the beginning.
     names : bool
         Whether the names of features are looked up, where a source has names.
+    seed : int or None
+        Seed of the shuffling of a source; None: `random_state` decides it.
     """
 
     observer: Observer = field(default_factory=Observer)
@@ -34,6 +36,7 @@ class RunOptions:
     every: float = 60.0
     resume: bool = False
     names: bool = True
+    seed: int | None = None
 
     @classmethod
     def of(
@@ -43,6 +46,7 @@ class RunOptions:
         every: float = 60.0,
         resume: bool = False,
         names: bool = True,
+        seed: int | None = None,
     ) -> RunOptions:
         """Return the options, checked, as `fit` takes them."""
         if isinstance(every, bool) or not isinstance(every, int | float) or not every >= 0:
@@ -50,4 +54,4 @@ class RunOptions:
         if resume and checkpoint is None:
             raise ParameterError("resume=True needs checkpoint=, the file to continue from")
         path = None if checkpoint is None else os.fspath(checkpoint)
-        return cls(observer or Observer(), path, float(every), bool(resume), names)
+        return cls(observer or Observer(), path, float(every), bool(resume), names, seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -85,6 +85,7 @@ class Trainer:
     ) -> None:
         self.plan, self.source, self.options = plan, source, options or RunOptions()
         self.requested = plan.params  # before rows have decided any of them
+        self._kinds: Mapping[str, str] = {}  # of columns, where rows learned before have decided
         self.hooks, self.valid, self.room = hooks or Hooks(), valid, room or Room(plan)
         self.records = records or Records(plan.average, plan.target)
         self.fresh = outputs is None
@@ -159,7 +160,7 @@ class Trainer:
         names = False if self.names is None else "blocks"
         return self.source.visits(
             self.number, self.plan.shuffle, self.plan.seed, position, behind,
-            dtype=self.plan.dtype, names=names,
+            dtype=self.plan.dtype, names=names, kinds=self._kinds or None,
         )  # fmt: skip
 
     def _visit(self, visit: Visit) -> None:
@@ -324,11 +325,20 @@ class Trainer:
         if self.stale >= self.plan.patience:
             self.stopped, self.complete = True, False
 
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """What columns of tables are taken for."""
+        return self._kinds or self.source.kinds
+
+    @kinds.setter
+    def kinds(self, kinds: Mapping[str, str]) -> None:
+        self._kinds = kinds
+
     def loss_on(self, source: Source | MatrixSource) -> float:
         """Return the mean loss on all rows of a source, by their weights."""
         total, weight, plan = 0.0, 0.0, self.plan
         kept = None if plan.target is None else KeptWeights(self.outputs, plan)
-        for block in source.blocks(dtype=plan.dtype, kinds=self.source.kinds):
+        for block in source.blocks(dtype=plan.dtype, kinds=self.kinds):
             self.room.see(block, self.outputs)
             targets = plan.labels.targets(block)
             asked = block.batch, targets, plan.losses, block.weights

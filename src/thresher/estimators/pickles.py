@@ -1,0 +1,59 @@
+"""Pickles that version 0.1.0 wrote, as this version has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from thresher.health.watch import DivergenceWatch
+from thresher.training.fitted import FittedState
+from thresher.training.hooks import Hooks
+from thresher.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from thresher.estimators.linear import LinearEstimator
+
+_LEARNERS = "_learners"
+
+
+def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a pickled estimator, with a fitted state in place of its parts.
+
+    Parameters
+    ----------
+    cls : type of estimator
+    state : dict
+        Of this version, which comes back as it is, or of version 0.1.0.
+    """
+    if "_made_of" not in state:
+        return state
+    state = dict(state)
+    (params, rows), width = state.pop("_made_of"), state.pop("_width")
+    elsewhere = state.pop("_elsewhere", None)
+    fitted = FittedState(
+        rule=cls.rule,
+        params=params,
+        requested=params,
+        rows=rows,
+        width=width,
+        history=state["history_"],
+        passes=state["n_iter_"],
+        recorded=state.pop("_recorded", (0.0, 0.0)),
+        watch=state.pop("_watch", None) or DivergenceWatch(),
+        classes=state.get("classes_"),
+        multilabel=state.get("_multilabel", ""),
+        names=state.pop("_names", None),
+        kinds=state.pop("_kinds", None),
+    )
+    saved = state.get(_LEARNERS)
+    if isinstance(saved, tuple):  # of a rule that learns row by row: count and states
+        del state[_LEARNERS]
+        room = 0 if width == 2**64 else width
+        fitted.outputs = Recipe(cls.rule, params, rows, room, width).restore(saved[1], saved[0])
+        make: Any = getattr(cls, "hooks_of_pickle", lambda state: Hooks())
+        fitted.hooks = make(state)
+    elif elsewhere is not None:
+        fitted.weights, fitted.extras = elsewhere.outputs, elsewhere.extras
+    elif "_found" in state:  # of a rule that needs all rows at once
+        fitted.weights = state.pop("_found")
+    state["_fitted"] = fitted
+    return state

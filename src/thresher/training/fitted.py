@@ -1,0 +1,137 @@
+"""What fitting leaves behind: all that an estimator needs to predict, to explain, and to go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from thresher.health.watch import DivergenceWatch
+from thresher.model import Output, Progress
+from thresher.training.hooks import Hooks
+from thresher.training.outputs import Outputs
+from thresher.training.recipe import Recipe
+from thresher.training.records import Tally
+
+
+@dataclass
+class FittedState:
+    """What fitting leaves behind.
+
+    Attributes
+    ----------
+    rule : str
+        A key of ``RULES``.
+    params : dict
+        The parameters that made the learners, as rows have decided those that were "auto".
+    requested : dict
+        The same, as the user set them.
+    rows : int or None
+        Number of rows, where it decided a penalty.
+    width : int
+        Number of features; 2^64: any.
+    history : list of Progress
+    passes : int
+    outputs : Outputs or None
+        What learned, and can go on; None: it learned elsewhere.
+    weights : list of Output or None
+        What was learned, where `outputs` is None.
+    extras : dict
+        What else the model says of itself, where `outputs` is None.
+    hooks : Hooks
+    recorded : pair of float
+        Sums of losses and weights at the last record.
+    watch : DivergenceWatch
+    classes : array or None
+        Labels of a classifier.
+    multilabel : {"", "dense", "sparse"}
+        How labels came, where rows have any number of them.
+    names : dict or None
+        Names of features of a source.
+    kinds : dict or None
+        What columns of tables were taken for.
+    reading : dict
+        How the rows of a source were read.
+    """
+
+    rule: str
+    params: dict[str, Any]
+    requested: dict[str, Any]
+    rows: int | None
+    width: int
+    history: list[Progress] = field(default_factory=list)
+    passes: int = 0
+    outputs: Outputs | None = None
+    weights: list[Output] | None = None
+    extras: dict[str, Any] = field(default_factory=dict)
+    hooks: Hooks = field(default_factory=Hooks)
+    recorded: Tally = (0.0, 0.0)
+    watch: DivergenceWatch = field(default_factory=DivergenceWatch)
+    classes: NDArray[Any] | None = None
+    multilabel: str = ""
+    names: dict[int, str] | None = None
+    kinds: dict[str, str] | None = None
+    reading: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def recipe(self) -> Recipe:
+        """What the outputs are made of."""
+        room = 0 if self.width == 2**64 else self.width  # 0: any feature number
+        return Recipe(self.rule, self.params, self.rows, room, self.width)
+
+    @property
+    def average(self) -> bool:
+        """Whether the model is the mean of the weights after each step."""
+        return bool(self.params.get("average", False))
+
+    @property
+    def target(self) -> int | None:
+        """Weights that each output keeps at most."""
+        target: int | None = self.params.get("target_nnz")
+        return target
+
+    @property
+    def outputs_steps(self) -> int:
+        """Rows learned so far."""
+        return 0 if self.outputs is None else self.outputs.steps
+
+    def copied_outputs(self) -> Outputs:
+        """Return a copy of the outputs, which learns without changing these."""
+        assert self.outputs is not None
+        return self.recipe.restore(self.outputs.states(), len(self.outputs))
+
+    def learned(self) -> list[Output]:
+        """Return what each output has learned."""
+        if self.weights is not None:
+            return self.weights
+        assert self.outputs is not None
+        return self.outputs.outputs(self.average, self.target)
+
+    def all_extras(self) -> dict[str, Any]:
+        """Return what else the model says of itself."""
+        if self.outputs is None:
+            return self.extras
+        return self.hooks.extras(self.outputs, self.params, self.classes)
+
+    def named(self, features: list[int]) -> dict[int, str] | None:
+        """Return the names of features, where they have any."""
+        if self.names is None:
+            return None
+        return {feature: self.names[feature] for feature in features if feature in self.names}
+
+    # ---- pickling ------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: the states of the learners instead of them."""
+        state = dict(vars(self))
+        if self.outputs is not None:
+            state["outputs"] = len(self.outputs), self.outputs.states()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the learners again."""
+        vars(self).update(state)
+        if state["outputs"] is not None:
+            count, states = state["outputs"]
+            self.outputs = self.recipe.restore(states, count)
