@@ -110,11 +110,9 @@ class Loss:
 
     @property
     def labels_needed(self) -> str:
-        """The labels it takes, in words: "any", ">= 0" or "in [0, 1]"."""
+        """The labels it takes, in words: ">= 0" or "0..1"."""
         smallest, largest = self.label_range
-        if math.isinf(largest):
-            return "any" if math.isinf(smallest) else f">= {smallest:g}"
-        return f"in [{smallest:g}, {largest:g}]"
+        return f">= {smallest:g}" if math.isinf(largest) else f"{smallest:g}..{largest:g}"
 
 
 LOSSES: dict[str, Loss] = {
@@ -213,4 +211,6 @@ def check_labels(loss: str, labels: Any) -> None:
     ValueError: loss 'poisson' needs y >= 0
     """
     if LOSSES[loss].refuses(labels).any():
-        raise ValueError(f"loss {loss!r} needs y {LOSSES[loss].labels_needed}")
+        smallest, largest = LOSSES[loss].label_range
+        needed = f">= {smallest:g}" if math.isinf(largest) else f"in [{smallest:g}, {largest:g}]"
+        raise ValueError(f"loss {loss!r} needs y {needed}")

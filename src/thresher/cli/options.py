@@ -23,7 +23,6 @@ _ELSEWHERE = frozenset(
         *("store", "loss", "tol", "patience"),
     )
 )
-_SQUARES = ("squared", "square", "clipped_square")  # losses of classifiers and of regressors
 
 
 def option(name: str) -> str:
@@ -136,9 +135,7 @@ def task_of(rule: str, loss: str | None, labelled: bool) -> Task:
     labelled : bool
         Whether the labels were said to be those of classes.
     """
-    losses = RULES[rule].losses
-    chosen = losses[0] if loss is None else loss
-    classifies = chosen in RULES[rule].losses_for("classifier") or chosen == "margin"
-    if labelled or (classifies and chosen not in _SQUARES):
-        return "classifier"
-    return "regressor"
+    spec = RULES[rule]
+    chosen = spec.losses[0] if loss is None else loss
+    of_classes = set(spec.losses_for("classifier")) - set(spec.losses_for("regressor"))
+    return "classifier" if labelled or chosen in of_classes else "regressor"

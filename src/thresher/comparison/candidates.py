@@ -36,13 +36,12 @@ from thresher.comparison.grids import (
     stabilized_grid,
     truncated_grid,
 )
-from thresher.losses import Task
+from thresher.losses import LOSSES, Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.rules import RULES
 
 _ESTIMATORS: list[Any] = [getattr(estimators, name) for name in estimators.__all__]
 _CLASSES = {(cls._rule, cls._task): cls for cls in _ESTIMATORS}
-_NEAREST = {"hinge": "squared_hinge"}  # for rules that need a curvature
 RUNS = 16  # of plain SGD whose mean is a control: as many as the stabilized rule has paths
 
 
@@ -102,11 +101,11 @@ class Candidate:
         if not self.rule:
             return "logistic" if task == "classifier" else "squared"
         spec = RULES[self.rule]
-        if spec.losses == ("margin",):
-            return "margin"
-        own = "logistic" if task == "classifier" else spec.regressor_loss
         losses = spec.losses_for(task)
-        for loss in (own,) if wanted is None else (wanted, _NEAREST.get(wanted, "")):
+        if len(spec.losses) == 1 and not LOSSES[spec.losses[0]].selectable:
+            return spec.losses[0]
+        own = "logistic" if task == "classifier" else spec.regressor_loss
+        for loss in (own,) if wanted is None else (wanted, LOSSES[wanted].smooth):
             if loss in losses:
                 return loss
         return ""

@@ -224,10 +224,8 @@ def scale_of(estimator: Any, limit: int) -> Scale:
             f"{type(estimator).__name__}: with threshold='paper' l1 is taken from each step, "
             f"whatever its rate: give gravities, or set threshold='scaled'"
         )
-    loss = estimator._loss()
-    told = "hinge" if loss == "margin" else loss
     return Scale(
-        told,
+        estimator._loss(),
         float(getattr(estimator, "epsilon", 0.0)),
         float(getattr(estimator, "quantile", 0.5)),
         bool(estimator.fit_intercept),

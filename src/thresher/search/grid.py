@@ -14,6 +14,7 @@ from sklearn.model_selection import ParameterGrid
 from thresher import _core
 from thresher.data import is_source
 from thresher.errors import ParameterError
+from thresher.losses import LOSSES
 from thresher.rules import RULES, core_args, validate
 from thresher.training.lanes import Lane
 
@@ -39,6 +40,7 @@ class Point:
         What the grid says of it.
     params : dict
         All parameters of the estimator at this point.
+    loss : str
     low : float
         What an output is told of rows of other classes.
     """
@@ -46,6 +48,7 @@ class Point:
     number: int
     chosen: dict[str, Any]
     params: dict[str, Any]
+    loss: str
     low: float = -1.0
 
     @property
@@ -98,14 +101,15 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
     validate.check(estimator._rule, estimator._task, params, owner)
     _check_lane(estimator._rule, params, owner)
-    shares = estimator._task == "classifier" and params.get("loss") == "clipped_square"
-    return Point(number, dict(chosen), params, 0.0 if shares else -1.0)
+    loss = str(params.get("loss", RULES[estimator._rule].losses[0]))
+    low = LOSSES[loss].low if estimator._task == "classifier" else -1.0
+    return Point(number, dict(chosen), params, loss, low)
 
 
 def zero_loss_of(point: Point) -> float:
     """Return what predicting zero costs a classifier at most, by the loss of a point."""
     told = {"epsilon": 0.0, "quantile": 0.5, **point.params}
-    loss = told.get("loss", "hinge"), float(told["epsilon"]), float(told["quantile"])
+    loss = point.loss, float(told["epsilon"]), float(told["quantile"])
     return float(_core.loss_values(*loss, np.zeros(2), np.array([point.low, 1.0]))[0].max())
 
 

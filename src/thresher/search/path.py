@@ -17,6 +17,7 @@ from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
+from thresher.losses import LOSSES
 from thresher.model import Model
 from thresher.search.drawing import text_chart
 from thresher.search.folds import split_of
@@ -270,7 +271,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             )
         labels: Labels = Values(self.estimator._loss())
         if is_classifier(self.estimator):
-            low = 0.0 if self.estimator._loss() == "clipped_square" else -1.0
+            low = LOSSES[self.estimator._loss()].low
             labels = ManyClasses(source.labels() if classes is None else classes, low)
         limit = checked_limit(self.memory_limit)
         scale = scale_of_source(self.estimator, source, labels, limit)
@@ -278,7 +279,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _default(self, rows: Rows, limit: int) -> NDArray[np.float64]:
         scale = scale_of(self.estimator, limit)
-        low = 0.0 if self.estimator._loss() == "clipped_square" else -1.0
+        low = LOSSES[self.estimator._loss()].low
         labels, classes = rows.told(low)
         by_class = getattr(self.estimator, "class_weight", None)
         weights = rows.weights_for(by_class, np.arange(rows.count))

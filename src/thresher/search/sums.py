@@ -153,11 +153,10 @@ def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None
     names = {id(score): name for name, score in SCORES.items()}
     for score in named.values():
         for point in points:
-            loss = point.params.get("loss", "hinge")
-            if score.needs == "probabilities" and loss not in PROBABILITY_LOSSES:
+            if score.needs == "probabilities" and point.loss not in PROBABILITY_LOSSES:
                 raise ParameterError(
                     f"scoring: {names[id(score)]} needs probabilities, which models of loss "
-                    f"{loss!r} do not have ({point.chosen}); losses that do: "
+                    f"{point.loss!r} do not have ({point.chosen}); losses that do: "
                     f"{', '.join(PROBABILITY_LOSSES)}"
                 )
 
