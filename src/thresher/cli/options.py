@@ -41,12 +41,11 @@ def _help(name: str) -> str:
     for rule, parameter in _of_rules(name).items():
         text = parameter.help + ("" if parameter.kind == "flag" else f" ({parameter.allowed()})")
         by_text.setdefault((text, str(parameter.default)), []).append(rule)
-    if name == "alpha":  # the command line has a default of its own
-        (text, _), rules = next((k, v) for k, v in by_text.items() if v == ["ftrl"])
-        del by_text[text, _]
-        by_text[f"{text[:-1]}, or auto: 1 over the median norm of the first 100 rows)", "auto"] = (
-            rules
-        )
+    for (text, default), rules in list(by_text.items()):
+        if all(RULES[rule].rate_from_rows == name for rule in rules):  # the shell's own default
+            del by_text[text, default]
+            text = f"{text[:-1]}, or auto: 1 over the median norm of the first 100 rows)"
+            by_text[text, "auto"] = rules
     everywhere = len(_of_rules(name)) >= 6 and len(by_text) == 1
     return " ".join(
         f"{'' if everywhere else ', '.join(rules) + ': '}{text} Default: {default.lower()}."

@@ -12,6 +12,7 @@ from thresher.health.columns import DynamicRange, dynamic_range
 from thresher.health.steps import SafeStep, safe_step
 from thresher.health.weights import ExponentSpread, exponents
 from thresher.losses import LOSSES
+from thresher.rules import RULES
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,14 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
         rate = getattr(estimator, name, None)
         if steep and isinstance(rate, (int, float)) and safe is not None and rate > 2 * safe:
             found.append(f"{name} = {rate:g} may diverge: it is above {2 * safe:.3g}, {which}")
-    if steep and getattr(estimator, "_rule", "") == "averaged-sgd":
-        ratio = step.largest_row**2 / estimator.alpha
+    rule = RULES.get(getattr(estimator, "_rule", ""))
+    if steep and rule is not None and rule.inverse_rate:
+        name = rule.inverse_rate
+        ratio = step.largest_row**2 / getattr(estimator, name)
         if ratio > 50:
-            found.append(f"steps of 1/(alpha t) explode: largest row^2 / alpha is {ratio:.3g} > 50")
+            found.append(
+                f"steps of 1/({name} t) explode: largest row^2 / {name} is {ratio:.3g} > 50"
+            )
     spread = None
     if hasattr(estimator, "model_") or hasattr(estimator, "coef_"):
         spread = exponents(estimator)

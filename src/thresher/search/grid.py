@@ -19,13 +19,8 @@ from thresher.rules import RULES, core_args, validate
 from thresher.training.lanes import Lane
 
 # Parameters of a run over the rows, and not of a model: points that differ in them train apart.
+_STEERED = (("target_nnz", None, "its l1 is steered after the last row"),)
 OF_THE_RUN = ("passes", "shuffle", "random_state", "store", "dtype", "class_weight")
-
-_CANNOT = {
-    "stabilized": "its paths are read in stages of their own",
-    "coordinate-descent": "it needs all rows at once",
-    "hard-threshold": "it needs all rows at once",
-}
 
 
 @dataclass(frozen=True)
@@ -116,12 +111,13 @@ def zero_loss_of(point: Point) -> float:
 def check_searchable(estimator: Any) -> None:
     """Raise ParameterError for an estimator whose models cannot train together."""
     name, rule = type(estimator).__name__, getattr(estimator, "_rule", None)
-    if rule in RULES and rule not in _CANNOT:
+    spec = RULES.get(str(rule))
+    if spec is not None and spec.lanes:
         return
-    why = f": {_CANNOT[rule]}" if rule in _CANNOT else ""
+    why = f": {spec.no_lanes}" if spec is not None else ""
     if hasattr(estimator, "steps"):
         why = "; transform the rows first, and search over its last step"
-    able = ", ".join(rule for rule in RULES if rule not in _CANNOT)
+    able = ", ".join(rule for rule, spec in RULES.items() if spec.lanes)
     raise ParameterError(
         f"estimator must be one of Thresher's that learn row by row ({able}); {name} is not{why}"
     )
@@ -168,7 +164,7 @@ def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
         ("tol", None, "each model would stop at a time of its own"),
         ("max_density", None, "each model would stop at a time of its own"),
         ("center", False, "each fold has a mean of its own"),
-        *((("target_nnz", None, "its l1 is steered after the last row"),) * (rule == "ftrl")),
+        *(_STEERED if RULES[rule].steers else ()),
     ):
         if params.get(name, allowed) != allowed:
             raise ParameterError(
