@@ -13,7 +13,7 @@ from thresher.losses import LOSSES, Link
 Array = NDArray[np.float64]
 
 
-def _logistic(raw: Array) -> Array:
+def _sigmoid(raw: Array) -> Array:
     with np.errstate(over="ignore"):
         return np.asarray(1.0 / (1.0 + np.exp(-raw)))
 
@@ -21,13 +21,13 @@ def _logistic(raw: Array) -> Array:
 # What raw predictions mean, by the link of a loss; exponents are kept within +-30, as in the core.
 LINKS: dict[Link, Callable[[Array], Array]] = {
     "identity": lambda raw: raw,
-    "logistic": _logistic,
+    "sigmoid": _sigmoid,
     "clip": lambda raw: np.clip(raw, 0.0, 1.0),
     "exp": lambda raw: np.exp(np.clip(raw, -30.0, 30.0)),
 }
 
 # No logistic score stands for a probability of 0 or 1; rounding must not make one of it.
-_OPEN = {"logistic": (float(np.finfo(np.float64).tiny), 1.0 - 2.0**-53)}
+_OPEN = {"sigmoid": (float(np.finfo(np.float64).tiny), 1.0 - 2.0**-53)}
 
 
 def scores(raw: NDArray[np.float64], loss: str, classifies: bool = True) -> NDArray[np.float64]:

@@ -18,18 +18,14 @@ from numpy.typing import ArrayLike
 
 from thresher.data import checked, summed
 from thresher.errors import ParameterError
+from thresher.losses import LOSSES, SELECTABLE_LOSSES
 
 __all__ = [
     "Assumption", "Certificate", "generalisation_certificate", "loss_constants",
     "mistake_certificate", "norm_certificate", "regret_certificate",
 ]  # fmt: skip
 
-CURVATURE = {  # largest second derivative of the losses in p
-    "logistic": 0.25, "squared": 1.0, "huber": 1.0,
-    "square": 2.0, "squared_hinge": 2.0, "clipped_square": 2.0,
-}  # fmt: skip
 DELTA = 0.05  # how often a generalisation certificate may be wrong
-FLAT = ("hinge", "absolute", "epsilon_insensitive", "quantile")  # slopes of at most 1, and kinks
 _ROUNDING = 1e-6  # relative; what float32 weights may do to a sum that a theorem bounds
 
 
@@ -108,16 +104,16 @@ def loss_constants(
     ((16.0, 0.0), (0.0, 4.0), None)
     """
     c2 = _number("largest_row", largest_row, 0.0) ** 2
-    if loss == "huber" and epsilon is not None:
+    if loss not in SELECTABLE_LOSSES:
+        known = ", ".join(SELECTABLE_LOSSES)
+        raise ParameterError(f"loss must be one of {known}; got {loss!r}")
+    spec = LOSSES[loss]
+    if epsilon is not None and spec.largest_slope == "epsilon":
         return 0.0, c2 * _number("epsilon", epsilon, 0.0) ** 2
-    if loss == "logistic" or loss in FLAT:
-        return 0.0, c2
-    if loss in CURVATURE:
-        return 2 * CURVATURE[loss] * c2, 0.0
-    if loss == "poisson":
+    if spec.slope_bound is None:
         return None
-    known = ", ".join((*CURVATURE, *FLAT, "poisson"))
-    raise ParameterError(f"loss must be one of {known}; got {loss!r}")
+    A, B = spec.slope_bound
+    return A * c2, B * c2
 
 
 def regret_certificate(
@@ -167,7 +163,7 @@ def regret_certificate(
     _number("eta", eta, 0.0, strict=True)
     C = math.sqrt(_number("largest_row", largest_row, 0.0) ** 2 + fit_intercept)
     constants = loss_constants(loss, C)
-    if constants and loss == "huber" and epsilon is not None and constants[0] * eta >= 2.0:
+    if constants and epsilon is not None and constants[0] * eta >= 2.0:
         constants = loss_constants(loss, C, epsilon)
     A, B = constants or (0.0, math.inf)
     share = 1.0 - 0.5 * A * eta

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Task = Literal["classifier", "regressor"]
-Link = Literal["identity", "logistic", "clip", "exp"]
+Link = Literal["identity", "sigmoid", "clip", "exp"]
 
 _CLASSES: tuple[Task, ...] = ("classifier",)
 _VALUES: tuple[Task, ...] = ("regressor",)
@@ -37,7 +37,7 @@ class Loss:
         Largest second derivative in p; None: it has kinks, or no bound.
     start_curvature : float or None
         Second derivative at p = 0, of losses whose curvature has no bound.
-    link : {"identity", "logistic", "clip", "exp"}
+    link : {"identity", "sigmoid", "clip", "exp"}
         What turns raw predictions into probabilities or values: a key of ``answers.LINKS``.
     low : float
         What an output is told of rows of other classes; of its own class it is told 1.
@@ -96,7 +96,7 @@ class Loss:
     @property
     def has_probabilities(self) -> bool:
         """Whether a classifier's predictions can be turned into probabilities."""
-        return "classifier" in self.tasks and self.link in ("logistic", "clip")
+        return "classifier" in self.tasks and self.link in ("sigmoid", "clip")
 
     def refuses(self, labels: Any) -> Any:
         """Tell of each label of a regression whether it is outside `label_range`.
@@ -110,11 +110,9 @@ class Loss:
 
     @property
     def labels_needed(self) -> str:
-        """The labels it takes, in words: "any", ">= 0" or "in [0, 1]"."""
+        """The labels it takes, in words: ">= 0" or "0..1"."""
         smallest, largest = self.label_range
-        if math.isinf(largest):
-            return "any" if math.isinf(smallest) else f">= {smallest:g}"
-        return f"in [{smallest:g}, {largest:g}]"
+        return f">= {smallest:g}" if math.isinf(largest) else f"{smallest:g}..{largest:g}"
 
 
 LOSSES: dict[str, Loss] = {
@@ -126,7 +124,7 @@ LOSSES: dict[str, Loss] = {
             slope_bound=(0.0, 1.0),
             largest_slope=1.0,
             curvature=0.25,
-            link="logistic",
+            link="sigmoid",
             nonzero_store=True,
         ),
         Loss(
@@ -177,6 +175,7 @@ LOSSES: dict[str, Loss] = {
             decision_at=0.5,
             label_range=(0.0, 1.0),
             scales_rows=True,
+            sparse_updates=True,
         ),
         Loss(
             "margin",
@@ -213,4 +212,6 @@ def check_labels(loss: str, labels: Any) -> None:
     ValueError: loss 'poisson' needs y >= 0
     """
     if LOSSES[loss].refuses(labels).any():
-        raise ValueError(f"loss {loss!r} needs y {LOSSES[loss].labels_needed}")
+        smallest, largest = LOSSES[loss].label_range
+        needed = f">= {smallest:g}" if math.isinf(largest) else f"in [{smallest:g}, {largest:g}]"
+        raise ValueError(f"loss {loss!r} needs y {needed}")

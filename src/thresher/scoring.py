@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data import as_batch, is_sparse
+from thresher.losses import LOSSES
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -48,8 +49,8 @@ class Scorer:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        # clipped_square scales each row by itself, which learners know how to do
-        self.many = len(model.intercept) >= MANY and model.loss != "clipped_square"
+        # Learners know how to scale each row by itself; a product of matrices does not.
+        self.many = len(model.intercept) >= MANY and not LOSSES[model.loss].scales_rows
         if self.many:
             from scipy.sparse import csc_matrix
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thresher import estimators
 from thresher.cli.outputs import check_outputs
 from thresher.cli.show import Shown, shown
 from thresher.cli.trained import described, report
@@ -18,7 +17,9 @@ from thresher.data.source import Source, scan
 from thresher.distributed.driving import ContinueLater, StageReport
 from thresher.distributed.fitting import Fitting, Wishes
 from thresher.errors import ParameterError
+from thresher.estimators import estimator_class
 from thresher.losses import Task
+from thresher.rules import RULES
 from thresher.training.labels import OF_THE_SHELL
 from thresher.training.learning import alpha_for
 
@@ -41,7 +42,7 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
     watcher = shown(options.quiet, options.json, options.passes or 1)
     source = scan(list(options.data), **options.reading)
     source.spare(options.model, folder)
-    if options.rule != "stabilized":
+    if RULES[options.rule].streams:
         params["passes"] = options.passes or 1
         params["shuffle"] = "each" if options.shuffle else False
     if "store" in params:
@@ -182,12 +183,9 @@ def _refuse_others(options: Options) -> None:
 
 def _estimator(rule: str, task: Task, params: Mapping[str, Any]) -> Any:
     """Return the estimator of a rule; those that do not learn on a cluster are refused by `fit`."""
-    for name in estimators.__all__:
-        made = getattr(estimators, name)
-        if getattr(made, "rule", None) == rule and made.task == task:
-            known = made().get_params(deep=False)
-            return made(**{name: value for name, value in params.items() if name in known})
-    raise ParameterError(f"the rule {rule} is not one for a {task}")
+    made = estimator_class(rule, task)
+    known = made().get_params(deep=False)
+    return made(**{name: value for name, value in params.items() if name in known})
 
 
 def _alpha(source: Source) -> float:

@@ -25,7 +25,7 @@ from thresher.comparison.rows import gathered
 from thresher.data.block import Block
 from thresher.data.source import Source, scan
 from thresher.errors import DataError, ParameterError
-from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+from thresher.losses import REGRESSOR_LOSSES, SELECTABLE_LOSSES
 from thresher.training.labels import TwoClasses, Values
 
 _SHARE = 0.25
@@ -135,8 +135,8 @@ def _task(options: Options) -> str:
     """Tell whether labels are classes or numbers: of classes, or by the loss."""
     if options.multiclass or options.loss is None:
         return "classification"
-    if options.loss not in CLASSIFIER_LOSSES + REGRESSOR_LOSSES:
-        known = ", ".join(dict.fromkeys(CLASSIFIER_LOSSES + REGRESSOR_LOSSES))
+    if options.loss not in SELECTABLE_LOSSES:
+        known = ", ".join(SELECTABLE_LOSSES)
         raise ParameterError(f"--loss must be one of {known}; got {options.loss!r}")
     return "regression" if options.loss in REGRESSOR_LOSSES else "classification"
 

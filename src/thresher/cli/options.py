@@ -23,7 +23,6 @@ _ELSEWHERE = frozenset(
         *("store", "loss", "tol", "patience"),
     )
 )
-_SQUARES = ("squared", "square", "clipped_square")  # losses of classifiers and of regressors
 
 
 def option(name: str) -> str:
@@ -42,12 +41,11 @@ def _help(name: str) -> str:
     for rule, parameter in _of_rules(name).items():
         text = parameter.help + ("" if parameter.kind == "flag" else f" ({parameter.allowed()})")
         by_text.setdefault((text, str(parameter.default)), []).append(rule)
-    if name == "alpha":  # the command line has a default of its own
-        (text, _), rules = next((k, v) for k, v in by_text.items() if v == ["ftrl"])
-        del by_text[text, _]
-        by_text[f"{text[:-1]}, or auto: 1 over the median norm of the first 100 rows)", "auto"] = (
-            rules
-        )
+    for (text, default), rules in list(by_text.items()):
+        if all(RULES[rule].rate_from_rows == name for rule in rules):  # the shell's own default
+            del by_text[text, default]
+            text = f"{text[:-1]}, or auto: 1 over the median norm of the first 100 rows)"
+            by_text[text, "auto"] = rules
     everywhere = len(_of_rules(name)) >= 6 and len(by_text) == 1
     return " ".join(
         f"{'' if everywhere else ', '.join(rules) + ': '}{text} Default: {default.lower()}."
@@ -136,9 +134,7 @@ def task_of(rule: str, loss: str | None, labelled: bool) -> Task:
     labelled : bool
         Whether the labels were said to be those of classes.
     """
-    losses = RULES[rule].losses
-    chosen = losses[0] if loss is None else loss
-    classifies = chosen in RULES[rule].losses_for("classifier") or chosen == "margin"
-    if labelled or (classifies and chosen not in _SQUARES):
-        return "classifier"
-    return "regressor"
+    spec = RULES[rule]
+    chosen = spec.losses[0] if loss is None else loss
+    of_classes = set(spec.losses_for("classifier")) - set(spec.losses_for("regressor"))
+    return "classifier" if labelled or chosen in of_classes else "regressor"

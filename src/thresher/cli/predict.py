@@ -11,11 +11,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.answers import labels, probabilities, scores, values
+from thresher.answers import labels, of_labels, probabilities, scores, values
 from thresher.atomic import naming, written_whole
 from thresher.data.source import scan
 from thresher.errors import ParameterError
-from thresher.losses import PROBABILITY_LOSSES
+from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.model import Model, load
 
 KINDS = ("label", "probability", "raw")
@@ -115,12 +115,12 @@ def _label_sets(
 ) -> list[str]:
     """Return the labels of rows that have any number, those of highest score first."""
     lines = []
+    decision_at = LOSSES[model.loss].decision_at
     for row in raw:
-        chosen = np.flatnonzero(row >= (0.5 if model.loss == "clipped_square" else 0.0))
+        chosen = np.flatnonzero(row >= decision_at)
         chosen = chosen[np.argsort(-row[chosen], kind="stable")]
         if kind == "probability":
-            # Each label has a probability of its own.
-            shares = 1 / (1 + np.exp(-row)) if model.loss == "logistic" else np.clip(row, 0, 1)
+            shares = of_labels(row - decision_at, model.loss)  # each label has one of its own
             lines.append(",".join(f"{classes[k]}:{shares[k]:.4g}" for k in chosen))
         else:
             lines.append(",".join(str(classes[k]) for k in chosen))

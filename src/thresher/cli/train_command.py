@@ -36,6 +36,7 @@ from thresher.cli.arguments import (
     reading_of,
 )
 from thresher.cli.options import takes_parameters
+from thresher.rules import RULES
 
 CLUSTER = "Several machines"
 
@@ -51,9 +52,9 @@ def train(
         typer.Option(
             "--rule",
             metavar="RULE",
-            help="truncated-gradient, forward-backward, ftrl, dual-averaging, averaged-sgd, "
-            "margin-perceptron, mirror-descent learn row by row; stabilized, coordinate-descent, "
-            "hard-threshold hold all rows in memory.",
+            help=f"{', '.join(rule for rule in RULES if RULES[rule].streams)} learn row by row; "
+            f"{', '.join(rule for rule in RULES if not RULES[rule].streams)} hold all rows in "
+            f"memory.",
             rich_help_panel=LEARNING,
         ),
     ] = "ftrl",

@@ -10,26 +10,25 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from thresher import estimators
 from thresher.cli.grid import grid_of
 from thresher.cli.options import parameters, task_of
 from thresher.cli.outputs import aside_of, check_outputs
 from thresher.cli.show import Shown
 from thresher.cli.show import shown as watched_by
+from thresher.cli.train import Options as TrainOptions
 from thresher.cli.train import (
-    MATRIX_RULES,
     check_loss,
     class_weights,
     classes_of,
     store_of,
 )
-from thresher.cli.train import Options as TrainOptions
 from thresher.cli.tune_result import Result
 from thresher.cli.tune_show import Table
 from thresher.cli.wording import shell_words
 from thresher.data.block import Block
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
+from thresher.estimators import estimator_class
 from thresher.losses import Task
 from thresher.rules import RULES
 from thresher.search.grid import Point, check_probabilities, point_of
@@ -39,7 +38,7 @@ from thresher.training.labels import Labels, ManyClasses, TwoClasses
 from thresher.training.learning import alpha_for
 from thresher.training.scores import SCORES, scores_named
 
-LANE_RULES = tuple(rule for rule in RULES if rule not in MATRIX_RULES)
+LANE_RULES = tuple(name for name, rule in RULES.items() if rule.lanes)
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -80,10 +79,10 @@ def _tune(options: Options) -> None:
     if options.class_weight is not None:
         weights = class_weights(options.class_weight, _labels(options, source))
         points = points_of(estimator.set_params(class_weight=weights), grid)
-    auto = options.rule == "ftrl" and options.chosen.get("alpha", "auto") == "auto"
-    if auto and "alpha" not in grid:
-        source, alpha = _with_rate(source, str(params["dtype"]))
-        points = points_of(estimator.set_params(alpha=alpha), grid)
+    rate = RULES[options.rule].rate_from_rows
+    if rate and options.chosen.get(rate, "auto") == "auto" and rate not in grid:
+        source, found_rate = _with_rate(source, str(params["dtype"]))
+        points = points_of(estimator.set_params(**{rate: found_rate}), grid)
     folds = (options.folds or 5) if source.rereadable else 0
     table = Table(points, options.quiet, options.json)
     table.search = search = _Search(
@@ -136,7 +135,7 @@ def _checked(options: Options) -> tuple[Task, dict[str, list[Any]], str, int]:
         own_loss["loss"] = options.loss
     grid = grid_of(options.rule, options.grid, {**options.chosen, **own_loss})
     if not grid:
-        own = "gravity" if "gravity" in RULES[options.rule].own else "l1"
+        own = RULES[options.rule].penalty or next(iter(RULES[options.rule].own))
         raise ParameterError(
             f"--grid is needed: NAME=A,B,C or NAME=A..B:N, such as {own}=1e-6..1e-2:9"
         )
@@ -222,12 +221,9 @@ def points_of(estimator: Any, grid: dict[str, list[Any]]) -> list[Point]:
 
 def estimator_of(rule: str, task: Task, params: Mapping[str, Any]) -> Any:
     """Return the estimator of a rule, with those of the parameters that it has."""
-    for name in estimators.__all__:
-        cls = getattr(estimators, name)
-        if cls.rule == rule and cls.task == task:
-            known = cls().get_params()
-            return cls(**{name: value for name, value in params.items() if name in known})
-    raise ParameterError(f"the rule {rule} is not one for a {task}")
+    cls = estimator_class(rule, task)
+    known = cls().get_params()
+    return cls(**{name: value for name, value in params.items() if name in known})
 
 
 def scoring_of(name: str | None, task: Task) -> str:

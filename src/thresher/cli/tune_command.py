@@ -33,6 +33,7 @@ from thresher.cli.arguments import (
     reading_of,
 )
 from thresher.cli.options import takes_parameters
+from thresher.rules import RULES
 
 SEARCH = "Search"
 
@@ -106,8 +107,7 @@ def tune(
         typer.Option(
             "--rule",
             metavar="RULE",
-            help="truncated-gradient, forward-backward, ftrl, dual-averaging, averaged-sgd, "
-            "margin-perceptron or mirror-descent.",
+            help=f"{', '.join(rule for rule in RULES if RULES[rule].lanes)}.",
             rich_help_panel=LEARNING,
         ),
     ] = "ftrl",

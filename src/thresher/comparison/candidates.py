@@ -11,7 +11,6 @@ from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 
-from thresher import estimators
 from thresher.comparison.controls import MeanOfRuns
 from thresher.comparison.grids import (
     MIRROR_PASSES,
@@ -36,13 +35,11 @@ from thresher.comparison.grids import (
     stabilized_grid,
     truncated_grid,
 )
-from thresher.losses import Task
+from thresher.estimators import estimator_class
+from thresher.losses import LOSSES, Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.rules import RULES
 
-_ESTIMATORS: list[Any] = [getattr(estimators, name) for name in estimators.__all__]
-_CLASSES = {(cls.rule, cls.task): cls for cls in _ESTIMATORS}
-_NEAREST = {"hinge": "squared_hinge"}  # for rules that need a curvature
 RUNS = 16  # of plain SGD whose mean is a control: as many as the stabilized rule has paths (A-37)
 
 
@@ -60,9 +57,6 @@ class Candidate:
         Takes an estimator and the sizes; returns lists of values by parameter.
     tried : str
         The grid in words.
-    tasks : tuple of str
-    lanes : bool
-        Whether all points and folds can learn from the same reading of the rows.
     threads : bool
         Whether points and folds may be fitted side by side.
     fixed : mapping
@@ -73,6 +67,8 @@ class Candidate:
         Whether it is there to be compared with, rather than a sparse learner of ours.
     foreign : callable or None
         Makes an estimator that is not ours.
+    foreign_task : str or None
+        Its task.
     wrap : callable or None
         Takes the estimator and the sizes; returns what is fitted in its place.
     """
@@ -81,14 +77,23 @@ class Candidate:
     rule: str
     grid: Callable[[Any, Sizes], Grid]
     tried: str
-    tasks: tuple[Task, ...] = ("classifier", "regressor")
-    lanes: bool = True
     threads: bool = True
     fixed: Mapping[str, Any] | None = None
     cost: Callable[[Sizes], str] | None = None
     control: bool = False
     foreign: Callable[[], Any] | None = None
+    foreign_task: Task | None = None
     wrap: Callable[[Any, Sizes], Any] | None = None
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks it has estimators for."""
+        return RULES[self.rule].tasks if self.foreign_task is None else (self.foreign_task,)
+
+    @property
+    def lanes(self) -> bool:
+        """Whether all points and folds can learn from the same reading of the rows."""
+        return bool(self.rule) and RULES[self.rule].lanes and self.wrap is None
 
     def loss_for(self, task: Task, wanted: str | None) -> str:
         """Return the loss it is tried with; "" where it has none for what is wanted.
@@ -102,11 +107,11 @@ class Candidate:
         if not self.rule:
             return "logistic" if task == "classifier" else "squared"
         spec = RULES[self.rule]
-        if spec.losses == ("margin",):
-            return "margin"
-        own = "logistic" if task == "classifier" else spec.regressor_loss
         losses = spec.losses_for(task)
-        for loss in (own,) if wanted is None else (wanted, _NEAREST.get(wanted, "")):
+        if len(spec.losses) == 1 and not LOSSES[spec.losses[0]].selectable:
+            return spec.losses[0]
+        own = "logistic" if task == "classifier" else spec.regressor_loss
+        for loss in (own,) if wanted is None else (wanted, LOSSES[wanted].smooth):
             if loss in losses:
                 return loss
         return ""
@@ -122,7 +127,7 @@ class Candidate:
         if self.foreign is not None:
             made = self.foreign()
         else:
-            made = _CLASSES[self.rule, sizes.task](**(self.fixed or {}))
+            made = estimator_class(self.rule, sizes.task)(**(self.fixed or {}))
             if "loss" in made.get_params():
                 made.set_params(loss=sizes.loss)
         made = made if self.wrap is None else self.wrap(made, sizes)
@@ -190,16 +195,12 @@ CANDIDATES: dict[str, Candidate] = {
         "stabilized",
         stabilized_grid,
         "nothing: how many weights stay follows from rows and columns",
-        tasks=("classifier",),
-        lanes=False,
     ),
     "stabilized-paper": Candidate(
         "stabilized as published",
         "stabilized",
         published_grid,
         "annealing -5, 0, 3; keep 0.5, 0.8; 10 passes; columns of unit variance",
-        tasks=("classifier",),
-        lanes=False,
         fixed={"variant": "paper", "passes": 10},
         wrap=_unit_variance,
     ),
@@ -241,7 +242,6 @@ CANDIDATES: dict[str, Candidate] = {
         "margin-perceptron",
         perceptron_grid,
         "15 values of l1, 0.0001 to 1 of the largest value; margin 0.01 to 10 squared norms",
-        tasks=("classifier",),
     ),
     "mirror-descent": Candidate(
         "mirror descent",
@@ -256,15 +256,12 @@ CANDIDATES: dict[str, Candidate] = {
         "coordinate-descent",
         coordinate_grid,
         "9 values of l1, 0.0001 to 1 pull",
-        lanes=False,
     ),
     "hard-threshold": Candidate(
         "hard threshold",
         "hard-threshold",
         hard_grid,
         "n_nonzero 1, 3, 10, 30, ... 10,000 up to the number of columns",
-        tasks=("regressor",),
-        lanes=False,
         cost=hard_cost,
     ),
     "averaged-sgd": Candidate(
@@ -287,7 +284,6 @@ CANDIDATES: dict[str, Candidate] = {
         "truncated-gradient",
         mean_plain_grid,
         "eta0 auto, and 0.1, 1 times that of the mean squared norm",
-        lanes=False,
         fixed={"gravity": 0.0},
         control=True,
         wrap=_mean_of_runs,
@@ -297,8 +293,7 @@ CANDIDATES: dict[str, Candidate] = {
         "",
         logistic_grid,
         "scikit-learn's, by liblinear; 13 values of C, whose penalty is 0.000001 to 1 pull",
-        tasks=("classifier",),
-        lanes=False,
+        foreign_task="classifier",
         threads=False,  # liblinear has one source of random numbers for all threads
         control=True,
         foreign=partial(LogisticRegression, solver="liblinear", l1_ratio=1.0, max_iter=200),
@@ -309,8 +304,7 @@ CANDIDATES: dict[str, Candidate] = {
         "",
         lasso_grid,
         "scikit-learn's; 9 values of alpha, 0.0001 to 1 pull",
-        tasks=("regressor",),
-        lanes=False,
+        foreign_task="regressor",
         control=True,
         foreign=partial(Lasso, max_iter=10_000, selection="random"),
     ),

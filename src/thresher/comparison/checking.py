@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, column_or_1d
 
 from thresher.errors import DataError, ParameterError
-from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES, SELECTABLE_LOSSES
 
 _TASKS = ("classification", "regression", None)
 _MANY = 20  # whole numbers of more values may be meant as numbers, not as classes
@@ -74,9 +74,9 @@ def is_regression(y: NDArray[Any], loss: str | None, task: str | None) -> bool:
     """
     if task not in _TASKS:
         raise ParameterError(f"task must be one of {', '.join(map(repr, _TASKS))}; got {task!r}")
-    losses = tuple(dict.fromkeys(CLASSIFIER_LOSSES + REGRESSOR_LOSSES))
-    if loss is not None and loss not in losses:
-        raise ParameterError(f"loss must be one of {', '.join(losses)}, or None; got {loss!r}")
+    if loss is not None and loss not in SELECTABLE_LOSSES:
+        known = ", ".join(SELECTABLE_LOSSES)
+        raise ParameterError(f"loss must be one of {known}, or None; got {loss!r}")
     if task is not None:
         regresses = task == "regression"
         fitting = REGRESSOR_LOSSES if regresses else CLASSIFIER_LOSSES

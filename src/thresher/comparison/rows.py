@@ -30,7 +30,7 @@ from thresher.data.block import Block
 from thresher.data.gathering import gather
 from thresher.errors import DataError, ParameterError
 from thresher.health import dynamic_range
-from thresher.losses import Task
+from thresher.losses import ANY_LABEL, LOSSES, Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.search.gravities import Scale
 from thresher.training.labels import tidy
@@ -40,7 +40,6 @@ _MEMORY = 1 << 30  # bytes that gradients may take at a time
 _LARGEST = 1e12  # value whose square is within what all rules take as a parameter
 _SQUARED = 1e150  # value whose square is still a number
 _LARGER, _SMALLER = 100.0, 1e-3  # than the median column: one rate for all no longer does
-_OWN_UNITS = ("poisson", "clipped_square")  # losses that numbers must not be divided for
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ class Rows:
         square = float(np.sum(np.square(values, dtype=np.float64)) / self.X.shape[0])
         if not square > 0:
             raise DataError("all values of the training rows are zero: there is nothing to learn")
-        scale = Scale("hinge" if loss == "margin" else loss, 0.1, 0.5, True, _MEMORY)
+        scale = Scale(loss, 0.1, 0.5, True, _MEMORY)
         outputs = len(self.classes) if self.task == "multiclass" else 1
         while scale.more(outputs):
             scale.add(self.X, self._told, None)
@@ -231,7 +230,8 @@ def rows_of(
         X, X_test, y, y_test = _split(X, y, test_share, seed, regresses)
     digests = {"training rows": _digest(X, y), "test rows": _digest(X_test, y_test)}
     if regresses:
-        unit = 1.0 if loss in _OWN_UNITS else _unit(numbers_of(y))
+        bound = loss is not None and LOSSES[loss].label_range != ANY_LABEL
+        unit = 1.0 if bound else _unit(numbers_of(y))  # such labels are not divided
         y, y_test = (numbers_of(labels) / unit for labels in (y, y_test))
         return Rows(X, y, X_test, y_test, "regression", [], digests, unit, names)
     classes, numbers = np.unique(y, return_inverse=True)

@@ -20,7 +20,7 @@ from thresher import _core
 from thresher.data.block import Block
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError
-from thresher.losses import Task
+from thresher.losses import LOSSES, Task
 from thresher.training.labels import Labels, LabelSets, ManyClasses, Values, tidy
 
 Item = TypeVar("Item")
@@ -171,8 +171,7 @@ def agreed_labels(task: Task, loss: str, multilabel: bool, agreed: Agreed) -> La
         return Values(loss)
     assert agreed.classes is not None
     assert agreed.counts is not None
-    low = 0.0 if loss == "clipped_square" else -1.0
-    labels = _labels_class(multilabel)(np.array(agreed.classes), low)
+    labels = _labels_class(multilabel)(np.array(agreed.classes), LOSSES[loss].low)
     labels.counted = np.array(agreed.counts, np.int64), sum(agreed.rows)
     return labels
 

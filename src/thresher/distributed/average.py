@@ -12,16 +12,9 @@ from thresher.distributed.crew import Crew
 from thresher.distributed.pieces import Job, Lead, Learned, Mode
 from thresher.errors import DataError, ParameterError
 from thresher.learned import Output
+from thresher.rules import RULES
 
-RULES_AVERAGED = (
-    "truncated-gradient",
-    "forward-backward",
-    "averaged-sgd",
-    "ftrl",
-    "dual-averaging",
-    "margin-perceptron",
-    "mirror-descent",
-)
+RULES_AVERAGED = tuple(name for name, rule in RULES.items() if "average" in rule.cluster)
 
 # What does not go with averaging, and why.
 _REFUSED = {
@@ -198,7 +191,7 @@ class AverageLead(Lead):
             self.stale = 0 if loss < self.best - params["tol"] else self.stale + 1
             self.best = min(self.best, loss)
             self.done |= self.stale >= params["patience"]
-        if self.job.rule == "margin-perceptron" and self.pass_updates == 0:
+        if RULES[self.job.rule].ends_by_itself and self.pass_updates == 0:
             self.done = True  # another pass would change nothing
         self.pass_loss, self.pass_weight, self.pass_updates = 0.0, 0.0, 0
 

@@ -39,7 +39,7 @@ def make_learner(job: Job, alpha: float | None, whole: bool = True) -> _core.Lea
         params["alpha"] = 1.0 if alpha is None else alpha
     width = max(job.width, 1) if whole and params.get("store", "dense") == "dense" else job.width
     if not whole:
-        params["store"], width = "hashed", int(job.rule == "mirror-descent")
+        params["store"], width = "hashed", int(RULES[job.rule].needs_width)
     recipe = Recipe(job.rule, params, None, width, max(job.width, 1))
     core = RULES[job.rule].core
     return _core.make_learner(core, recipe.store, recipe.dtype, width, *recipe.parameters())
@@ -225,8 +225,8 @@ class AveragePart(Piece):
 
 
 def _updates(job: Job, learners: list[_core.Learner]) -> int:
-    """Return the number of updates so far, of the one rule that can come to an end of them."""
-    if job.rule != "margin-perceptron":
+    """Return the number of updates so far, of a rule that can come to an end of them."""
+    if not RULES[job.rule].ends_by_itself:
         return 0
     return int(sum(learner.facts()["updates"] for learner in learners))
 

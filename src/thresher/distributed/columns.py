@@ -12,7 +12,7 @@ from thresher.distributed.column_pieces import ColumnBlock, Cutter
 from thresher.distributed.pieces import Job, Lead, Learned, Mode
 from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.learned import Output
-from thresher.rules import core_args
+from thresher.rules import RULES, core_args
 
 if TYPE_CHECKING:
     from thresher.distributed.crew import Crew
@@ -101,7 +101,7 @@ class Columns(Mode):
 
 def _check(job: Job) -> None:
     """Raise ParameterError for what this mode does not learn."""
-    if job.rule != "margin-perceptron" or job.task != "classifier":
+    if "columns" not in RULES[job.rule].cluster or job.task != "classifier":
         raise ParameterError(
             f"mode='columns' is for the margin perceptron, a classifier; got {job.rule}, "
             f"a {job.task}"

@@ -17,7 +17,7 @@ from thresher.estimators.tasks import LinearClassifier
 from thresher.evidence import Evidence
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Progress
-from thresher.rules import core_args
+from thresher.rules import RULES, core_args
 
 
 def hand_over(
@@ -33,19 +33,19 @@ def hand_over(
     A single output of a rule that learns row by row goes on with `partial_fit`; other estimators
     predict, and can be fitted anew.
     """
-    stabilized = estimator.rule == "stabilized"
+    rule = RULES[job.rule]
     made_of = core_args.learner_parameters(job.rule, job.params)
-    estimator._made_of = made_of, sum(agreed.rows) if stabilized else None
+    estimator._made_of = made_of, None if rule.streams else sum(agreed.rows)
     estimator._width = estimator.n_features_in_ = agreed.width
     estimator._sparse_coef = job.params.get("store", "dense") != "dense"
     if isinstance(estimator, LinearClassifier):
         assert job.labels.classes is not None
         estimator.classes_ = job.labels.classes
-    if not stabilized and estimator.task == "classifier":
+    if rule.streams and estimator._task == "classifier":
         estimator._multilabel = "sparse" if shards.reading.get("multilabel") else ""
-    paths = int(job.params["paths"]) if stabilized else 1  # rows are told as each path takes them
+    paths = int(job.params.get("paths", 1))  # rows are told as each path takes them
     estimator.history_ = [record for one in driven for record in _records(one, paths)]
-    rows = sum(agreed.rows) / (job.rows.parts if stabilized else 1)  # that a path walks through
+    rows = sum(agreed.rows) / (1 if rule.streams else job.rows.parts)  # that a path walks through
     estimator.n_iter_ = math.ceil(max(r.examples for r in estimator.history_) / rows - 1e-9)
     estimator._forget_answers()
     estimator._names, estimator._kinds = names or None, shards.reading.get("kinds") or None
@@ -53,7 +53,7 @@ def hand_over(
     learned = [one.learned for one in driven]
     outputs = [output for one in learned for output in one.outputs]
     states = learned[0].states
-    if states is not None and len(outputs) == 1 and estimator.rule != "margin-perceptron":
+    if states is not None and len(outputs) == 1 and not rule.keeps_facts:
         estimator._learners = estimator._recipe(agreed.width).restore(states, 1)
         estimator._recorded, estimator._watch = (0.0, 0.0), DivergenceWatch()
         estimator._regret = []  # of truncated gradient, whose certificate is of rows in memory

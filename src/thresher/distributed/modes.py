@@ -12,10 +12,9 @@ from thresher.distributed.paper_stages import PaperStages
 from thresher.distributed.pieces import Job, Mode
 from thresher.distributed.robust_stages import RobustStages
 from thresher.errors import ParameterError
-from thresher.estimators.stabilized import StabilizedClassifier
-from thresher.estimators.streaming import StreamingEstimator
+from thresher.rules import RULES
 
-MODES = ("stages", "average", "columns")
+MODES = tuple(sorted({mode for rule in RULES.values() for mode in rule.cluster}))
 
 OWN = {"rounds": "average", "batch": "columns", "blocks": "columns"}  # options of one mode alone
 
@@ -30,13 +29,9 @@ def mode_of(estimator: Any, wanted: str | None) -> str:
     name = type(estimator).__name__
     if wanted is not None and wanted not in MODES:
         raise ParameterError(f"mode must be one of {', '.join(MODES)}; got {wanted!r}")
-    if isinstance(estimator, StabilizedClassifier):
-        fitting: tuple[str, ...] = ("stages",)
-    elif isinstance(estimator, StreamingEstimator):
-        fitting = ("average",)
-        if estimator.rule == "margin-perceptron":
-            fitting = ("average", "columns")
-    else:
+    rule = RULES.get(getattr(estimator, "_rule", ""))
+    fitting = () if rule is None else rule.cluster
+    if not fitting:
         raise ParameterError(
             f"{name}: does not learn on a cluster; StabilizedClassifier and estimators that learn "
             f"row by row do"

@@ -54,7 +54,7 @@ class PaperStages(Mode):
         self.job = job
         self.parts, self.ranges = job.rows.parts, job.ranges
         paths = int(job.params["paths"])
-        if job.rule != "stabilized" or job.params["variant"] != "paper":
+        if job.params.get("variant") != "paper":
             raise ParameterError("variant: these stages are of variant='paper'")
         if self.parts > paths:
             raise ParameterError(

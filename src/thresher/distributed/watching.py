@@ -30,7 +30,7 @@ def for_divergence(estimator: Any, job: Job, watch: Watch | None) -> Watch | Non
     watch : callable or None
         Of the user.
     """
-    if not getattr(estimator, "_diverges", False):
+    if not (RULES[job.rule].streams and RULES[job.rule].diverges):
         return watch
     eye, rows = DivergenceWatch(_zero_loss(job)), 0
 

@@ -1,5 +1,8 @@
 """The scikit-learn face: one module for each family of rules, over one shared base."""
 
+from typing import Any
+
+from thresher.errors import ParameterError
 from thresher.estimators.averaged import AveragedSGDClassifier, AveragedSGDRegressor
 from thresher.estimators.coordinate_descent import (
     CoordinateDescentClassifier,
@@ -19,6 +22,8 @@ from thresher.estimators.truncated_gradient import (
     TruncatedGradientClassifier,
     TruncatedGradientRegressor,
 )
+from thresher.losses import Task
+from thresher.rules import RULES
 
 __all__ = [
     "AveragedSGDClassifier",
@@ -39,3 +44,25 @@ __all__ = [
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",
 ]
+
+
+def estimator_class(rule: str, task: Task) -> Any:
+    """Return the class of estimators of a rule.
+
+    Raises ParameterError where the rule has none for the task.
+
+    Parameters
+    ----------
+    rule : str
+        A key of ``RULES``.
+    task : {"classifier", "regressor"}
+
+    Examples
+    --------
+    >>> estimator_class("ftrl", "regressor").__name__
+    'FTRLRegressor'
+    """
+    found = RULES[rule].estimators.get(task)
+    if found is None:
+        raise ParameterError(f"the rule {rule} is not one for a {task}")
+    return globals()[found]

@@ -180,7 +180,7 @@ def regret(
                 ),
                 comparator_norm2=scale * (float(weights @ weights) + b**2),
                 comparator_l1=scale * float(np.abs(weights).sum()),
-                epsilon=params["epsilon"] if params["loss"] == "huber" else None,
+                epsilon=params["epsilon"],
                 fit_intercept=params["fit_intercept"],
                 unit_weights=are_ones(run.weights),
             ),

@@ -18,6 +18,7 @@ from thresher.data import as_batch
 from thresher.estimators.documentation import documented
 from thresher.estimators.tasks import PartialClassifier
 from thresher.evidence import Evidence
+from thresher.losses import LOSSES
 from thresher.model import Output, Progress
 from thresher.rules import core_args
 
@@ -291,7 +292,7 @@ def without_gravity(loss: str, stage: int, beta: float) -> str:
     beta : float
         The rejection rate.
     """
-    avoided = "count='gradient'" + ("" if loss == "logistic" else " or loss='logistic'")
+    avoided = "count='gradient'" + (" or loss='logistic'" if LOSSES[loss].sparse_updates else "")
     return (
         f"StabilizedClassifier: gravity is 0 at stage {stage} while the rejection rate is "
         f"{beta:.2g}: most features of a stage did not change, and rejection and annealing have "

@@ -9,8 +9,10 @@ import numpy as np
 
 from thresher.errors import DataError, ParameterError
 from thresher.health.columns import DynamicRange, dynamic_range
-from thresher.health.steps import LOSSES, SafeStep, safe_step
+from thresher.health.steps import SafeStep, safe_step
 from thresher.health.weights import ExponentSpread, exponents
+from thresher.losses import LOSSES
+from thresher.rules import RULES
 
 
 @dataclass(frozen=True)
@@ -56,21 +58,24 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
     found = extent.warnings
     if extent.largest is None:
         found.append("all rows are zero: there is nothing to learn from")
-    # slopes of these losses grow with the prediction; those of others are bounded and no rate
-    # makes them explode
-    steep = loss in ("squared", "square", "squared_hinge", "poisson")
+    steep = LOSSES[loss].largest_slope is None  # no rate makes losses of bounded slope explode
     online, which = step.online, "twice the safe step"
-    if loss == "poisson" and step.largest_row:  # its curvature is 1 at the first prediction, 0
+    first = LOSSES[loss].start_curvature  # at the first prediction, 0
+    if first is not None and step.largest_row:
         square = step.largest_row**2 + bool(getattr(estimator, "fit_intercept", False))
-        online, which = 1 / square, "which overshoots from the first row on"
+        online, which = 1 / (first * square), "which overshoots from the first row on"
     for name, safe in (("eta0", online), ("step", step.batch)):
         rate = getattr(estimator, name, None)
         if steep and isinstance(rate, (int, float)) and safe is not None and rate > 2 * safe:
             found.append(f"{name} = {rate:g} may diverge: it is above {2 * safe:.3g}, {which}")
-    if steep and getattr(estimator, "rule", "") == "averaged-sgd":
-        ratio = step.largest_row**2 / estimator.alpha
+    rule = RULES.get(getattr(estimator, "_rule", ""))
+    if steep and rule is not None and rule.inverse_rate:
+        name = rule.inverse_rate
+        ratio = step.largest_row**2 / getattr(estimator, name)
         if ratio > 50:
-            found.append(f"steps of 1/(alpha t) explode: largest row^2 / alpha is {ratio:.3g} > 50")
+            found.append(
+                f"steps of 1/({name} t) explode: largest row^2 / {name} is {ratio:.3g} > 50"
+            )
     spread = None
     if hasattr(estimator, "model_") or hasattr(estimator, "coef_"):
         spread = exponents(estimator)

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thresher.certificates import CURVATURE, FLAT
 from thresher.data import checked, is_sparse, summed
 from thresher.errors import ParameterError
 from thresher.health.columns import seen
 from thresher.health.spectra import extremes
+from thresher.losses import LOSSES
 
-LOSSES = (*CURVATURE, *FLAT, "margin", "poisson")
 _UNSEEN = 1e-9  # how far below 1 a radius counts as 1: rounding
 
 
@@ -138,17 +137,19 @@ def safe_step(
     weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ParameterError("sample_weight must be a finite number >= 0 for each row")
-    if loss == "clipped_square":
+    spec = LOSSES[loss]
+    if spec.scales_rows:
         values = values / np.sqrt(np.bincount(rows, minlength=n))[rows]
     squares = summed(rows, values, n, power=2)
     largest_row = math.sqrt(squares.max(initial=0.0))
-    if loss not in CURVATURE:
+    if spec.curvature is None:
         reason = f"{loss} has a bounded slope and no curvature: no rate diverges, none is safe"
-        poisson = "the curvature of poisson, exp(p), has no bound"
-        return SafeStep(None, None, largest_row, poisson if loss == "poisson" else reason, loss)
+        if spec.largest_slope is None:
+            reason = f"the curvature of {loss} has no bound"
+        return SafeStep(None, None, largest_row, reason, loss)
     columns, at = seen(at, width)
     thinned, width = len(columns) < width, len(columns)
-    if thinned or fit_intercept or sample_weight is not None or loss == "clipped_square":
+    if thinned or fit_intercept or sample_weight is not None or spec.scales_rows:
         from scipy.sparse import csr_array
 
         if fit_intercept:
@@ -158,7 +159,7 @@ def safe_step(
         X = csr_array((values, (rows, at)), shape=(n, width))
     largest = extremes(X, summed(at, values, width, power=2), smallest=False)[0][1]
     pair = largest, float((weights * squares).max(initial=0.0))
-    batch, online = (1 / (CURVATURE[loss] * s) if s > 0 else math.inf for s in pair)
+    batch, online = (1 / (spec.curvature * s) if s > 0 else math.inf for s in pair)
     return SafeStep(batch, online, largest_row, loss=loss)
 
 

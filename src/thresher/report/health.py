@@ -13,6 +13,7 @@ from thresher.health.weights import exponents
 from thresher.report.charts import histogram
 from thresher.report.page import facts, note, text
 from thresher.report.tables import Cell, table
+from thresher.rules import RULES
 
 if TYPE_CHECKING:
     from thresher.certificates import Certificate
@@ -52,7 +53,8 @@ def numbers(model: Model, X: Any, y: Any) -> str:
 def _divergence(model: Model) -> str:
     if not model.history:
         return "not known, as there are no records of training"
-    if model.parameters.get("rule") == "margin-perceptron":
+    rule = RULES.get(str(model.parameters.get("rule")))
+    if rule is not None and not rule.diverges:
         return "not watched for: the rule's steps are bounded"
     watch = DivergenceWatch()
     found = [message for record in model.history if (message := watch.see(record))]

@@ -1,6 +1,7 @@
 """Learning rules as data: the table of rules, their checks, and what the core is told."""
 
 from thresher.rules.parameter import Parameter
-from thresher.rules.table import RULES, Rule
+from thresher.rules.rule import Rule
+from thresher.rules.table import RULES
 
 __all__ = ["RULES", "Parameter", "Rule"]

@@ -19,11 +19,10 @@ def stabilized_parameters(
     `rows` is the number of rows, or None where it is not known beforehand.
     """
     robust = params["variant"] == "robust"
-    eta0 = {"logistic": 2.0, "hinge": 1.0, "squared_hinge": 0.25}[params["loss"]] if robust else 0.1
     auto = {
         "rejection": 0.5 if robust else 0.7,
         "min_updates": (5 if rows is None else min(5, 1 + rows // 50)) if robust else 0,
-        "eta0": eta0,
+        "eta0": RULES["stabilized"].auto_eta[params["loss"]] if robust else 0.1,
     }
     numbers = {
         name: float(auto[name] if params[name] == "auto" else params[name])
@@ -56,10 +55,8 @@ def core_parameters(
     values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}
     values |= {name: params[name] for name in (*values, "fit_intercept") if name in params}
     values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
-    if rule == "forward-backward":
-        values["gravity"] = values.pop("l1")
-    if rule == "margin-perceptron":
-        values["epsilon"] = values.pop("margin")
+    for name, core_name in spec.core_names.items():
+        values[core_name] = values.pop(name)
     for name in ("gravity", "l1"):
         if name in values:
             values["fading"] = values[name] == "auto" and rows is None
@@ -67,10 +64,9 @@ def core_parameters(
                 values[name] = AUTO_GRAVITY / (rows or 1)
     if isinstance(values.get("p"), str):
         values["p"] = max(2.0, float(values["p"].removesuffix("ln")) * math.log(width))
-    bold = 4.0 if rule == "mirror-descent" and values["loss"] == "logistic" else 1.0  # record 6
     loss = LOSSES[values["loss"]]
     for name, auto in (
-        ("eta0", bold * loss.auto_eta),
+        ("eta0", spec.auto_eta.get(loss.name, loss.auto_eta)),
         ("strength", loss.auto_strength),
     ):
         if name in values:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thresher.errors import ParameterError
-from thresher.losses import Task
+from thresher.losses import LOSSES, Task
 from thresher.rules.table import RULES
 
 
@@ -25,13 +25,14 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
     owner : str
         Whose parameters they are, for the message.
     """
-    table = RULES[rule].parameters
+    spec = RULES[rule]
+    table = spec.parameters
     for name, value in params.items():
         if name not in table:
             raise ParameterError(f"{owner} has no parameter {name!r}; it has {', '.join(table)}")
         if not table[name].accepts(value):
             raise ParameterError(f"{owner}: {name} must be {table[name].allowed()}; got {value!r}")
-    losses = RULES[rule].losses_for(task)
+    losses = spec.losses_for(task)
     if "loss" in params and params["loss"] not in losses:
         raise ParameterError(
             f"{owner}: loss {params['loss']!r} is not one for a {task}; "
@@ -41,23 +42,20 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         raise ParameterError(f"{owner}: shrink='round' needs a finite ceiling")
     if params.get("store") == "nonzero":
         _check_nonzero(rule, task, params, owner)
-    if rule == "truncated-gradient" and params["target_nnz"] is not None:
+    if params.get("target_nnz") is not None:
         for name, contradicts in (
-            ("gravity", params["gravity"] == 0),
-            ("average", params["average"]),
-            ("shrink", params["shrink"] != "truncate"),
+            ("gravity", params.get("gravity") == 0),
+            ("average", params.get("average")),
+            ("shrink", params.get("shrink", "truncate") != "truncate"),
         ):
             if contradicts:
                 raise ParameterError(
                     f"{owner}: {name}={params[name]!r} does not go with target_nnz, which raises "
                     f"and lowers gravity for the last weights"
                 )
-    if rule == "averaged-sgd" and params["loss"] == "poisson":
-        raise ParameterError(
-            f"{owner}: steps of 1/(alpha t) explode with loss 'poisson', whose slope has no bound; "
-            f"FTRL and truncated gradient take it"
-        )
-    if rule == "stabilized":
+    if params.get("loss") in spec.refused_losses:
+        raise ParameterError(f"{owner}: {spec.refused_losses[params['loss']]}")
+    if "variant" in params:
         _check_stabilized(params, owner)
     levels = params.get("levels", ())
     if (
@@ -68,31 +66,37 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         raise ParameterError(
             f"{owner}: levels must be increasing shares, above 0 and up to 1; got {levels!r}"
         )
-    if rule == "margin-perceptron" and params["shrink"] == "all":
+    if params.get("shrink") == "all":
         for name in ("max_density", "levels"):
             if params[name] not in (None, (), []):
                 raise ParameterError(
                     f"{owner}: {name} does not go with shrink='all': which of the untouched "
                     f"weights are zero is known only when they are counted"
                 )
-    if params.get("center") and params["loss"] == "clipped_square":
+    if params.get("center") and LOSSES[params["loss"]].scales_rows:
         raise ParameterError(
-            f"{owner}: center=True does not go with clipped_square, which scales each row by itself"
+            f"{owner}: center=True does not go with {params['loss']}, which scales each row by "
+            f"itself"
         )
     if params.get("callback") is not None and not callable(params["callback"]):
         raise ParameterError(f"{owner}: callback must be callable or None")
 
 
 def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
-    if rule not in ("truncated-gradient", "forward-backward") or task != "classifier":
+    if not RULES[rule].nonzero_store or task != "classifier":
         raise ParameterError(
             f"{owner}: store='nonzero' is for classifiers by truncated gradient and "
             f"forward-backward; others take 'dense' or 'hashed'"
         )
-    if params["loss"] not in ("hinge", "squared_hinge", "logistic"):
+    if not LOSSES[params["loss"]].nonzero_store:
+        able = [loss for loss in LOSSES.values() if loss.nonzero_store]
+        idle, busy = (
+            " or ".join(repr(loss.name) for loss in able if loss.sparse_updates is which)
+            for which in (True, False)
+        )
         raise ParameterError(
-            f"{owner}: store='nonzero' needs loss 'hinge' or 'squared_hinge', which leave "
-            f"satisfied margins alone, or 'logistic'; got {params['loss']!r}"
+            f"{owner}: store='nonzero' needs loss {idle}, which leave satisfied margins alone, or "
+            f"{busy}; got {params['loss']!r}"
         )
     for name, contradicts in (
         ("shrink", params.get("shrink") == "subgradient"),

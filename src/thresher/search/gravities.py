@@ -34,11 +34,10 @@ def gravity_name(estimator: Any) -> str:
     >>> gravity_name(FTRLClassifier())
     'l1'
     """
-    own = RULES[estimator.rule].own
-    for name in ("gravity", "l1"):
-        if name in own:
-            return name
-    able = [rule for rule, spec in RULES.items() if {"gravity", "l1"} & set(spec.own)]
+    penalty = RULES[estimator._rule].penalty
+    if penalty is not None:
+        return penalty
+    able = [rule for rule, spec in RULES.items() if spec.penalty is not None]
     raise ParameterError(
         f"estimator must be of a rule with a gravity or l1 ({', '.join(able)}); "
         f"{type(estimator).__name__} has none"
@@ -193,13 +192,12 @@ def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
     scale : Scale
         Of all rows.
     """
-    rule, top = estimator.rule, scale.largest
-    if rule == "ftrl":  # on the sum of the gradients
+    rule = RULES[estimator._rule]
+    top = scale.largest * rule.penalty_reach
+    if rule.penalty_unit == "gradients":
         top *= scale.rows * estimator.passes
-    elif rule == "margin-perceptron":  # on each update
+    elif rule.penalty_unit == "update":
         top = scale.top * estimator.eta0
-    elif rule in ("truncated-gradient", "forward-backward"):  # the last steps leave weights alive
-        top *= 3
     if not 0 < top < np.inf:
         raise DataError(
             "gravities: no feature has anything to do with the labels, so there is no range to "
@@ -224,10 +222,8 @@ def scale_of(estimator: Any, limit: int) -> Scale:
             f"{type(estimator).__name__}: with threshold='paper' l1 is taken from each step, "
             f"whatever its rate: give gravities, or set threshold='scaled'"
         )
-    loss = estimator._loss()
-    told = "hinge" if loss == "margin" else loss
     return Scale(
-        told,
+        estimator._loss(),
         float(getattr(estimator, "epsilon", 0.0)),
         float(getattr(estimator, "quantile", 0.5)),
         bool(estimator.fit_intercept),

@@ -14,19 +14,14 @@ from sklearn.model_selection import ParameterGrid
 from thresher import _core
 from thresher.data import is_source
 from thresher.errors import ParameterError
-from thresher.losses import PROBABILITY_LOSSES
+from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.rules import RULES, core_args, validate
 from thresher.training.lanes import Lane
 from thresher.training.scores import SCORES, Score
 
 # Parameters of a run over the rows, and not of a model: points that differ in them train apart.
+_STEERED = (("target_nnz", None, "its l1 is steered after the last row"),)
 OF_THE_RUN = ("passes", "shuffle", "random_state", "store", "dtype", "class_weight")
-
-_CANNOT = {
-    "stabilized": "its paths are read in stages of their own",
-    "coordinate-descent": "it needs all rows at once",
-    "hard-threshold": "it needs all rows at once",
-}
 
 
 @dataclass(frozen=True)
@@ -41,6 +36,7 @@ class Point:
         What the grid says of it.
     params : dict
         All parameters of the estimator at this point.
+    loss : str
     low : float
         What an output is told of rows of other classes.
     """
@@ -48,6 +44,7 @@ class Point:
     number: int
     chosen: dict[str, Any]
     params: dict[str, Any]
+    loss: str
     low: float = -1.0
 
     @property
@@ -98,28 +95,30 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
     """Return one point, checked."""
     owner = type(estimator).__name__
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
-    validate.check(estimator.rule, estimator.task, params, owner)
-    _check_lane(estimator.rule, params, owner)
-    shares = estimator.task == "classifier" and params.get("loss") == "clipped_square"
-    return Point(number, dict(chosen), params, 0.0 if shares else -1.0)
+    validate.check(estimator._rule, estimator._task, params, owner)
+    _check_lane(estimator._rule, params, owner)
+    loss = str(params.get("loss", RULES[estimator._rule].losses[0]))
+    low = LOSSES[loss].low if estimator._task == "classifier" else -1.0
+    return Point(number, dict(chosen), params, loss, low)
 
 
 def zero_loss_of(point: Point) -> float:
     """Return what predicting zero costs a classifier at most, by the loss of a point."""
     told = {"epsilon": 0.0, "quantile": 0.5, **point.params}
-    loss = told.get("loss", "hinge"), float(told["epsilon"]), float(told["quantile"])
+    loss = point.loss, float(told["epsilon"]), float(told["quantile"])
     return float(_core.loss_values(*loss, np.zeros(2), np.array([point.low, 1.0]))[0].max())
 
 
 def check_searchable(estimator: Any) -> None:
     """Raise ParameterError for an estimator whose models cannot train together."""
-    name, rule = type(estimator).__name__, getattr(estimator, "rule", None)
-    if rule in RULES and rule not in _CANNOT:
+    name, rule = type(estimator).__name__, getattr(estimator, "_rule", None)
+    spec = RULES.get(str(rule))
+    if spec is not None and spec.lanes:
         return
-    why = f": {_CANNOT[rule]}" if rule in _CANNOT else ""
+    why = f": {spec.no_lanes}" if spec is not None else ""
     if hasattr(estimator, "steps"):
         why = "; transform the rows first, and search over its last step"
-    able = ", ".join(rule for rule in RULES if rule not in _CANNOT)
+    able = ", ".join(rule for rule, spec in RULES.items() if spec.lanes)
     raise ParameterError(
         f"estimator must be one of Thresher's that learn row by row ({able}); {name} is not{why}"
     )
@@ -159,11 +158,10 @@ def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None
     names = {id(score): name for name, score in SCORES.items()}
     for score in named.values():
         for point in points:
-            loss = point.params.get("loss", "hinge")
-            if score.needs == "probabilities" and loss not in PROBABILITY_LOSSES:
+            if score.needs == "probabilities" and point.loss not in PROBABILITY_LOSSES:
                 raise ParameterError(
                     f"scoring: {names[id(score)]} needs probabilities, which models of loss "
-                    f"{loss!r} do not have ({point.chosen}); losses that do: "
+                    f"{point.loss!r} do not have ({point.chosen}); losses that do: "
                     f"{', '.join(PROBABILITY_LOSSES)}"
                 )
 
@@ -180,7 +178,7 @@ def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
         ("tol", None, "each model would stop at a time of its own"),
         ("max_density", None, "each model would stop at a time of its own"),
         ("center", False, "each fold has a mean of its own"),
-        *((("target_nnz", None, "its l1 is steered after the last row"),) * (rule == "ftrl")),
+        *(_STEERED if RULES[rule].steers else ()),
     ):
         if params.get(name, allowed) != allowed:
             raise ParameterError(

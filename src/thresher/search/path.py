@@ -18,6 +18,7 @@ from thresher.data import is_source
 from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
 from thresher.frontier import Dot, Frontier, Place, errors_of, shown
+from thresher.losses import LOSSES
 from thresher.model import Model
 from thresher.report.frontier import text_chart
 from thresher.report.search_results import cells_of, html_fragment, text_table
@@ -275,7 +276,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             )
         labels: Labels = Values(self.estimator._loss())
         if is_classifier(self.estimator):
-            low = 0.0 if self.estimator._loss() == "clipped_square" else -1.0
+            low = LOSSES[self.estimator._loss()].low
             labels = ManyClasses(source.labels() if classes is None else classes, low)
         limit = checked_limit(self.memory_limit)
         scale = scale_of_source(self.estimator, source, labels, limit)
@@ -283,7 +284,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _default(self, rows: Rows, limit: int) -> NDArray[np.float64]:
         scale = scale_of(self.estimator, limit)
-        low = 0.0 if self.estimator._loss() == "clipped_square" else -1.0
+        low = LOSSES[self.estimator._loss()].low
         labels, classes = rows.told(low)
         by_class = getattr(self.estimator, "class_weight", None)
         weights = rows.weights_for(by_class, np.arange(rows.count))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import DataError
+from thresher.losses import LOSSES
 from thresher.training.targets import Targets
 
 if TYPE_CHECKING:
@@ -88,13 +89,12 @@ class Values(Labels):
         _refuse_words(block, y, "a number was expected")
         y = np.ascontiguousarray(y, np.float64)
         _refuse(block, np.isnan(y), lambda row: "the row has no label")
-        if self.loss == "poisson":
-            _refuse(block, y < 0, lambda row: f"the label is {y[row]:g}; loss poisson needs >= 0")
-        if self.loss == "clipped_square":
-            outside = (y < 0) | (y > 1)
-            _refuse(
-                block, outside, lambda row: f"the label is {y[row]:g}; clipped_square needs 0..1"
-            )
+        loss = LOSSES[self.loss]
+        _refuse(
+            block,
+            loss.refuses(y),
+            lambda row: f"the label is {y[row]:g}; loss {loss.name} needs {loss.labels_needed}",
+        )
         return Targets.of_values(y)
 
 

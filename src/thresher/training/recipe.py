@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.errors import ParameterError
-from thresher.rules import core_args
+from thresher.rules import RULES, core_args
 from thresher.training.alone import Alone
 from thresher.training.outputs import Outputs
 from thresher.training.together import OnlyNonzero, Together
@@ -67,7 +67,7 @@ class Recipe:
         # of updates are made of (`Learner.facts`), nor do they pause at its levels and densities.
         return (
             outputs > 1
-            and self.rule not in ("margin-perceptron", "mirror-descent")
+            and not RULES[self.rule].stands_alone
             and not any(self.params.get(name) for name in ("certify", "target_nnz", "center"))
         )
 
