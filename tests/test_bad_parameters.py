@@ -32,7 +32,7 @@ LABELS = np.where(Y > 0, "b", "a")
 
 def table(name: str) -> dict[str, Parameter]:
     """The parameters of an estimator, from the table of rules."""
-    parameters = dict(RULES[getattr(thresher, name)._rule].parameters)
+    parameters = dict(RULES[getattr(thresher, name).rule].parameters)
     if name.endswith("Regressor"):
         parameters.pop("class_weight", None)
     return parameters
@@ -126,7 +126,7 @@ def test_losses_of_the_other_task(name: str) -> None:
     if "loss" not in table(name):
         pytest.skip("a rule with a single loss")
     task = "classifier" if name.endswith("Classifier") else "regressor"
-    own = RULES[getattr(thresher, name)._rule].losses_for(task)
+    own = RULES[getattr(thresher, name).rule].losses_for(task)
     other = CLASSIFIER_LOSSES + REGRESSOR_LOSSES
     labels = LABELS if name.endswith("Classifier") else np.clip(np.abs(Y), 0, 1)
     gentle = {"alpha": 2.0} if "AveragedSGD" in name else {}

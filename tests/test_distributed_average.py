@@ -18,7 +18,7 @@ from thresher.distributed.driving import Driven, StageReport, drive
 from thresher.distributed.pieces import Job
 from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.training.labels import ManyClasses
-from thresher.training.learning import alpha_for
+from thresher.training.plan import alpha_for
 
 RULES = sorted(OWN)
 
@@ -136,7 +136,7 @@ def test_one_part_and_round_is_close_to_fit(
     y = rng.choice(classes, 80).astype(float)
     model = kind(passes=3, random_state=1, **given_params)
     seed = int(model._generator().integers(2**31))
-    case = Case(model._rule, model.get_params(deep=False), [[(X, y)]], 2, classes)
+    case = Case(model.rule, model.get_params(deep=False), [[(X, y)]], 2, classes)
     with case.job() as job:
         model.fit(job.rows.source(0))
         mode = Average(Job(**{**vars(job), "seed": seed}))

@@ -33,10 +33,10 @@ every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 def table(name: str) -> tuple[str, dict[str, Parameter]]:
     """The task of an estimator, and the parameters the table of rules gives it."""
     cls = getattr(thresher, name)
-    parameters = dict(RULES[cls._rule].parameters)
-    if cls._task == "regressor":
+    parameters = dict(RULES[cls.rule].parameters)
+    if cls.task == "regressor":
         parameters.pop("class_weight", None)
-    return cls._task, parameters
+    return cls.task, parameters
 
 
 # ---- the table of rules -----------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_every_parameter_is_documented(name: str) -> None:
     flowing = " ".join(section.split())
     for key, parameter in parameters.items():
         assert " ".join(parameter.help.split()) in flowing, key
-    assert RULES[getattr(thresher, name)._rule].paper in " ".join(doc.split())
+    assert RULES[getattr(thresher, name).rule].paper in " ".join(doc.split())
     for attribute in ("model_", "coef_", "intercept_", "history_", "n_iter_", "n_features_in_"):
         assert re.search(rf"^{attribute} :", doc, flags=re.MULTILINE), attribute
     assert "{" + "parameters}" not in doc

@@ -61,7 +61,7 @@ def targets_of(Y: np.ndarray, low: float = -1.0) -> Targets:
 
 def recipe_of(rule: Any, width: int, **changes: Any) -> Recipe:
     params = clone(rule).set_params(**changes).get_params()
-    return Recipe(rule._rule, params, None, width, width)
+    return Recipe(rule.rule, params, None, width, width)
 
 
 @st.composite

@@ -108,7 +108,7 @@ RULES: list[tuple[str, dict[str, Any]]] = [
 def agree(path: Path, estimator: Any, grid: Any, scoring: list[str], **options: Any) -> Any:
     """Search a file and its rows in memory; both must find the same."""
     X, y = load_svmlight_file(str(path))
-    y = y if estimator._task == "regressor" else y.astype(int)
+    y = y if estimator.task == "regressor" else y.astype(int)
     refit = scoring[0]
     ours = OnePassSearchCV(estimator, grid, scoring=scoring, refit=refit, cv=4, **options)
     ours.fit(scan(path))

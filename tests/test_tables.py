@@ -228,7 +228,7 @@ def test_rules_have_the_estimators_that_the_table_says(name: str) -> None:
     for task in ("classifier", "regressor"):
         if task not in rule.estimators:
             assert not any(
-                getattr(estimators, e)._rule == name and getattr(estimators, e)._task == task
+                getattr(estimators, e).rule == name and getattr(estimators, e).task == task
                 for e in estimators.__all__
             )
             with pytest.raises(ParameterError, match=f"the rule {name} is not one for a {task}"):
@@ -236,7 +236,7 @@ def test_rules_have_the_estimators_that_the_table_says(name: str) -> None:
             continue
         made = estimator_class(name, task)  # type: ignore[arg-type]
         assert made is getattr(thresher, rule.estimators[task])  # type: ignore[index]
-        assert (made._rule, made._task) == (name, task)
+        assert (made.rule, made.task) == (name, task)
         assert rule.losses_for(task)  # type: ignore[arg-type]
 
 

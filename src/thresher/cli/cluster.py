@@ -21,7 +21,7 @@ from thresher.estimators import estimator_class
 from thresher.losses import Task
 from thresher.rules import RULES
 from thresher.training.labels import OF_THE_SHELL
-from thresher.training.learning import alpha_for
+from thresher.training.plan import alpha_for
 
 if TYPE_CHECKING:
     from thresher.cli.train import Options

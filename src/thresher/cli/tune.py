@@ -35,7 +35,7 @@ from thresher.search.grid import Point, check_probabilities, point_of
 from thresher.search.readings import checked_limit
 from thresher.search.streams import StreamSearch
 from thresher.training.labels import Labels, ManyClasses, TwoClasses
-from thresher.training.learning import alpha_for
+from thresher.training.plan import alpha_for
 from thresher.training.scores import SCORES, scores_named
 
 LANE_RULES = tuple(name for name, rule in RULES.items() if rule.lanes)

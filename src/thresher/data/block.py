@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -162,6 +163,21 @@ class Block:
         if found is None or int(found[1]) >= self.rows:
             return DataError(str(error))
         return DataError(f"{self.place(int(found[1]))}: {found[2]}")
+
+    def heads(self) -> Iterator[tuple[int, _core.Batch]]:
+        """Yield all rows, and their number: a block is small enough to be looked at whole."""
+        yield self.rows, self.batch
+
+    def sums(self, keys: NDArray[np.uint64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return, for each row, the sum of the sizes of its features that are not zero."""
+        own = np.asarray(self.native.keys).astype(np.int64).view(np.uint64)
+        places = np.minimum(np.searchsorted(keys, own), max(len(keys) - 1, 0))
+        known = np.asarray(self.native.values) != 0
+        if len(keys):
+            known &= keys[places] == own
+        rows = np.repeat(np.arange(self.rows), np.diff(np.asarray(self.native.starts)))
+        found = sizes[places[known]] if len(keys) else np.zeros(0)
+        return np.bincount(rows[known] if len(keys) else rows[:0], found, self.rows)
 
     def first_values(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return where the values of each of the first rows begin, and the values."""

@@ -18,6 +18,7 @@ from thresher.data.visits import Order, Visit
 from thresher.errors import DataError
 
 _CHUNK = 1 << 22  # nonzeros between two moments at which training can be stopped
+_FEW = 1024  # rows looked at first
 
 
 class LabelArray:
@@ -75,6 +76,28 @@ class MatrixBlock(LabelArray):
             return X.indptr.astype(np.int64), np.asarray(X.data, np.float64)
         return np.arange(len(X) + 1, dtype=np.int64) * self.width, np.asarray(X, np.float64).ravel()
 
+    def heads(self) -> Iterator[tuple[int, _core.Batch]]:
+        """Yield the first rows, then all, each with their number: the first often decide."""
+        if self.rows > _FEW:
+            yield _FEW, as_batch(self.X[:_FEW])
+        yield self.rows, self.batch
+
+    def sums(self, keys: NDArray[np.uint64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return, for each row, the sum of the sizes of its features that are not zero."""
+        by_column = np.zeros(self.width)
+        by_column[keys.astype(np.intp)] = sizes
+        found = [np.zeros(0)]
+        step = max(1, _CHUNK * self.rows // max(nonzeros(self.X), 1))
+        for first in range(0, self.rows, step):
+            part = self.X[first : first + step]
+            if is_sparse(part):
+                ones = (part.data != 0).astype(np.float64)
+                part = type(part)((ones, part.indices, part.indptr), shape=part.shape)
+                found.append(part @ by_column)
+            else:
+                found.append((part != 0) @ by_column)
+        return np.concatenate(found)
+
     def take(self, rows: NDArray[np.int64]) -> _core.Batch:
         """Return a copy of some rows as a batch."""
         return as_batch(self.X[rows])
@@ -127,7 +150,7 @@ class MatrixSource:
 
         Parameters are those of `Source.visits`.
         """
-        order = self._order(number, shuffle, seed)
+        order = self.order(number, shuffle, seed)
         rows = self.block.rows if order is None else len(order)
         per_row = max(1.0, nonzeros(self.block.X) / max(self.block.rows, 1))
         step = max(1, int(_CHUNK / per_row))
@@ -137,8 +160,8 @@ class MatrixSource:
             yield Visit(self.block, order, first, last, Position(0, last, last))
             first = last
 
-    def _order(self, number: int, shuffle: str | bool, seed: int) -> Order:
-        """Return the order of the rows in a pass; a pass further on needs those before it."""
+    def order(self, number: int, shuffle: str | bool, seed: int) -> Order:
+        """Return the order of the rows in a pass, None for that in which they lie."""
         if self._orders is None or self._orders[0] != (shuffle, seed) or number < self._next:
             rng = np.random.default_rng(seed)
             assert self.rows is not None

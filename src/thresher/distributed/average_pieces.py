@@ -16,7 +16,7 @@ from thresher.distributed.packing import are_in, merged, narrow, narrow_reals
 from thresher.distributed.pieces import Arrays, Job, Lost, Outcome, Piece
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
-from thresher.training.learning import alpha_for
+from thresher.training.plan import alpha_for
 from thresher.training.recipe import Recipe
 from thresher.training.weights import row_weights
 
@@ -176,7 +176,7 @@ class AveragePart(Piece):
     ) -> None:
         labels, batch = self.job.labels, block.batch
         targets = labels.targets(block)
-        weights = row_weights(block, targets, labels, self.job.params.get("class_weight"))
+        weights = row_weights(block, targets, class_factors(self.job.params.get("class_weight"), labels, ""))
         try:
             for output, learner in enumerate(learners):
                 batch.set_targets(targets[output], weights)

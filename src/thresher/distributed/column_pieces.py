@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.atomic import naming, written_whole
+from thresher.data.orders import orders
 from thresher.distributed.pieces import Arrays, Job, Outcome, Piece
 from thresher.errors import DataError, ModelFileError, ParameterError
-from thresher.data.orders import orders
 from thresher.training.weights import row_weights
 
 if TYPE_CHECKING:

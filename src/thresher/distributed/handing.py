@@ -12,12 +12,10 @@ from thresher.distributed.agreeing import Agreed
 from thresher.distributed.driving import Driven
 from thresher.distributed.pieces import Job
 from thresher.distributed.shards import Shards
-from thresher.estimators.linear import Elsewhere
-from thresher.estimators.tasks import LinearClassifier
 from thresher.evidence import Evidence
-from thresher.health.watch import DivergenceWatch
 from thresher.model import Progress
 from thresher.rules import RULES, core_args
+from thresher.training.fitted import FittedState
 
 
 def hand_over(
@@ -33,36 +31,34 @@ def hand_over(
     A single output of a rule that learns row by row goes on with `partial_fit`; other estimators
     predict, and can be fitted anew.
     """
-    rule = RULES[job.rule]
-    made_of = core_args.learner_parameters(job.rule, job.params)
-    estimator._made_of = made_of, None if rule.streams else sum(agreed.rows)
-    estimator._width = estimator.n_features_in_ = agreed.width
-    estimator._sparse_coef = job.params.get("store", "dense") != "dense"
-    if isinstance(estimator, LinearClassifier):
-        assert job.labels.classes is not None
-        estimator.classes_ = job.labels.classes
-    if rule.streams and estimator._task == "classifier":
-        estimator._multilabel = "sparse" if shards.reading.get("multilabel") else ""
+    rule, learned = RULES[job.rule], [one.learned for one in driven]
     paths = int(job.params.get("paths", 1))  # rows are told as each path takes them
-    estimator.history_ = [record for one in driven for record in _records(one, paths)]
+    history = [record for one in driven for record in _records(one, paths)]
     rows = sum(agreed.rows) / (1 if rule.streams else job.rows.parts)  # that a path walks through
-    estimator.n_iter_ = math.ceil(max(r.examples for r in estimator.history_) / rows - 1e-9)
-    estimator._forget_answers()
-    estimator._names, estimator._kinds = names or None, shards.reading.get("kinds") or None
-    estimator.__dict__.pop("feature_names_in_", None)
-    learned = [one.learned for one in driven]
+    params = core_args.learner_parameters(job.rule, job.params)
+    state = FittedState(
+        rule=job.rule,
+        params=params,
+        requested=params,
+        rows=None if rule.streams else sum(agreed.rows),
+        width=agreed.width,
+        history=history,
+        passes=math.ceil(max(record.examples for record in history) / rows - 1e-9),
+        classes=job.labels.classes,
+        multilabel="sparse" if shards.reading.get("multilabel") else "",
+        names=names or None,
+        kinds=shards.reading.get("kinds") or None,
+        reading=shards.source(0).described(),
+    )
     outputs = [output for one in learned for output in one.outputs]
     states = learned[0].states
     if states is not None and len(outputs) == 1 and not rule.keeps_facts:
-        estimator._learners = estimator._recipe(agreed.width).restore(states, 1)
-        estimator._recorded, estimator._watch = (0.0, 0.0), DivergenceWatch()
-        estimator._regret = []  # of truncated gradient, whose certificate is of rows in memory
-        return
-    estimator.__dict__.pop("_learners", None)
-    extras: dict[str, Any] = {}
-    if all(one.evidence is not None for one in learned):
-        extras["evidence"] = _together([one.evidence for one in learned if one.evidence])
-    estimator._elsewhere = Elsewhere(outputs, extras)
+        state.outputs = state.recipe.restore(states, 1)
+    else:
+        state.weights = outputs
+        if all(one.evidence is not None for one in learned):
+            state.extras["evidence"] = _together([one.evidence for one in learned if one.evidence])
+    estimator.take(state)
 
 
 def _records(driven: Driven, paths: int) -> list[Progress]:

@@ -29,7 +29,7 @@ def mode_of(estimator: Any, wanted: str | None) -> str:
     name = type(estimator).__name__
     if wanted is not None and wanted not in MODES:
         raise ParameterError(f"mode must be one of {', '.join(MODES)}; got {wanted!r}")
-    rule = RULES.get(getattr(estimator, "_rule", ""))
+    rule = RULES.get(getattr(estimator, "rule", ""))
     fitting = () if rule is None else rule.cluster
     if not fitting:
         raise ParameterError(

@@ -18,17 +18,14 @@ from thresher.certificates import (
     norm_certificate,
     regret_certificate,
 )
-from thresher.data import as_batch, is_sparse, nonzeros
-from thresher.estimators.linear import LinearEstimator
-from thresher.model import Output
+from thresher.data.matrix_source import MatrixSource
 from thresher.training.alone import Alone
 
 if TYPE_CHECKING:
-    from thresher.estimators.training import Run
+    from thresher.training.trainer import Trainer
 
-_BLOCK = 1 << 22  # nonzeros of rows that are copied at a time
-_FEW = 1024  # rows looked at first
 _EARLIER = "the rows of earlier calls are not at hand"
+_ONCE = "the rows can be read only once"
 
 
 def labelled(
@@ -42,11 +39,6 @@ def labelled(
         for label, those in zip(classes.tolist(), certificates, strict=True)
         for certificate in those
     )
-
-
-def are_ones(weights: NDArray[np.float64] | None) -> bool:
-    """Tell whether all rows have weight 1."""
-    return weights is None or bool((weights == 1.0).all())
 
 
 # ---- margin perceptron --------------------------------------------------------------------------
@@ -69,25 +61,23 @@ def norm(learner: _core.Learner, params: Mapping[str, Any], unit_weights: bool) 
 
 
 def of_rows(
-    run: Run, output: int, params: Mapping[str, Any], same_order: bool, complete: bool
+    trainer: Trainer, output: int, params: Mapping[str, Any], complete: bool
 ) -> tuple[Certificate, Certificate]:
     """Certify mistakes and generalisation of a margin perceptron, from all its rows.
 
-    The mistakes are bounded with u = the final weights.
+    The rows are read once more, up to the first that is classified wrongly: nothing then depends
+    on the others. The mistakes are bounded with u = the final weights.
     """
-    assert isinstance(run.learners, Alone)
-    learner, rows, unit_weights = run.learners[output], run.X.shape[0], are_ones(run.weights)
-    facts = learner.facts()
-    # Most models are wrong about one of the first rows: nothing then depends on the others.
-    margins = run.targets[output][:_FEW] * learner.predict(as_batch(run.X[:_FEW]))
-    if rows > _FEW and (margins > 0).all():
-        margins = run.targets[output] * learner.predict(run.batch)
-    consistent = bool((margins > 0).all())
-    gap = float(params["eta0"] * margins.min())
-    if consistent:  # else there is no gap
-        keys, weights = learner.weights()
-        gap = float(_gaps(run, margins, keys, np.abs(weights), params).min())
+    if not trainer.source.rereadable:
+        return without_rows(_ONCE)
+    assert isinstance(trainer.outputs, Alone)
+    learner, rows = trainer.outputs[output], trainer.rows_of_pass
+    facts, unit_weights = learner.facts(), trainer.unit_weights
+    consistent, gap = _gap(trainer, output, params)
+    if consistent:
+        weights = learner.weights()[1]
         gap /= math.hypot(float(np.linalg.norm(weights)), learner.intercept()) or 1.0
+    same_order = trainer.plan.shuffle in ("once", False)
     return (
         mistakes_at(
             gap,
@@ -109,62 +99,60 @@ def of_rows(
     )
 
 
-def _gaps(
-    run: Run,
-    margins: NDArray[np.float64],
-    keys: NDArray[np.uint64],
-    sizes: NDArray[np.float64],
-    params: Mapping[str, Any],
-) -> NDArray[np.float64]:
-    """Return by how much each row's step goes along the final weights, less what l1 takes."""
-    gaps = params["eta0"] * margins
-    if params["l1"] == 0:
-        return np.asarray(gaps)
-    if params["shrink"] == "all":
-        return np.asarray(gaps - params["l1"] * sizes.sum())
-    return np.asarray(gaps - params["l1"] * _sums(run.estimator, run.X, Output(keys, sizes, 0.0)))
+def _gap(trainer: Trainer, output: int, params: Mapping[str, Any]) -> tuple[bool, float]:
+    """Tell whether the final weights classify all rows correctly, and by how much.
+
+    That is the least of what a row's step goes along the final weights, less what l1 takes; where
+    a row is classified wrongly, the least of the rows looked at.
+    """
+    assert isinstance(trainer.outputs, Alone)
+    learner, plan = trainer.outputs[output], trainer.plan
+    keys, weights = learner.weights()
+    sizes, least = np.abs(weights), math.inf
+    for block in trainer.source.blocks(dtype=plan.dtype, kinds=trainer.kinds):
+        labels = plan.labels.targets(block)[output]
+        for rows, batch in block.heads():
+            margins = labels[:rows] * learner.predict(batch)
+            if not (margins > 0).all():
+                return False, float(params["eta0"] * margins.min())
+        gaps = params["eta0"] * margins
+        if params["l1"] and params["shrink"] == "all":
+            gaps = gaps - params["l1"] * sizes.sum()
+        elif params["l1"]:
+            gaps = gaps - params["l1"] * block.sums(keys, sizes)
+        least = min(least, float(gaps.min())) if len(gaps) else least
+    return True, least
 
 
-def without_rows() -> tuple[Certificate, Certificate]:
-    """Say that nothing can be said of mistakes and generalisation."""
+def without_rows(reason: str = _EARLIER) -> tuple[Certificate, Certificate]:
+    """Say that nothing can be said of mistakes and generalisation, and why."""
     return (
-        Certificate("mistakes", None, "", (), _EARLIER),
-        Certificate("generalisation", None, "", (), _EARLIER),
+        Certificate("mistakes", None, "", (), reason),
+        Certificate("generalisation", None, "", (), reason),
     )
-
-
-def _sums(estimator: LinearEstimator, X: Any, sizes: Output) -> NDArray[np.float64]:
-    """Return, for each row, the sum of the sizes of its features."""
-    model, found = estimator._model_of([sizes]), []
-    step = max(1, _BLOCK * X.shape[0] // max(nonzeros(X), 1))
-    for begin in range(0, X.shape[0], step):
-        block = X[begin : begin + step]
-        if is_sparse(block):
-            ones = (block.data != 0).astype(block.dtype)
-            block = type(block)((ones, block.indices, block.indptr), shape=block.shape)
-        else:
-            block = (block != 0).astype(block.dtype)
-        found.append(model.raw(block)[:, 0])
-    return np.concatenate(found)
 
 
 # ---- truncated gradient -------------------------------------------------------------------------
 
 
 def regret(
-    run: Run, output: int, params: Mapping[str, Any], first: bool
+    trainer: Trainer, output: int, params: Mapping[str, Any], first: bool
 ) -> tuple[Certificate, Certificate]:
     """Certify the regret of truncated gradient against its final weights, and against zero."""
-    assert isinstance(run.learners, Alone)
-    learner, facts = run.learners[output], run.learners[output].facts()
+    assert isinstance(trainer.outputs, Alone)
+    learner, facts = trainer.outputs[output], trainer.outputs[output].facts()
     names = ("regret against the final weights", "regret against zero")
-    reasons = _obstacles(params, fading=run.estimator._made_of[1] is None)
+    reasons = _obstacles(params, fading=trainer.plan.rows is None)
     reasons += [] if first else [_EARLIER]
+    if not trainer.source.rereadable:
+        reasons.append(_ONCE)
+    elif not trainer.plan.in_memory and not trainer.whole_passes:
+        reasons.append("training stopped within a pass")
     if reasons:
         found = [Certificate(name, None, "", (), "; ".join(reasons)) for name in names]
         return found[0], found[1]
-    assert run.visits is not None
     weights, b = learner.weights()[1], learner.intercept()
+    losses = _comparator_losses(trainer, output)
     final, zero = (
         replace(
             regret_certificate(
@@ -175,25 +163,47 @@ def regret(
                 loss_sum=learner.loss_sum,
                 pull_sum=facts["pull_sum"],
                 gravity_sum=facts["gravity_sum"],
-                comparator_loss_sum=float(
-                    run.visits @ run.losses(predictions, run.targets[output])
-                ),
+                comparator_loss_sum=lost,
                 comparator_norm2=scale * (float(weights @ weights) + b**2),
                 comparator_l1=scale * float(np.abs(weights).sum()),
-                epsilon=params["epsilon"],
+                epsilon=params["epsilon"] if params["loss"] == "huber" else None,
                 fit_intercept=params["fit_intercept"],
-                unit_weights=are_ones(run.weights),
+                unit_weights=trainer.unit_weights,
             ),
             name=name,
         )
-        for name, scale, predictions in zip(
-            names,
-            (1.0, 0.0),
-            (learner.predict(run.batch), np.zeros(run.X.shape[0])),
-            strict=True,
-        )
+        for name, scale, lost in zip(names, (1.0, 0.0), losses, strict=True)
     )
     return final, zero
+
+
+def _comparator_losses(trainer: Trainer, output: int) -> tuple[float, float]:
+    """Return what the final weights, and zero, lose on the rows learned, each as often as it was.
+
+    The rows are read once more.
+    """
+    assert isinstance(trainer.outputs, Alone)
+    learner, plan, final, zero = trainer.outputs[output], trainer.plan, 0.0, 0.0
+    for block in trainer.source.blocks(dtype=plan.dtype, kinds=trainer.kinds):
+        labels = plan.labels.targets(block)[output]
+        visits = _visits(trainer, block.rows)
+        final += float(visits @ plan.losses(learner.predict(block.batch), labels))
+        zero += float(visits @ plan.losses(np.zeros(block.rows), labels))
+    return final, zero
+
+
+def _visits(trainer: Trainer, rows: int) -> NDArray[np.int64]:
+    """Return how often each row of a block was learned."""
+    source, plan = trainer.source, trainer.plan
+    if not isinstance(source, MatrixSource):
+        return np.full(rows, trainer.number)
+    visits = np.zeros(rows, np.int64)
+    for number in range(trainer.number):
+        order = source.order(number, plan.shuffle, plan.seed)
+        order = np.arange(rows) if order is None else order
+        last = number == trainer.number - 1
+        np.add.at(visits, order[: trainer.rows_of_pass] if last else order, 1)
+    return visits
 
 
 def _obstacles(params: Mapping[str, Any], fading: bool) -> list[str]:

@@ -16,6 +16,7 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.errors import ParameterError
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import LinearClassifier, PartialClassifier, no_rows_besides
+from thresher.losses import LOSSES
 from thresher.training.fitted import FittedState
 from thresher.training.labels import Arriving, LabelColumns, Labels, LabelSets
 from thresher.training.together import Together

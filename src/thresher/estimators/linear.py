@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from thresher.data import is_source
@@ -21,10 +20,11 @@ from thresher.estimators.pickles import upgraded
 from thresher.frontier import Place
 from thresher.losses import Task
 from thresher.model import Model, Output, Progress
-from thresher.rules import RULES, core_args, validate
+from thresher.rules import core_args, validate
 from thresher.training.fitted import FittedState
 from thresher.training.labels import Labels
 from thresher.training.run_options import RunOptions
+from thresher.training.seeds import seed_of
 from thresher.training.targets import Targets
 
 
@@ -139,11 +139,7 @@ class LinearEstimator(BaseEstimator, ABC):
         return MatrixSource(*self._checked(eval_set[0], eval_set[1], reset=False))
 
     def _seed(self) -> int:
-        """Return a seed of all that is random in a fit."""
-        try:
-            return int(check_random_state(self.random_state).randint(2**31))
-        except ValueError as error:
-            raise ParameterError(f"{type(self).__name__}: random_state: {error}") from error
+        return seed_of(self.random_state, type(self).__name__)
 
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(self._seed())
@@ -162,12 +158,21 @@ class LinearEstimator(BaseEstimator, ABC):
 
     # ---- answers -------------------------------------------------------------------------------
 
-    def _take(self, state: FittedState) -> Self:
-        """Become what a state says: the one way in which an estimator is fitted."""
+    def take(self, state: FittedState) -> Self:
+        """Become what a fitted state says: the one way in which an estimator is fitted.
+
+        Parameters
+        ----------
+        state : FittedState
+            What a trainer, a search or a cluster has learned.
+        """
         self._fitted = state
         self.history_, self.n_iter_ = state.history, state.passes
         if state.classes is not None:
             self.classes_ = state.classes
+        if state.reading:  # of a source, which has no columns
+            self.n_features_in_ = state.width
+            self.__dict__.pop("feature_names_in_", None)
         self._sparse_coef = state.params.get("store", "dense") != "dense"
         self._forget_answers()
         return self
@@ -236,7 +241,7 @@ class LinearEstimator(BaseEstimator, ABC):
 
     def _loss(self) -> str:
         """Return the loss as it is set; a rule with a single one has no such parameter."""
-        return str(getattr(self, "loss", RULES[self.rule].losses[0]))
+        return core_args.loss_of(self.rule, self.get_params(deep=False))
 
     def _learned_loss(self) -> str:
         """Return the loss as the outputs have it; before fitting, as it is set."""

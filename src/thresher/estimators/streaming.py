@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records
 from thresher.training.room import Room
 from thresher.training.run_options import RunOptions
+from thresher.training.seeds import stream_seed
 from thresher.training.trainer import Trainer
 
 Rows = Source | MatrixSource
@@ -64,7 +66,7 @@ class StreamingEstimator(LinearEstimator):
             source,
             run,
             outputs=None if before is None else self._continued(before, plan),
-            hooks=self._hooks() if before is None else before.hooks,
+            hooks=self._hooks() if before is None else copy(before.hooks),
             records=self._records(plan, before),
             room=self._room(plan, before),
             valid=self._valid_source(eval_set),
@@ -75,7 +77,11 @@ class StreamingEstimator(LinearEstimator):
             )
         trainer.run()
         passes = trainer.number + (0 if before is None else before.passes)
-        self._keep(trainer, requested, passes, first=before is None, named=run.names)
+        try:
+            trainer.hooks.conclude(trainer, before is None, trainer.complete)
+            self._keep(trainer, requested, passes, None, named=run.names)
+        except Stopped:  # while rows were read once more
+            trainer.interrupt()
         self._warn_of_zeros(trainer)
         return self
 
@@ -91,10 +97,10 @@ class StreamingEstimator(LinearEstimator):
 
     def _seed_for(self, source: Rows, run: RunOptions) -> int:
         """Return the seed of the shuffling."""
-        seed = self._seed()
         if isinstance(source, MatrixSource):
-            return seed
-        return int(np.random.default_rng(seed).integers(2**31)) if run.seed is None else run.seed
+            return self._seed()
+        given = self.random_state, type(self).__name__
+        return stream_seed(*given) if run.seed is None else run.seed
 
     def _continued(self, before: FittedState, plan: TrainingPlan) -> Any:
         """Return copies of the outputs of a fit, which go on in further passes."""
@@ -128,17 +134,11 @@ class StreamingEstimator(LinearEstimator):
         trainer: Trainer,
         requested: dict[str, Any],
         passes: int,
-        first: bool,
+        before: FittedState | None,
         named: bool = True,
     ) -> None:
-        """Become what a trainer has learned."""
+        """Become what a trainer has learned, after what was learned before."""
         plan, source, records = trainer.plan, trainer.source, trainer.records
-        in_memory = isinstance(source, MatrixSource)
-        before = None if first else self._fitted
-        if not in_memory:
-            self.n_features_in_ = trainer.room.width or 2**64
-            self.__dict__.pop("feature_names_in_", None)
-        trainer.hooks.conclude(trainer, first, trainer.complete and trainer.ended)
         state = FittedState(
             rule=self.rule,
             params=plan.learner_params,
@@ -159,7 +159,7 @@ class StreamingEstimator(LinearEstimator):
         )
         if named:
             state.names = {**(state.names or {}), **self._names_of(trainer, state)} or None
-        self._take(state)
+        self.take(state)
 
     def _how_multilabel(self, source: Rows) -> str:
         return ""
@@ -172,10 +172,7 @@ class StreamingEstimator(LinearEstimator):
         if trainer.names is not None:
             known = trainer.names.names()
             return {key: known[key] for key in keys if key in known}
-        try:
-            return trainer.source.names(keys, trainer.kinds)
-        except Stopped:
-            trainer.interrupt()
+        return trainer.source.names(keys, trainer.kinds)
 
     def _warn_of_zeros(self, trainer: Trainer) -> None:
         source, history = trainer.source, self.history_
@@ -222,13 +219,14 @@ class StreamingEstimator(LinearEstimator):
             if before.kinds:
                 trainer.kinds = {**source.kinds, **before.kinds}
         passes = max(1, 0 if before is None else before.passes)
+        complete = False
         try:
             trainer.once()
-        except BaseException:  # what was learned before the bad row counts
-            if before is not None:
-                self._keep(trainer, requested, passes, first=False, named=False)
-            raise
-        self._keep(trainer, requested, passes, first=before is None)
+            complete = True
+        finally:  # what was learned before a bad row counts
+            if complete or before is not None:
+                trainer.hooks.conclude(trainer, first=False, complete=False)
+                self._keep(trainer, requested, passes, before, named=complete)
         return self
 
     def _known_labels(self, source: Rows, before: FittedState) -> Labels:

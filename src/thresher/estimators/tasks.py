@@ -194,8 +194,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         if self.class_weight is None:
             return sample_weight
         labels, rows = self._labels(), LabelArray(y)
+        labels.count(rows)
         targets = labels.targets(rows)
-        labels.counted = np.bincount(targets.single(), minlength=len(self.classes_)), len(y)
         factors = class_factors(self.class_weight, labels, type(self).__name__, strict=False)
         assert factors is not None
         weights: NDArray[np.float64] = factors[targets.single()]

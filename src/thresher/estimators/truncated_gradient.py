@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from thresher.certificates import Certificate
@@ -11,31 +11,43 @@ from thresher.estimators import certifying
 from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
-from thresher.estimators.training import Run
 from thresher.model import Progress
-from thresher.training.passes import Run as SourceRun
+from thresher.training.hooks import Hooks
+from thresher.training.outputs import Outputs
+from thresher.training.trainer import Trainer
+
+
+class RegretCertificates(Hooks):
+    """Certificates of the regret, where they are asked for."""
+
+    found: Sequence[tuple[Certificate, Certificate]] = ()  # of each output
+
+    def conclude(self, trainer: Trainer, first: bool, complete: bool) -> None:
+        """Certify the regret of each output."""
+        params, self.found = trainer.plan.params, []
+        if params["certify"]:
+            outputs = range(len(trainer.outputs))
+            self.found = [certifying.regret(trainer, k, params, first) for k in outputs]
+
+    def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:
+        """Return the certificates."""
+        if not self.found:
+            return {}
+        return {"certificates": certifying.labelled(self.found, classes)}
 
 
 class Certified(StreamingEstimator):
     """Truncated gradient with a regret certificate, where it is asked for."""
 
-    _regret: list[tuple[Certificate, Certificate]]  # of each output
+    def _hooks(self, **prepare: Any) -> Hooks:
+        return RegretCertificates()
 
-    def _conclude(self, run: Run, first: bool, complete: bool) -> None:
-        self._regret = []
-        if self._made_of[0]["certify"]:
-            outputs = range(len(run.learners))
-            params = self._made_of[0]
-            self._regret = [certifying.regret(run, output, params, first) for output in outputs]
-
-    def _conclude_source(self, run: SourceRun) -> None:
-        self._regret = []
-
-    def _extras(self) -> dict[str, Any]:
-        if not self._regret:
-            return {}
-        classes = getattr(self, "classes_", None)
-        return {"certificates": certifying.labelled(self._regret, classes)}
+    @staticmethod
+    def hooks_of_pickle(state: dict[str, Any]) -> Hooks:
+        """Return the hooks of an estimator that version 0.1.0 pickled."""
+        hooks = RegretCertificates()
+        hooks.found = state.pop("_regret", [])
+        return hooks
 
 
 @documented

@@ -68,7 +68,7 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
         rate = getattr(estimator, name, None)
         if steep and isinstance(rate, (int, float)) and safe is not None and rate > 2 * safe:
             found.append(f"{name} = {rate:g} may diverge: it is above {2 * safe:.3g}, {which}")
-    rule = RULES.get(getattr(estimator, "_rule", ""))
+    rule = RULES.get(getattr(estimator, "rule", ""))
     if steep and rule is not None and rule.inverse_rate:
         name = rule.inverse_rate
         ratio = step.largest_row**2 / getattr(estimator, name)

@@ -37,6 +37,11 @@ def stabilized_parameters(
     return numbers, words | {"shuffle": "once"}  # a path keeps its order, as published (A-19)
 
 
+def loss_of(rule: str, params: Mapping[str, Any]) -> str:
+    """Return the loss of a rule; a rule with a single one has no such parameter."""
+    return str(params.get("loss", RULES[rule].losses[0]))
+
+
 def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return those parameters that make a learner, and cannot change while it lives."""
     names = ("loss", "epsilon", "quantile", "fit_intercept", "store", "dtype", *RULES[rule].own)

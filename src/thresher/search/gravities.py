@@ -34,7 +34,7 @@ def gravity_name(estimator: Any) -> str:
     >>> gravity_name(FTRLClassifier())
     'l1'
     """
-    penalty = RULES[estimator._rule].penalty
+    penalty = RULES[estimator.rule].penalty
     if penalty is not None:
         return penalty
     able = [rule for rule, spec in RULES.items() if spec.penalty is not None]
@@ -192,7 +192,7 @@ def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
     scale : Scale
         Of all rows.
     """
-    rule = RULES[estimator._rule]
+    rule = RULES[estimator.rule]
     top = scale.largest * rule.penalty_reach
     if rule.penalty_unit == "gradients":
         top *= scale.rows * estimator.passes

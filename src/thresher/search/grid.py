@@ -95,10 +95,10 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
     """Return one point, checked."""
     owner = type(estimator).__name__
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
-    validate.check(estimator._rule, estimator._task, params, owner)
-    _check_lane(estimator._rule, params, owner)
-    loss = str(params.get("loss", RULES[estimator._rule].losses[0]))
-    low = LOSSES[loss].low if estimator._task == "classifier" else -1.0
+    validate.check(estimator.rule, estimator.task, params, owner)
+    _check_lane(estimator.rule, params, owner)
+    loss = str(params.get("loss", RULES[estimator.rule].losses[0]))
+    low = LOSSES[loss].low if estimator.task == "classifier" else -1.0
     return Point(number, dict(chosen), params, loss, low)
 
 
@@ -111,7 +111,7 @@ def zero_loss_of(point: Point) -> float:
 
 def check_searchable(estimator: Any) -> None:
     """Raise ParameterError for an estimator whose models cannot train together."""
-    name, rule = type(estimator).__name__, getattr(estimator, "_rule", None)
+    name, rule = type(estimator).__name__, getattr(estimator, "rule", None)
     spec = RULES.get(str(rule))
     if spec is not None and spec.lanes:
         return

@@ -194,9 +194,7 @@ class MatrixSearch:
     def _job(self, point: Point, split: int) -> Job:
         learned = len(self.splits[split].train)
         classes = 1 if self.rows.classes is None else len(self.rows.classes)
-        made = lanes_of(
-            self.estimator.rule, point.params, learned, self.rows.width, split, classes
-        )
+        made = lanes_of(self.estimator.rule, point.params, learned, self.rows.width, split, classes)
         return Job(point, split, made)
 
     def go(self, plan: Sequence[tuple[Store, list[Job]]]) -> dict[tuple[int, int], Found]:

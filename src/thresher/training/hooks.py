@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from thresher import _core
-from thresher.data.visits import Order
 from thresher.training.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -22,9 +21,6 @@ class Hooks:
 
     def begin(self, trainer: Trainer) -> None:
         """Prepare new outputs, before their first row."""
-
-    def learned(self, order: Order, first: int, last: int) -> None:
-        """Take note that the rows order[first:last] of a block have been learned."""
 
     def paused(self, output: int, learner: _core.Learner) -> bool:
         """Decide, when the rule of an output has paused, whether that output stops learning."""
@@ -55,7 +51,7 @@ class Hooks:
         """Return what a resumed run needs, as JSON can carry it."""
         return None
 
-    def restore(self, saved: Any) -> None:
+    def restore(self, saved: Any, trainer: Trainer) -> None:
         """Continue from a state."""
 
     def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:

@@ -48,6 +48,13 @@ class Labels(ABC):
         Raises DataError, naming the row's place, where a label is not one of those expected.
         """
 
+    def count(self, block: Block) -> None:
+        """Set `counted` by all rows, which are in memory."""
+        targets = self.targets(block)
+        numbers = targets.single() if len(targets) == 1 else targets.numbers
+        classes = 0 if self.classes is None else len(self.classes)
+        self.counted = np.bincount(numbers, minlength=classes).astype(np.int64), targets.rows
+
     @property
     def state(self) -> Any:
         """What has been seen of the labels, as JSON can carry it."""

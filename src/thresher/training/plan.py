@@ -110,7 +110,7 @@ class TrainingPlan:
         params = dict(params)
         if params.get("store") == "auto":
             params["store"] = "hashed" if source.named and source.bits is None else "dense"
-        loss = str(params.get("loss", RULES[rule].losses[0]))
+        loss = core_args.loss_of(rule, params)
         labels = known
         if labels is None:
             labels = labels_for(rule, task, loss, params, source, owner, classes)
@@ -131,11 +131,9 @@ class TrainingPlan:
             in_memory=isinstance(source, MatrixSource),
             owner=owner,
         )
-        if isinstance(source, MatrixSource) and task == "classifier" and not once:
-            targets = labels.targets(source.block)
-            numbers = targets.single() if len(targets) == 1 else targets.numbers
-            counts = np.bincount(numbers, minlength=len(labels.classes or ())).astype(np.int64)
-            labels.counted = counts, targets.rows
+        counted = plan.store == "nonzero" or params.get("class_weight") == "balanced"
+        if counted and isinstance(source, MatrixSource) and not once:
+            labels.count(source.block)
         plan.class_factors()  # raises where the weights of classes do not fit
         return plan
 
@@ -149,7 +147,7 @@ class TrainingPlan:
     @property
     def loss(self) -> str:
         """Name of the loss."""
-        return str(self.params.get("loss", RULES[self.rule].losses[0]))
+        return core_args.loss_of(self.rule, self.params)
 
     @property
     def average(self) -> bool:
@@ -180,16 +178,17 @@ class TrainingPlan:
     @property
     def waits_for_rows(self) -> bool:
         """Whether the rate is decided by the first rows."""
-        return self.params.get("alpha") == "auto"
+        rate = RULES[self.rule].rate_from_rows
+        return bool(rate) and self.params.get(rate) == "auto"
 
     def with_rate(self, alpha: float) -> TrainingPlan:
         """Return the plan with the rate that the first rows have decided."""
-        return replace(self, params={**self.params, "alpha": alpha})
+        return replace(self, params={**self.params, RULES[self.rule].rate_from_rows: alpha})
 
     def recipe(self, room: int) -> Recipe:
         """Return what outputs are made of, whose store has room for so many features."""
-        params = {**self.params, "alpha": 1.0} if self.waits_for_rows else self.params
-        return Recipe(self.rule, params, self.rows, room, max(self.width, 1))
+        plan = self.with_rate(1.0) if self.waits_for_rows else self
+        return Recipe(self.rule, plan.params, self.rows, room, max(self.width, 1))
 
     def make(self, room: int) -> Outputs:
         """Make the outputs; their store has room for so many features."""
@@ -275,7 +274,8 @@ def _width(
         )
     if source.bits is not None:
         return 1 << source.bits, False
-    if rule == "mirror-descent" or params.get("max_density") is not None or params.get("levels"):
+    dense = params.get("max_density") is not None or params.get("levels")
+    if RULES[rule].needs_width or dense:
         if not source.rereadable:
             raise ParameterError(
                 f"{owner}: must know the number of features beforehand, and {source} can be read "

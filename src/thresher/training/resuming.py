@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.data.block import Position
@@ -64,6 +65,7 @@ def checkpoint_of(trainer: Trainer) -> Checkpoint:
         "best": [t.best_loss, t.best_pass, t.stale],
         "pass_tally": list(t.pass_tally),
         "hooks": t.hooks.state(),
+        "unit_weights": t.unit_weights,
         "ended": t.plan.passes if t.ended else None,
         **t.source.reading_state,
         "seconds": t.records.seconds,
@@ -84,6 +86,8 @@ def resume(trainer: Trainer) -> bool:
     except FileNotFoundError:
         return False
     about = saved.about
+    if t.requested.get("random_state") is None and "seed" in about["options"]:
+        t.plan = replace(t.plan, seed=about["options"]["seed"])  # any seed will do, so this one
     _check_options(path, about["options"], identity(t))
     t.ended = about.get("ended") is not None
     if t.ended and about["ended"] != t.plan.passes:
@@ -100,8 +104,8 @@ def resume(trainer: Trainer) -> bool:
     t.best = list(saved.best)
     t.best_loss, t.best_pass, t.stale = about["best"]
     loss, weight = about["pass_tally"]
-    t.pass_tally = (loss, weight)
-    t.hooks.restore(about["hooks"] if "hooks" in about else {"updates": about["updates"]})
+    t.pass_tally, t.unit_weights = (loss, weight), about.get("unit_weights", False)
+    t.hooks.restore(about["hooks"] if "hooks" in about else {"updates": about["updates"]}, t)
     if t.names is not None:
         t.names.restore(saved.names or {}, about["most_names"])
     if t.source.traced:

@@ -13,7 +13,7 @@ from thresher.answers import probabilities, scores, values
 from thresher.data.block import Block
 from thresher.data.source import Source
 from thresher.errors import ParameterError
-from thresher.losses import PROBABILITY_LOSSES, Task
+from thresher.losses import Task
 from thresher.model import Model
 from thresher.training.labels import ManyClasses, Values
 

@@ -69,6 +69,12 @@ class Trainer:
         Whether no more rows are to be learned.
     complete : bool
         Whether neither `tol` nor a callback ended the run.
+    whole_passes : bool
+        Whether the last pass learned from all rows.
+    rows_of_pass : int
+        Rows that the last pass learned from.
+    unit_weights : bool
+        Whether all rows so far had a weight of 1.
     """
 
     def __init__(
@@ -91,9 +97,12 @@ class Trainer:
         self.fresh = outputs is None
         self.outputs = plan.make(self.room.size) if outputs is None else outputs
         self.records.steps = self.outputs.steps
+        if isinstance(self.outputs, Alone):
+            self.outputs.full = {i for i, m in enumerate(self.outputs) if self.hooks.is_full(m)}
         self.number, self.block, self.first_row = 0, 0, 0
         self.position: Position | None = None  # behind what was learned of the pass
-        self.rows_read = 0  # of the pass
+        self.rows_of_pass = 0  # learned in the last pass
+        self._steps_before = self.records.steps  # of the pass
         self.trail = Trail()
         once = source.named and not source.rereadable
         self.names = NameKeeper() if once else None
@@ -101,7 +110,7 @@ class Trainer:
         self.best_loss, self.best_pass, self.stale = float("inf"), 0, 0
         self.pass_tally = self.outputs.tally  # at the start of the pass
         self.stopped = self.ended = False
-        self.complete = True
+        self.complete = self.whole_passes = self.unit_weights = True
         self.last_block: Any = None
         self.prepared: Any = None  # the block that targets and weights are at hand of
         self.resumed: Iterator[Visit] | None = None  # what a resumed run has begun to read
@@ -146,6 +155,7 @@ class Trainer:
             self._visit(visit)
             self._pause()
             if self.stopped:
+                self.whole_passes = False
                 break
         self._end_pass()
 
@@ -169,7 +179,6 @@ class Trainer:
         if self.source.traced:
             self.trail.see(visit.block, compare=not self.reorders)
         self.position, self.block, self.last_block = visit.end, self.block + 1, visit.block
-        self.rows_read += visit.last - visit.first
         self.first_row += 0 if self.plan.in_memory else visit.block.rows
         if self.names is not None:
             self.names.see(visit.block, self.outputs, self.plan.average)
@@ -204,7 +213,6 @@ class Trainer:
                     )  # fmt: skip
                 finally:
                     self.records.steps = self.outputs.steps
-                self.hooks.learned(visit.order, position, end)
                 position = end
                 self._due = self.records.steps == mark
         except _core.DataError as error:
@@ -219,9 +227,7 @@ class Trainer:
         self.stopped = self.stopped or full or self.records.stopped
         return self.stopped
 
-    def _prepared(
-        self, visit: Visit
-    ) -> tuple[Targets, NDArray[np.float64] | None, list[int]]:
+    def _prepared(self, visit: Visit) -> tuple[Targets, NDArray[np.float64] | None, list[int]]:
         """Return targets, weights and arriving classes of a block, and make room for it."""
         block = visit.block
         if self._seen is not None and block is self.prepared:
@@ -232,6 +238,7 @@ class Trainer:
         targets = self.plan.labels.targets(block)
         self.room.see(block, self.outputs)
         weights = row_weights(block, targets, self.plan.class_factors())
+        self.unit_weights &= weights is None or bool((weights == 1.0).all())
         if not self.begun and targets.rows and len(targets):
             weight = float(targets.rows if weights is None else weights.sum())
             self.records.expect(targets.zero_loss(self.plan.losses, weights), weight)
@@ -293,7 +300,8 @@ class Trainer:
         if self.records.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")
         self.number, self.position, self.block = self.number + 1, None, 0
-        self.first_row, self.rows_read = 0, 0
+        self.first_row, self.rows_of_pass = 0, self.records.steps - self._steps_before
+        self._steps_before = self.records.steps
         self.trail.begin()
         self.record(valid, end=True)
         loss = mean_since(self.outputs.tally, self.pass_tally) if valid is None else valid
@@ -342,7 +350,9 @@ class Trainer:
             self.room.see(block, self.outputs)
             targets = plan.labels.targets(block)
             asked = block.batch, targets, plan.losses, block.weights
-            total += self.outputs.loss_on(*asked, plan.average) if kept is None else kept.loss(*asked)
+            total += (
+                self.outputs.loss_on(*asked, plan.average) if kept is None else kept.loss(*asked)
+            )
             weight += float(block.rows if block.weights is None else block.weights.sum())
         if weight == 0:
             raise DataError(f"{source}: no rows to compute a loss on")

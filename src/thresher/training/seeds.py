@@ -1,0 +1,37 @@
+"""Seeds of all that is random in training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thresher.errors import ParameterError
+
+
+def seed_of(random_state: Any, owner: str) -> int:
+    """Return a seed of a fit: drawn from `random_state`, as scikit-learn understands it.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+    owner : str
+        Whose parameter it is, for messages.
+    """
+    from sklearn.utils import check_random_state
+
+    try:
+        return int(check_random_state(random_state).randint(2**31))
+    except ValueError as error:
+        raise ParameterError(f"{owner}: random_state: {error}") from error
+
+
+def stream_seed(random_state: Any, owner: str) -> int:
+    """Return the seed by which the rows of a source are shuffled.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+    owner : str
+    """
+    return int(np.random.default_rng(seed_of(random_state, owner)).integers(2**31))
