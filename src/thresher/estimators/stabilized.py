@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,6 +18,9 @@ from thresher.estimators.documentation import documented
 from thresher.estimators.tasks import PartialClassifier
 from thresher.evidence import Evidence
 from thresher.model import Output, Progress
+from thresher.training.run_options import RunOptions
+from thresher.training.solver_run import SolverRun, State
+from thresher.training.targets import Targets
 
 
 @documented
@@ -120,10 +122,20 @@ class StabilizedClassifier(PartialClassifier):
 
     # ---- fitting -------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
-        self._begin(X, self._checked_params(), len(self._targets(y)), X.shape[0])
+    def _fit(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        sample_weight: Any,
+        eval_set: Any,
+        run: RunOptions | None = None,
+    ) -> Self:
+        params, targets = self._checked_params(), self._targets(y)
+        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         evaluation = self._checked_eval_set(eval_set)
-        self._learn(X, y, sample_weight, self.passes)
+        solving = self._run((X, targets, weights, evaluation), run)
+        self._begin(X, params, len(targets), X.shape[0], solving)
+        self._learn(X, targets, weights, self.passes, solving)
         if evaluation is not None:
             rows, targets = evaluation
             losses = [
@@ -135,16 +147,23 @@ class StabilizedClassifier(PartialClassifier):
         return self
 
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
+        params, targets = self._checked_params(going_on=not self._is_new()), self._targets(y)
+        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        solving = self._run((X, targets, weights))
         if self._is_new():
-            self._begin(X, self._checked_params(), len(self._targets(y)), None)
-        else:
-            self._checked_params(going_on=True)
-        return self._learn(X, y, sample_weight, 1)
+            self._begin(X, params, len(targets), None, solving)
+        return self._learn(X, targets, weights, 1, solving)
 
-    def _begin(self, X: Any, params: dict[str, Any], outputs: int, rows: int | None) -> None:
+    def _run(self, rows: Sequence[Any], options: RunOptions | None = None) -> SolverRun:
+        params = self.get_params(deep=False)
+        return SolverRun(type(self).__name__, self._rule, params, rows, options)
+
+    def _begin(
+        self, X: Any, params: dict[str, Any], outputs: int, rows: int | None, run: SolverRun
+    ) -> None:
         self._made_of = params, rows
         self._width, self._sparse_coef = X.shape[1], False
-        self._seed = int(self._generator().integers(2**31))
+        self._seed = int(run.generator().integers(2**31))
         self._learners = self._new_learners(outputs)
         self._documents = np.zeros(X.shape[1], np.int64)
         self.history_, self.n_iter_ = [], 0
@@ -165,19 +184,26 @@ class StabilizedClassifier(PartialClassifier):
                 f"{self._width} weights"
             ) from None
 
-    def _learn(self, X: Any, y: NDArray[Any], sample_weight: Any, passes: int) -> Self:
-        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
-        targets = self._targets(y)
-        batch = as_batch(X)
-        stages = _Stages(self)
+    def _learn(
+        self,
+        X: Any,
+        targets: Targets,
+        weights: NDArray[np.float64] | None,
+        passes: int,
+        run: SolverRun,
+    ) -> Self:
+        batch, jobs = as_batch(X), effective_n_jobs(self.n_jobs)
         learners = self._copies(self._learners) if len(self._learners) > 1 else self._learners
-        for learner, target in zip(learners, targets, strict=True):
-            batch.set_targets(target, weights)
-            learner.learn(batch, passes, self.tol or 0.0, effective_n_jobs(self.n_jobs), stages.see)
-            stages.end_output(learner)  # once stopped, other outputs make one stage
+        stages = _Stages(self, run, learners)
+        while stages.output < len(learners):
+            batch.set_targets(targets[stages.output], weights)
+            learners[stages.output].learn(
+                batch, passes, self.tol or 0.0, jobs, stages.see, stages.rest, stages.unfinished
+            )
+            stages.end_output()  # once stopped, other outputs make one stage
         self._learners = learners
         self._documents = self._documents + _documents(X)
-        self.history_ = [*self.history_, *stages.records]
+        self.history_ = [*self.history_, *run.history]
         self.n_iter_ += stages.passes(X.shape[0])
         self._forget_answers()
         self._model = self.model_  # made at once: predicting changes nothing
@@ -227,49 +253,83 @@ class StabilizedClassifier(PartialClassifier):
 
 
 class _Stages:
-    """The record of one call of fit or partial_fit."""
+    """The course of one call of fit or partial_fit: output after output, in stages.
 
-    def __init__(self, estimator: StabilizedClassifier) -> None:
-        self.estimator = estimator
-        self.records: list[Progress] = []
-        self.stopped = False
-        self._began = time.perf_counter()
+    Attributes
+    ----------
+    output : int
+        The output that learns.
+    unfinished : bytes or None
+        State of its learner in the run that is resumed.
+    """
+
+    def __init__(
+        self,
+        estimator: StabilizedClassifier,
+        run: SolverRun,
+        learners: Sequence[_core.StabilizedLearner],
+    ) -> None:
+        self.estimator, self.run, self.learners = estimator, run, learners
+        self.output = 0
+        self.unfinished: bytes | None = None
         self._rate = settings.stabilized_parameters(estimator._made_of[0], 0, None)[0]["eta0"]
         self._recorded = (0.0, 0.0)
         self._nonzeros = 0  # of the outputs that are done
         self._warned = False
         self._before = estimator.history_[-1].examples if estimator.history_ else 0
+        if run.resumed is not None:
+            self._resume(*run.resumed)
 
     def see(self, stage: _core.Stage) -> bool:
         """Record a stage of an output; tell whether to go on."""
         loss, weight = stage.loss_sum - self._recorded[0], stage.weight_sum - self._recorded[1]
         self._recorded = stage.loss_sum, stage.weight_sum
         published = self.estimator._made_of[0]["variant"] == "paper"
-        record = Progress(
+        if published and stage.number > 1 and stage.gravity == 0 and stage.beta > 0:
+            self._warn(stage)
+        self.run.record(
             examples=stage.rows,
             loss=loss / weight if weight > 0 else 0.0,
             nonzeros=self._nonzeros + stage.stable,
             rate=self._rate,
-            seconds=time.perf_counter() - self._began,
         )
-        self.records.append(record)
-        if published and stage.number > 1 and stage.gravity == 0 and stage.beta > 0:
-            self._warn(stage)
-        callback = self.estimator.callback
-        if not self.stopped:
-            self.stopped = callback is not None and bool(callback(record))
-        return not self.stopped
+        return not self.run.stopped
+
+    def rest(self, unfinished: Callable[[], bytes]) -> None:
+        """Stop between two stages, or write a checkpoint, where it is time."""
+        self.run.rest(lambda: self._state(unfinished()))
 
     def passes(self, rows: int) -> int:
         """Return how many passes a path has made, stages and all, of the last output."""
-        return -(-(self.records[-1].examples - self._before) // rows) if self.records else 0
+        history = self.run.history
+        return -(-(history[-1].examples - self._before) // rows) if history else 0
 
-    def end_output(self, learner: _core.StabilizedLearner) -> None:
-        """Take the nonzeros of an output that is done."""
-        self._nonzeros += len(learner.weights()[0])
-        self._recorded = (0.0, 0.0)
-        if self.records:
-            self.records[-1] = self.records[-1]._replace(nonzeros=self._nonzeros)
+    def end_output(self) -> None:
+        """Take the nonzeros of the output that is done, and begin with the next."""
+        self._nonzeros += len(self.learners[self.output].weights()[0])
+        self._recorded, self.unfinished = (0.0, 0.0), None
+        if self.run.history:
+            self.run.history[-1] = self.run.history[-1]._replace(nonzeros=self._nonzeros)
+        self.output += 1
+        if self.output < len(self.learners):
+            self.run.rest(self._state)
+
+    def _state(self, *unfinished: bytes) -> State:
+        about = {"recorded": self._recorded, "nonzeros": self._nonzeros, "done": self.output}
+        done = self.learners[: self.output]
+        return about, [*(learner.state() for learner in done), *unfinished]
+
+    def _resume(self, about: dict[str, Any], states: Sequence[bytes]) -> None:
+        loss, weight = about["recorded"]
+        self._recorded, self._nonzeros, self.output = (
+            (loss, weight),
+            about["nonzeros"],
+            about["done"],
+        )
+        done, unfinished = states[: self.output], states[self.output :]
+        for learner, state in zip(self.learners, done, strict=False):
+            learner.restore(state)
+        self.unfinished = unfinished[0] if unfinished else None
 
     def _warn(self, stage: _core.Stage) -> None:
         if self._warned or self.estimator._made_of[0]["gravity_rule"] != "update-quantile":
