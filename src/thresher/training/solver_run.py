@@ -160,7 +160,7 @@ class SolverRun:
             "run": KIND,
             "rule": self.rule,
             "parameters": self._described(),
-            "random_state": _plain(self.params.get("random_state")),
+            "random_state": _shown(self.params.get("random_state")),
             "seed": self.seed,
             "shape": self._shape(),
             "rows": self._digest,
@@ -202,7 +202,7 @@ class SolverRun:
             self._same(name, about["parameters"].get(name), now)
         state = self.params.get("random_state")
         if state is not None and self.seed != about["seed"]:
-            self._same("random_state", about["random_state"], _plain(state))
+            self._same("random_state", about["random_state"], _shown(state))
             raise ModelFileError(
                 f"{path}: random_state gives another seed than in the run that wrote it; a resumed "
                 f"run needs the same"
@@ -249,6 +249,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return value if isinstance(value, str | int | float | None) else repr(value)
+
+
+def _shown(random_state: Any) -> Any:
+    """Return a seed as it is given, or of what kind a source of seeds is."""
+    known = _plain(random_state)
+    return type(random_state).__name__ if isinstance(known, str) else known
 
 
 def _shapes(before: Sequence[int], now: Sequence[int]) -> str:
