@@ -93,7 +93,21 @@ void bind_solvers(nb::module_& m) {
           },
           "z = X w + b, as the steps have kept it.")
       .def("intercept",
-           [](BorrowedDescent& self) { return self.use([](auto& s) { return s.intercept(); }); });
+           [](BorrowedDescent& self) { return self.use([](auto& s) { return s.intercept(); }); })
+      .def(
+          "state",
+          [](BorrowedDescent& self) {
+            const auto bytes = self.use([](auto& s) { return s.state(); });
+            return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+          },
+          "Weights, intercept, and predictions as the steps have kept them.")
+      .def(
+          "restore",
+          [](BorrowedDescent& self, const nb::bytes& state) {
+            const std::span bytes(reinterpret_cast<const std::byte*>(state.c_str()), state.size());
+            self.use([&](auto& s) { s.restore(bytes); });
+          },
+          "state"_a);
 }
 
 }  // namespace bindings

@@ -9,6 +9,9 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <chrono>
+#include <functional>
+#include <memory>
+#include <utility>
 
 #include "../thresher/random.hpp"
 #include "arrays.hpp"
@@ -21,23 +24,55 @@ using thresher::Stage;
 
 namespace {
 
+// Calls f at the end of its life, whether by an exception or without.
+template <class F>
+struct Finally {
+  explicit Finally(F f) : f_(std::move(f)) {}
+  Finally(const Finally&) = delete;
+  Finally& operator=(const Finally&) = delete;
+  ~Finally() { f_(); }
+
+ private:
+  F f_;
+};
+
+nb::bytes bytes_of(const StabilizedLearner::State& state) {
+  return nb::bytes(reinterpret_cast<const char*>(state.data()), state.size());
+}
+
 void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t passes, double tol,
-           std::size_t jobs, const nb::callable& on_stage) {
+           std::size_t jobs, const nb::callable& on_stage,
+           const std::optional<nb::callable>& at_rest, const std::optional<nb::bytes>& resume) {
   if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");
   const BorrowedBatch held = batch;
   using Clock = std::chrono::steady_clock;
   Clock::time_point looked = Clock::now();
-  const auto go_on = [&](const Stage& stage) {
+  bool just_looked = false;
+  StabilizedLearner::Course course;
+  course.go_on = [&](const Stage& stage) {
     const std::int64_t number = stage.number;
     const bool marked = number > 0 && (number < 64 || (number & (number - 1)) == 0);
     const Clock::time_point now = Clock::now();
-    if (!marked && now - looked < std::chrono::milliseconds(100)) return true;
+    just_looked = marked || now - looked >= std::chrono::milliseconds(100);
+    if (!just_looked) return true;
     looked = now;
     nb::gil_scoped_acquire acquire;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     return !marked || nb::cast<bool>(on_stage(stage));
   };
-  locked<Unique>(self, [&] { self.learn(held.batch, passes, tol, jobs, go_on); });
+  course.rest = [&](const std::function<StabilizedLearner::State()>& state) {
+    if (!at_rest || !just_looked) return;
+    nb::gil_scoped_acquire acquire;
+    const auto resting = std::make_shared<bool>(true);
+    const auto get = [resting, &state] {
+      if (!*resting) throw std::invalid_argument("the state is there during the call alone");
+      return bytes_of(state());
+    };
+    const Finally ends([&] { *resting = false; });
+    (*at_rest)(nb::cpp_function(get));
+  };
+  if (resume) course.from = {reinterpret_cast<const std::byte*>(resume->c_str()), resume->size()};
+  locked<Unique>(self, [&] { self.learn(held.batch, passes, tol, jobs, course); });
 }
 
 }  // namespace
@@ -56,8 +91,11 @@ void bind_stabilized(nb::module_& m) {
 
   nb::class_<StabilizedLearner>(m, "StabilizedLearner", "Several paths, learning in stages.")
       .def("learn", &learn, "batch"_a, "passes"_a, "tol"_a, "jobs"_a, "on_stage"_a,
+           "at_rest"_a = nb::none(), "resume"_a = nb::none(),
            "Stages until every path has made so many passes. on_stage(stage) is called at stages\n"
-           "1 to 64, 128, 256, ... and learning goes on while it returns True.")
+           "1 to 64, 128, 256, ... and learning goes on while it returns True. at_rest(state) is\n"
+           "called between stages: `resume`, given the bytes that state() returns then, continues\n"
+           "a call with the same rows and arguments to the same bits.")
       .def("weights",
            [](const StabilizedLearner& self) {
              auto found = locked<Shared>(self, [&] { return self.weights(); });
@@ -79,8 +117,7 @@ void bind_stabilized(nb::module_& m) {
           "Features seen; their selection probabilities, numbers of updates, stages of purge.")
       .def("state",
            [](const StabilizedLearner& self) {
-             const auto bytes = locked<Shared>(self, [&] { return self.state(); });
-             return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+             return bytes_of(locked<Shared>(self, [&] { return self.state(); }));
            })
       .def(
           "restore",

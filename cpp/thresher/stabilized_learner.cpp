@@ -16,20 +16,27 @@ class VariantLearner final : public StabilizedLearner {
       : width_(width), params_(params), rule_(width, loss_of(params), params) {}
 
   void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs,
-             const std::function<bool(const Stage&)>& go_on) override {
+             const Course& course) override {
+    const auto learn_with = [&](Rule& rule) {
+      rule.learn(batch, passes, tol, jobs, course.go_on, !course.from.empty(),
+                 [&] { course.rest([&] { return saved(rule, true); }); });
+    };
     // Whole or not at all. The weights of all paths are a lot to copy: a rule that has learned nothing
     // is put back by making another.
     if (rule_.fresh()) {
       try {
-        rule_.learn(batch, passes, tol, jobs, go_on);
+        if (!course.from.empty()) take(rule_, course.from, true);
+        learn_with(rule_);
       } catch (...) {
         rule_ = Rule(width_, loss_of(params_), params_);
         throw;
       }
       return;
     }
+    if (!course.from.empty())
+      throw std::invalid_argument("only a learner that has learned nothing can be resumed");
     Rule rule = rule_;
-    rule.learn(batch, passes, tol, jobs, go_on);
+    learn_with(rule);
     rule_ = std::move(rule);
   }
 
@@ -43,26 +50,36 @@ class VariantLearner final : public StabilizedLearner {
   double intercept() const override { return rule_.intercept(); }
   Findings findings() const override { return rule_.findings(); }
 
-  std::vector<std::byte> state() const override {
-    Saver save;
-    save(signature_of<Rule>());
-    const_cast<Rule&>(rule_).archive(save);  // saving reads
-    return save.take();
+  State state() const override {
+    return saved(const_cast<Rule&>(rule_), false);  // saving reads
   }
 
   void restore(std::span<const std::byte> state) override {
-    Restorer restore(state);
-    std::uint64_t saved = 0;
-    restore(saved);
-    if (saved != signature_of<Rule>())
-      throw std::invalid_argument("the state is of a learner of another rule or number type");
     Rule rule = rule_;
-    rule.archive(restore);
-    if (!restore.finished()) throw std::invalid_argument("the learner state has bytes left over");
+    take(rule, state, false);
     rule_ = std::move(rule);
   }
 
  private:
+  // The state of a rule, at a rest or when it has learned.
+  static State saved(Rule& rule, bool at_rest) {
+    Saver save;
+    save(signature_of<Rule>());
+    rule.archive(save);
+    if (at_rest) rule.archive_rest(save);
+    return save.take();
+  }
+  static void take(Rule& rule, std::span<const std::byte> state, bool at_rest) {
+    Restorer restore(state);
+    std::uint64_t signature = 0;
+    restore(signature);
+    if (signature != signature_of<Rule>())
+      throw std::invalid_argument("the state is of a learner of another rule or number type");
+    rule.archive(restore);
+    if (at_rest) rule.archive_rest(restore);
+    if (!restore.finished()) throw std::invalid_argument("the learner state has bytes left over");
+  }
+
   static Loss loss_of(const Params& params) {
     return Loss(params.word("loss"), params.number("epsilon"), params.number("quantile"));
   }

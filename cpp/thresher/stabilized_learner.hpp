@@ -23,15 +23,28 @@ class StabilizedLearner {
   mutable std::mutex gate;  // as of Learner
   mutable std::shared_mutex mutex;
 
-  // `passes` passes over the rows by every path, in stages; go_on(stage) after each may end it.
+  using State = std::vector<std::byte>;
+
+  // What happens in the course of learning.
+  struct Course {
+    // After each stage: false ends learning.
+    std::function<bool(const Stage&)> go_on;
+    // Between two stages, where learning can be resumed: state() is what `from` takes. It is to be
+    // called before rest() returns.
+    std::function<void(const std::function<State()>& state)> rest;
+    // State at a rest of a call with the same rows and arguments, to continue from; or empty.
+    std::span<const std::byte> from;
+  };
+
+  // `passes` passes over the rows by every path, in stages.
   virtual void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs,
-                     const std::function<bool(const Stage&)>& go_on) = 0;
+                     const Course& course) = 0;
 
   virtual SparseWeights weights() const = 0;
   virtual double intercept() const = 0;
   virtual Findings findings() const = 0;
 
-  virtual std::vector<std::byte> state() const = 0;
+  virtual State state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;
 };
 

@@ -850,6 +850,10 @@ class CoordinateDescent:
         """z = X w + b, as the steps have kept it."""
 
     def intercept(self) -> float: ...
+    def state(self) -> bytes:
+        """Weights, intercept, and predictions as the steps have kept them."""
+
+    def restore(self, state: bytes) -> None: ...
 
 class Stage:
     """Where the stabilized rule stands at the end of a stage."""
@@ -876,10 +880,21 @@ class Stage:
 class StabilizedLearner:
     """Several paths, learning in stages."""
 
-    def learn(self, batch: Batch, passes: int, tol: float, jobs: int, on_stage: Callable) -> None:
+    def learn(
+        self,
+        batch: Batch,
+        passes: int,
+        tol: float,
+        jobs: int,
+        on_stage: Callable,
+        at_rest: Callable | None = None,
+        resume: bytes | None = None,
+    ) -> None:
         """
         Stages until every path has made so many passes. on_stage(stage) is called at stages
-        1 to 64, 128, 256, ... and learning goes on while it returns True.
+        1 to 64, 128, 256, ... and learning goes on while it returns True. at_rest(state) is
+        called between stages: `resume`, given the bytes that state() returns then, continues
+        a call with the same rows and arguments to the same bits.
         """
 
     def weights(

@@ -59,11 +59,16 @@ class Robust {
   //
   // In a stream, each call adds the evidence of its rows, and weights go on from where they were.
   // Features are purged when enough rows have come since the last time: a few rows cannot condemn.
-  template <class GoOn>
-  void learn(const Batch& batch, std::int64_t passes, double, std::size_t jobs, GoOn&& go_on) {
+  //
+  // After the purge rest() is called: the state is complete, and `resumed` learning of the same rows,
+  // which are then not counted again, continues from it with the next stage or the new start.
+  template <class GoOn, class Rest>
+  void learn(const Batch& batch, std::int64_t passes, double, std::size_t jobs, GoOn&& go_on,
+             bool resumed, Rest&& rest) {
     if (batch.rows == 0) return;
+    if (resumed && streams_) throw std::invalid_argument("a stream is not resumed within a batch");
     Team team(std::min(std::max<std::size_t>(jobs, 1), paths_.count()));
-    Rows rows = read(batch);
+    Rows rows = read(batch, resumed);
     if (rows.count() == 0) return;
     const std::size_t target = target_size();
     rows_since_purge_ += static_cast<std::int64_t>(rows.count());
@@ -71,12 +76,15 @@ class Robust {
     if (purges) rows_since_purge_ = 0;
     const std::function<void()> look = [&] { go_on(Stage{}); };
     bool going_on = true;
-    do {
+    bool stages_left = !resumed || rows.ids.size() > target;
+    while (stages_left) {
       one_stage(team, look, rows);
       going_on = go_on(report(rows));
       if (purges)
         purge(rows, going_on ? robust_size_after(rows.ids.size(), target, rejection_) : target);
-    } while (going_on && purges && rows.ids.size() > target);
+      stages_left = going_on && purges && rows.ids.size() > target;
+      if (going_on) rest();
+    }
     refit(team, look, rows, going_on ? passes : 1);
     go_on(report(rows));
   }
@@ -106,6 +114,9 @@ class Robust {
         rows_since_purge_ < 0)
       throw std::invalid_argument("the learner state is damaged");
   }
+  // The state at a rest has nothing else in it.
+  template <class Archive>
+  void archive_rest(Archive&) {}
 
  private:
   using Feature = RobustFeature;
@@ -115,16 +126,19 @@ class Robust {
   // ---- reading the rows ----------------------------------------------------------------------
 
   // The rows with the features that can be judged; others wait until they have been seen often enough.
-  Rows read(const Batch& batch) {
+  Rows read(const Batch& batch, bool counted) {
     Rows rows;
-    const auto see = [this](std::uint64_t j, double x) {
+    const auto see = [&](std::uint64_t j, double x) {
+      if (counted) return;
       seen_ += features_[j].rows++ == 0;
       features_[j].squares += x * x;
     };
     rows.count_in(batch, width_, see, [](std::uint64_t) {});
-    for (std::size_t r = 0; r < rows.count(); ++r)
-      norms_ += rows.norms[r], weights_ += rows.weights[r];
-    rows_ += static_cast<std::int64_t>(rows.count());
+    if (!counted) {
+      for (std::size_t r = 0; r < rows.count(); ++r)
+        norms_ += rows.norms[r], weights_ += rows.weights[r];
+      rows_ += static_cast<std::int64_t>(rows.count());
+    }
     rows.copy_from(batch, width_, [this](std::uint64_t j) {
       return features_[j].purged == kept && features_[j].often_enough(least_rows_);
     });

@@ -54,29 +54,44 @@ class Stabilized {
   // Stages until every path has taken `passes` times as many rows as there are. After each stage
   // go_on(stage) is asked; false ends it. Stops also when after a pass the model has moved by less
   // than tol of its norm and nothing was purged.
-  template <class GoOn>
-  void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs, GoOn&& go_on) {
+  //
+  // Between two stages rest() is called: the state is complete, and `resumed` learning of the same rows
+  // continues from it with the next stage.
+  template <class GoOn, class Rest>
+  void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs, GoOn&& go_on,
+             bool resumed, Rest&& rest) {
     if (batch.rows == 0) return;
     Team team(std::min(std::max<std::size_t>(jobs, 1), paths_.count()));
     const bool zeros = look_through(batch, team);
     StageWork<Real> work(batch, paths_, bursts_, team.size(), zeros, touched_);
     if (purged_ > 0) team.together([&](std::size_t w) { freeze_purged(w, team.size()); });
-    std::vector<double> before;
-    std::int64_t purged_before = -1;
-    for (std::int64_t taken = 0, pass = 1; taken < passes * batch.rows;) {
+    if (!resumed) call_ = Call{};
+    else if (call_.tallies.size() != paths_.count())
+      throw std::invalid_argument("the learner state is damaged");
+    for (std::size_t m = 0; m < call_.tallies.size(); ++m)
+      work.walk(m).resume(call_.taken, call_.tallies[m]);
+    std::int64_t pass = call_.taken / batch.rows + 1;
+    while (call_.taken < passes * batch.rows) {
       const std::int64_t rows = K_ * bursts_.n_K;
       one_stage(team, work);
-      taken += rows, taken_ += rows;
+      call_.taken += rows, taken_ += rows;
       if (!go_on(report(work.walks()))) break;
-      if (tol > 0 && taken >= pass * batch.rows) {
-        pass = taken / batch.rows + 1;
+      if (tol > 0 && call_.taken >= pass * batch.rows) {
+        pass = call_.taken / batch.rows + 1;
         work.freeze(team);
         std::vector<double> now = paths_.mean();
-        if (purged_ == purged_before && distance(now, before) <= tol * distance(before, {})) break;
-        before = std::move(now), purged_before = purged_;
+        if (purged_ == call_.purged && distance(now, call_.mean) <= tol * distance(call_.mean, {}))
+          break;
+        call_.mean = std::move(now), call_.purged = purged_;
+      }
+      if (call_.taken < passes * batch.rows) {
+        walks_ = &work.walks();
+        rest();
+        walks_ = nullptr;
       }
     }
     work.freeze(team);
+    call_ = Call{};
     touched_ = work.touched();
     paths_.end_pass();
   }
@@ -101,7 +116,27 @@ class Stabilized {
     if (!sound) throw std::invalid_argument("the learner state is damaged");
   }
 
+  // What the state at a rest has besides: where the call of learn stands.
+  template <class Archive>
+  void archive_rest(Archive& io) {
+    if (walks_) {
+      call_.tallies.clear();
+      for (const Walk<Real>& walk : *walks_) call_.tallies.push_back(walk.tally());
+    }
+    io(call_.taken), io(call_.tallies), io(call_.mean), io(call_.purged);
+    if (call_.taken < 0 || (!call_.mean.empty() && call_.mean.size() != paths_.width()))
+      throw std::invalid_argument("the learner state is damaged");
+  }
+
  private:
+  // Where a call of learn stands.
+  struct Call {
+    std::int64_t taken = 0;      // rows, by each path
+    std::vector<Tally> tallies;  // of the walks, where learning is resumed
+    std::vector<double> mean;    // of the paths, when tol was last looked at
+    std::int64_t purged = -1;    // features by then
+  };
+
   Stage report(const std::vector<Walk<Real>>& walks) const {
     Stage stage{stage_, taken_, g0_, beta_, d_, stable_, K_, 0.0, 0.0};
     for (const Walk<Real>& walk : walks)
@@ -163,7 +198,7 @@ class Stabilized {
     });
     for (std::uint64_t j = 0; j < come.size(); ++j)
       if (come[j] && evidence_.see(j)) ++seen_, ++stable_;
-    if (stage_ > 0) d_ = static_cast<double>(stable_) / static_cast<double>(seen_);
+    if (stage_ > 0 && seen_ > 0) d_ = static_cast<double>(stable_) / static_cast<double>(seen_);
     return std::find(zeros.begin(), zeros.end(), 1) != zeros.end();
   }
 
@@ -187,6 +222,8 @@ class Stabilized {
   std::int64_t K_ = 1;
   std::int64_t seen_ = 0, stable_ = 0, purged_ = 0;
   double touched_ = 0.0;  // as StageWork knows it
+  Call call_;
+  const std::vector<Walk<Real>>* walks_ = nullptr;  // at a rest
 };
 
 }  // namespace thresher

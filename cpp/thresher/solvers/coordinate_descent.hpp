@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -26,6 +27,7 @@
 #include <variant>
 #include <vector>
 
+#include "../archive.hpp"
 #include "../batch.hpp"
 #include "../error.hpp"
 #include "../loss.hpp"
@@ -62,6 +64,10 @@ class CoordinateDescent {
   const std::vector<double>& weights() const { return w_; }
   const std::vector<double>& predictions() const { return z_; }
   double intercept() const { return b_; }
+
+  // Weights, intercept, and predictions as the steps have kept them: all that steps change.
+  std::vector<std::byte> state() const;
+  void restore(std::span<const std::byte> state);
 
  private:
   // Calls f(starts, keys, values) with the arrays as they are.
@@ -274,6 +280,23 @@ inline std::pair<std::int64_t, double> CoordinateDescent::steepest() const {
   const auto found = std::max_element(square_.begin(), square_.end());
   if (found == square_.end()) return {0, 0.0};
   return {found - square_.begin(), *found};
+}
+
+inline std::vector<std::byte> CoordinateDescent::state() const {
+  Saver save;
+  save(w_), save(z_), save(b_);
+  return save.take();
+}
+
+inline void CoordinateDescent::restore(std::span<const std::byte> state) {
+  Restorer restore(state);
+  std::vector<double> w, z;
+  double b = 0.0;
+  restore(w), restore(z), restore(b);
+  if (w.size() != w_.size() || z.size() != z_.size() || !restore.finished())
+    throw std::invalid_argument("the state is of a solver of other rows");
+  w_ = std::move(w), z_ = std::move(z), b_ = b;
+  for (std::size_t i = 0; i < z_.size(); ++i) slope_[i] = slope(i);
 }
 
 }  // namespace thresher

@@ -18,7 +18,7 @@ from thresher.errors import DivergenceError
 from thresher.rules import RULES
 from thresher.training.plan import alpha_for
 from thresher.training.recipe import Recipe
-from thresher.training.weights import row_weights
+from thresher.training.class_weights import class_factors, row_weights
 
 _STATE = (
     "state:"  # in front of what a checkpoint's file has of a piece's state, as `Bench` writes it
@@ -176,7 +176,8 @@ class AveragePart(Piece):
     ) -> None:
         labels, batch = self.job.labels, block.batch
         targets = labels.targets(block)
-        weights = row_weights(block, targets, class_factors(self.job.params.get("class_weight"), labels, ""))
+        factors = class_factors(self.job.params.get("class_weight"), labels, "")
+        weights = row_weights(block, targets, factors)
         try:
             for output, learner in enumerate(learners):
                 batch.set_targets(targets[output], weights)

@@ -14,7 +14,7 @@ from thresher.atomic import naming, written_whole
 from thresher.data.orders import orders
 from thresher.distributed.pieces import Arrays, Job, Outcome, Piece
 from thresher.errors import DataError, ModelFileError, ParameterError
-from thresher.training.weights import row_weights
+from thresher.training.class_weights import class_factors, row_weights
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -226,7 +226,8 @@ def _weights(job: Job, block: Block, targets: Targets) -> NDArray[np.float64] | 
         if bad.any():
             place = block.place(int(bad.argmax()))
             raise DataError(f"{place}: the sample weight must be a finite number >= 0")
-    return row_weights(block, targets, job.labels, job.params.get("class_weight"))
+    factors = class_factors(job.params.get("class_weight"), job.labels, "")
+    return row_weights(block, targets, factors)
 
 
 def _filled(

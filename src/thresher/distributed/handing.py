@@ -55,7 +55,7 @@ def hand_over(
     if states is not None and len(outputs) == 1 and not rule.keeps_facts:
         state.outputs = state.recipe.restore(states, 1)
     else:
-        state.weights = outputs
+        state.weights, state.final = outputs, True
         if all(one.evidence is not None for one in learned):
             state.extras["evidence"] = _together([one.evidence for one in learned if one.evidence])
     estimator.take(state)

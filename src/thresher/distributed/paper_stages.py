@@ -22,7 +22,7 @@ from thresher.distributed.paper_lead import PaperLead
 from thresher.distributed.pieces import Arrays, Job, Lead, Mode, Outcome, Packet, Piece
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 from thresher.rules import core_args
-from thresher.training.weights import row_weights
+from thresher.training.class_weights import class_factors, row_weights
 
 _VALUES = 1 << 14  # ratios that a part tells at most
 _WRITING = 1 << 20  # rows, over all paths, that are worth a checkpoint
@@ -130,7 +130,8 @@ class _Part(Piece):
             ) from None
         for block in job.rows.source(number).blocks(dtype=dtype):
             targets, batch = job.labels.targets(block), block.batch
-            weights = row_weights(block, targets, job.labels, job.params.get("class_weight"))
+            factors = class_factors(job.params.get("class_weight"), job.labels, "")
+            weights = row_weights(block, targets, factors)
             batch.set_targets(targets[job.output], weights)
             try:
                 self.native.add(batch)

@@ -37,7 +37,7 @@ from thresher.errors import DivergenceError, ParameterError
 from thresher.evidence import Evidence
 from thresher.learned import Output
 from thresher.rules import core_args
-from thresher.training.weights import row_weights
+from thresher.training.class_weights import class_factors, row_weights
 
 if TYPE_CHECKING:
     from thresher.distributed.crew import Crew
@@ -192,7 +192,8 @@ class _Part(Piece):
         # As a matrix has them: numbers are rounded to `dtype` once, when rows are taken.
         for block in job.rows.source(self.number).blocks(dtype="float64"):
             targets = job.labels.targets(block)
-            weights = row_weights(block, targets, job.labels, job.params["class_weight"])
+            factors = class_factors(job.params["class_weight"], job.labels, "")
+            weights = row_weights(block, targets, factors)
             batch = block.batch
             batch.set_targets(targets[job.output], weights)
             try:

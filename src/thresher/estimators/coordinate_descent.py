@@ -14,10 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from thresher import _core
 from thresher.errors import DivergenceError
 from thresher.estimators.documentation import documented
-from thresher.estimators.solvers import MatrixEstimator, Record, output
+from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearClassifier, LinearRegressor
 from thresher.model import Progress
 from thresher.rules.parameter import AUTO_L1
+from thresher.training.run_options import RunOptions
+from thresher.training.solver_run import SolverRun, State
 
 _CHUNK = 1 << 22  # nonzeros visited between two looks at Ctrl-C
 _REFRESH = 8  # scans after which predictions are computed anew, and all violations
@@ -31,7 +33,14 @@ class CoordinateDescent(MatrixEstimator):
 
     violation_: NDArray[np.float64]
 
-    def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
+    def _fit(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        sample_weight: Any,
+        eval_set: Any,
+        run: RunOptions,
+    ) -> Self:
         params = self._checked_params()
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         targets = self._targets(y)
@@ -45,12 +54,26 @@ class CoordinateDescent(MatrixEstimator):
             )
             for target in targets
         ]
-        record = Record(self, X.shape[0], evaluation)
-        rng = self._generator()
+        solving = SolverRun(
+            type(self).__name__, self.rule, self.get_params(deep=False),
+            (X, targets, weights, evaluation), run,
+        )  # fmt: skip
+        rng = solving.generator()
         goals = [self._goal(solver) for solver in solvers]
         objectives = [solver.objective() for solver in solvers]
-        going = list(range(len(solvers)))
-        for scan in range(1, self.passes + 1):
+        going = list(range(len(solvers)))  # outputs that are not at their goals
+        if solving.resumed is not None:
+            about, states = solving.resumed
+            rng.bit_generator.state = about["rng"]
+            objectives, going = about["objectives"], about["going"]
+            for solver, saved in zip(solvers, states, strict=True):
+                solver.restore(saved)
+
+        def state() -> State:
+            known = {"rng": rng.bit_generator.state, "objectives": objectives, "going": going}
+            return known, [solver.state() for solver in solvers]
+
+        for scan in range(len(solving.history) + 1, self.passes + 1):
             draws = self._draws(X.shape, count, rng)
             for k in tuple(going):
                 met = _steps(solvers[k], draws, max(1.0, count / X.shape[1]))
@@ -62,15 +85,17 @@ class CoordinateDescent(MatrixEstimator):
                 ):
                     going.remove(k)
                 objectives[k] = self._checked_objective(solvers[k], objectives[k])
-            record.add(
-                float(np.mean(objectives)), 0.0,
+            self._record(
+                solving, evaluation, float(np.mean(objectives)), 0.0,
                 [solver.weights() for solver in solvers],
                 [solver.intercept() for solver in solvers],
             )  # fmt: skip
-            if record.stopped or not going:
+            if solving.stopped or not going:
                 break
+            if scan < self.passes:
+                solving.rest(state)
         self.violation_ = np.array([solver.violation(self.fit_intercept) for solver in solvers])
-        if self.tol and not record.stopped and (self.violation_ > goals).any():
+        if self.tol and not solving.stopped and (self.violation_ > goals).any():
             warnings.warn(
                 f"{type(self).__name__}: after {self.passes} scans the conditions of the optimum "
                 f"are off by {self.violation_.max():.3g}, not the {min(goals):.3g} that tol asks "
@@ -79,7 +104,7 @@ class CoordinateDescent(MatrixEstimator):
                 stacklevel=3,
             )
         found = [output(solver.weights(), solver.intercept()) for solver in solvers]
-        return self._keep(params, X.shape, found, record)
+        return self._keep(params, X.shape, found, solving)
 
     def _draws(
         self, shape: tuple[int, int], count: int, rng: np.random.Generator

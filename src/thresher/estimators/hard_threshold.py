@@ -18,9 +18,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.estimators.documentation import documented
-from thresher.estimators.solvers import MatrixEstimator, Record, output
+from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearRegressor
 from thresher.model import Progress
+from thresher.training.run_options import RunOptions
+from thresher.training.solver_run import SolverRun, State
 
 Vector = NDArray[np.float64]
 
@@ -84,23 +86,42 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         self.fit_intercept = fit_intercept
         self.callback = callback
 
-    def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
+    def _fit(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        sample_weight: Any,
+        eval_set: Any,
+        run: RunOptions,
+    ) -> Self:
         params = self._checked_params()
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         kept = self._kept(X.shape[1])
         evaluation = self._checked_eval_set(eval_set)
-        problem = LeastSquares(X, self._targets(y)[0], weights, bool(self.fit_intercept))
-        largest = problem.largest_eigenvalue() if self.step == "safe" else 0.0
-        step = float(self.step) if self.step != "safe" else 1.0 / largest if largest > 0 else 1.0
-        record = Record(self, X.shape[0], evaluation)
-
-        w, b = np.zeros(X.shape[1]), 0.0
+        targets = self._targets(y)
+        problem = LeastSquares(X, targets[0], weights, bool(self.fit_intercept))
+        solving = SolverRun(
+            type(self).__name__, self.rule, self.get_params(deep=False),
+            (X, targets, weights, evaluation), run,
+        )  # fmt: skip
+        if solving.resumed is None:
+            step = self._step(problem)
+            w, b, psi = np.zeros(X.shape[1]), 0.0, []
+        else:
+            about, states = solving.resumed
+            step, b, psi = about["step"], about["intercept"], about["psi"]
+            w = np.frombuffer(states[0]).copy()
         residual = problem.residual(w, b)
-        with np.errstate(over="ignore"):
-            psi = [0.5 * float(residual @ residual)]
+        if not psi:
+            with np.errstate(over="ignore"):
+                psi.append(0.5 * float(residual @ residual))
         if not np.isfinite(psi[0]):
             raise ValueError("y is too large: the sum of its squares overflows")
-        for _ in range(self.passes):
+
+        def state() -> State:
+            return {"step": step, "intercept": b, "psi": psi}, [w.tobytes()]
+
+        while len(psi) <= self.passes:
             with np.errstate(over="ignore", invalid="ignore"):
                 slope, slope_b = problem.slopes(residual)
                 w, b = keep_largest(w + step * slope, kept), b + step * slope_b
@@ -108,11 +129,13 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
                 psi.append(0.5 * float(residual @ residual))
             if not (np.isfinite(psi[-1]) and np.isfinite(w).all()):
                 raise DivergenceError(f"{type(self).__name__}: {_advice(problem, step, psi)}")
-            record.add(psi[-1] / problem.total, step, [w], [b])
-            if record.stopped or (
+            self._record(solving, evaluation, psi[-1] / problem.total, step, [w], [b])
+            if solving.stopped or (
                 self.tol is not None and 0 <= psi[-2] - psi[-1] <= self.tol * psi[-2]
             ):
                 break
+            if len(psi) <= self.passes:
+                solving.rest(state)
         if _first_rise(psi) is not None:
             warnings.warn(
                 f"{type(self).__name__}: {_advice(problem, step, psi)}",
@@ -120,7 +143,13 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
                 stacklevel=3,
             )
         self.psi_, self.step_ = np.array(psi), step
-        return self._keep(params, X.shape, [output(w, float(b))], record)
+        return self._keep(params, X.shape, [output(w, float(b))], solving)
+
+    def _step(self, problem: LeastSquares) -> float:
+        if self.step != "safe":
+            return float(self.step)
+        largest = problem.largest_eigenvalue()
+        return 1.0 / largest if largest > 0 else 1.0
 
     def _kept(self, width: int) -> int:
         if self.n_nonzero is None:

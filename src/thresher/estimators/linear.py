@@ -82,7 +82,7 @@ class LinearEstimator(BaseEstimator, ABC):
         validate.check(self.rule, self.task, params, type(self).__name__)
         made_of = core_args.learner_parameters(self.rule, params)
         if going_on:
-            if self._fitted.outputs is None and self._fitted.weights is not None:
+            if self._fitted.final:
                 raise ParameterError(
                     f"{type(self).__name__}: was learned on a cluster or in a search, and cannot "
                     f"go on from there; fit anew without warm_start"
@@ -137,6 +137,15 @@ class LinearEstimator(BaseEstimator, ABC):
                 f"{type(self).__name__}: eval_set must be a pair (X, y), or a source"
             )
         return MatrixSource(*self._checked(eval_set[0], eval_set[1], reset=False))
+
+    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, Targets] | None:
+        """Return rows in memory to compute a loss on, and the labels of each output."""
+        if eval_set is None:
+            return None
+        source = self._valid_source(eval_set)
+        if not isinstance(source, MatrixSource):
+            raise ParameterError(f"{type(self).__name__}: eval_set must be a pair (X, y)")
+        return source.block.X, self._labels().targets(source.block)
 
     def _seed(self) -> int:
         return seed_of(self.random_state, type(self).__name__)

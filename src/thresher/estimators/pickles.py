@@ -53,6 +53,7 @@ def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any
         fitted.hooks = make(state)
     elif elsewhere is not None:
         fitted.weights, fitted.extras = elsewhere.outputs, elsewhere.extras
+        fitted.final = True
     elif "_found" in state:  # of a rule that needs all rows at once
         fitted.weights = state.pop("_found")
     state["_fitted"] = fitted

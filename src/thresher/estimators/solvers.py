@@ -1,76 +1,125 @@
-"""What estimators that see all rows at once share: the record of progress, the outputs."""
+"""What estimators that see all rows at once share: records of progress, the outputs."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data import is_source
+from thresher.data.gathering import gather
+from thresher.data.source import Source
+from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
-from thresher.model import Output, Progress
+from thresher.losses import LOSSES
+from thresher.model import Output
+from thresher.training.fitted import FittedState
+from thresher.training.labels import ManyClasses, TwoClasses, Values, tidy
+from thresher.training.run_options import RunOptions
+from thresher.training.solver_run import SolverRun
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
 
 
-class MatrixEstimator(LinearEstimator):
+class WholeMatrixEstimator(LinearEstimator):
+    """Base of estimators that need all rows at once: those of a source are read into memory."""
+
+    def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
+        if source.multilabel:
+            raise ParameterError(
+                f"{type(self).__name__}: needs rows of one label each, and these have lists of "
+                f"labels"
+            )
+        check = self._label_check(classes)
+        rows = gather(source, check)
+        X, seen = rows.compact() if source.named else (rows.matrix(), None)
+        if eval_set is not None and is_source(eval_set):
+            others = gather(eval_set, check, source.kinds)
+            columns = np.arange(X.shape[1]) if seen is None else seen
+            eval_set = (others.matrix_of(columns), tidy(others.labels))
+        options = {f.name: getattr(run, f.name) for f in fields(run)}
+        self.fit(X, tidy(rows.labels), rows.weights, eval_set, **options)
+        state = replace(self._fitted, reading=source.described(), kinds=source.kinds or None)
+        if seen is not None:
+            state = _renumbered(state, seen, 2**64 if source.bits is None else 1 << source.bits)
+        if run.names and source.named and source.rereadable:
+            keys = np.unique(np.concatenate([output.keys for output in state.learned()]))
+            state.names = source.names(keys.tolist(), state.kinds) or None
+        return self.take(state)
+
+    def _label_check(self, classes: Any) -> Callable[[Block], Any] | None:
+        """Return what raises an error, with its place, for a label that is not one of those."""
+        low = LOSSES[self._loss()].low
+        if self.task == "regressor":
+            return Values(self._loss()).targets
+        if isinstance(classes, str) and classes == "binary":
+            return TwoClasses(low).targets
+        if classes is None or isinstance(classes, str):
+            return None
+        return ManyClasses(classes, low).targets
+
+
+def _renumbered(state: FittedState, features: NDArray[np.uint64], width: int) -> FittedState:
+    """Return a state whose columns are these features; it cannot go on learning."""
+    weights = [o._replace(keys=features[o.keys.astype(np.intp)]) for o in state.learned()]
+    extras, evidence = dict(state.extras), state.extras.get("evidence")
+    if evidence is not None:
+        known = features[evidence.features.astype(np.intp)]
+        extras["evidence"] = replace(evidence, features=known)
+    return replace(state, weights=weights, extras=extras, width=width, final=True)
+
+
+class MatrixEstimator(WholeMatrixEstimator):
     """Base of estimators that learn from the whole matrix, again and again; no partial_fit."""
 
-    _found: list[Output]
-
-    def _outputs(self) -> list[Output]:
-        return self._found
-
     def _keep(
-        self, params: dict[str, Any], shape: tuple[int, int], found: list[Output], record: Record
+        self, params: dict[str, Any], shape: tuple[int, int], found: list[Output], run: SolverRun
     ) -> Self:
         """Take over what a fit has found."""
-        self._made_of, self._found = (params, shape[0]), found
-        self.history_, self.n_iter_ = record.history, len(record.history)
-        self._width, self._sparse_coef = shape[1], False
-        self._forget_answers()
-        self._model = self.model_  # made now: predicting changes nothing
-        return self
+        return self.take(
+            FittedState(
+                rule=self.rule,
+                params=params,
+                requested=params,
+                rows=shape[0],
+                width=shape[1],
+                history=run.history,
+                passes=len(run.history),
+                weights=found,
+                classes=getattr(self, "classes_", None),
+            )
+        )
 
-
-class Record:
-    """The history of a fit, a record a pass; tells the callback, which may stop the fit."""
-
-    def __init__(self, estimator: MatrixEstimator, rows: int, evaluation: Any) -> None:
-        self.estimator, self.rows, self.evaluation = estimator, rows, evaluation
-        self.history: list[Progress] = []
-        self.began = time.perf_counter()
-        self.stopped = False
-
-    def add(
+    def _record(
         self,
+        run: SolverRun,
+        evaluation: Any,
         objective: float,
         rate: float,
         weights: Sequence[NDArray[np.float64]],
         intercepts: Sequence[float],
     ) -> None:
         """Record a pass that ended with these weights and intercepts of the outputs."""
-        progress = Progress(
-            examples=(len(self.history) + 1) * self.rows,
+        run.record(
+            examples=(len(run.history) + 1) * int(run.rows[0].shape[0]),
             loss=objective,
             nonzeros=int(sum(np.count_nonzero(w) for w in weights)),
             rate=rate,
-            seconds=time.perf_counter() - self.began,
-            valid_loss=self._valid_loss(weights, intercepts),
+            valid_loss=self._valid_loss(evaluation, weights, intercepts),
         )
-        self.history.append(progress)
-        callback = self.estimator.callback
-        self.stopped = bool(callback is not None and callback(progress))
 
     def _valid_loss(
-        self, weights: Sequence[NDArray[np.float64]], intercepts: Sequence[float]
+        self, evaluation: Any, weights: Sequence[NDArray[np.float64]], intercepts: Sequence[float]
     ) -> float | None:
-        if self.evaluation is None:
+        if evaluation is None:
             return None
-        X, targets = self.evaluation
-        e = self.estimator
-        loss = e._loss(), float(getattr(e, "epsilon", 0.0)), 0.5
+        X, targets = evaluation
+        loss = self._loss(), float(getattr(self, "epsilon", 0.0)), 0.5
         outputs = zip(weights, intercepts, targets, strict=True)
         means = [_core.loss_values(*loss, X @ w + b, y)[0].mean() for w, b, y in outputs]
         return float(np.mean(means))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,15 +15,20 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data import as_batch
 from thresher.estimators.documentation import documented
+from thresher.estimators.solvers import WholeMatrixEstimator
 from thresher.estimators.tasks import PartialClassifier
 from thresher.evidence import Evidence
 from thresher.losses import LOSSES
 from thresher.model import Output, Progress
 from thresher.rules import core_args
+from thresher.training.fitted import FittedState
+from thresher.training.run_options import RunOptions
+from thresher.training.solver_run import SolverRun, State
+from thresher.training.targets import Targets
 
 
 @documented
-class StabilizedClassifier(PartialClassifier):
+class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
     """Classification by stabilized truncated SGD: few features, and the same ones again.
 
     Several paths of SGD walk through the rows in orders of their own; what they agree on stays,
@@ -122,91 +126,126 @@ class StabilizedClassifier(PartialClassifier):
 
     # ---- fitting -------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: NDArray[Any], sample_weight: Any, eval_set: Any) -> Self:
-        self._begin(X, self._checked_params(), len(self._targets(y)), X.shape[0])
+    def _fit(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        sample_weight: Any,
+        eval_set: Any,
+        run: RunOptions,
+    ) -> Self:
+        params, targets = self._checked_params(), self._targets(y)
+        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         evaluation = self._checked_eval_set(eval_set)
-        self._learn(X, y, sample_weight, self.passes)
+        solving = self._run((X, targets, weights, evaluation), run)
+        self._begin(X, params, len(targets), X.shape[0], solving)
+        self._learn(X, targets, weights, self.passes, solving)
         if evaluation is not None:
             rows, targets = evaluation
             losses = [
                 _core.loss_values(self.loss, 0.0, 0.5, raw, target)[0].mean()
                 for raw, target in zip(self.model_.raw(rows).T, targets, strict=True)
             ]
-            self.history_[-1] = self.history_[-1]._replace(valid_loss=float(np.mean(losses)))
-            self._model = replace(self.model_, history=tuple(self.history_))
+            last = self.history_[-1]._replace(valid_loss=float(np.mean(losses)))
+            self.take(replace(self._fitted, history=[*self.history_[:-1], last]))
         return self
 
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
+        params, targets = self._checked_params(going_on=not self._is_new()), self._targets(y)
+        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        solving = self._run((X, targets, weights))
         if self._is_new():
-            self._begin(X, self._checked_params(), len(self._targets(y)), None)
-        else:
-            self._checked_params(going_on=True)
-        return self._learn(X, y, sample_weight, 1)
+            self._begin(X, params, len(targets), None, solving)
+        return self._learn(X, targets, weights, 1, solving)
 
-    def _begin(self, X: Any, params: dict[str, Any], outputs: int, rows: int | None) -> None:
-        self._made_of = params, rows
-        self._width, self._sparse_coef = X.shape[1], False
-        self._seed = int(self._generator().integers(2**31))
+    def _run(self, rows: Sequence[Any], options: RunOptions | None = None) -> SolverRun:
+        params = self.get_params(deep=False)
+        return SolverRun(type(self).__name__, self.rule, params, rows, options)
+
+    def _begin(
+        self, X: Any, params: dict[str, Any], outputs: int, rows: int | None, run: SolverRun
+    ) -> None:
+        self.take(
+            FittedState(self.rule, params, params, rows, X.shape[1], classes=self.classes_)
+        )
+        self._seed = int(run.generator().integers(2**31))
         self._learners = self._new_learners(outputs)
         self._documents = np.zeros(X.shape[1], np.int64)
-        self.history_, self.n_iter_ = [], 0
 
     def _new_learners(self, outputs: int) -> list[_core.StabilizedLearner]:
-        params = self._made_of[0]
-        numbers, words = core_args.stabilized_parameters(params, self._seed, self._made_of[1])
+        params, width = self._fitted.params, self._fitted.width
+        numbers, words = core_args.stabilized_parameters(params, self._seed, self._fitted.rows)
         try:
             return [
                 _core.make_stabilized(
-                    params["variant"], params["dtype"], self._width, numbers, words
+                    params["variant"], params["dtype"], width, numbers, words
                 )
                 for _ in range(outputs)
             ]
         except MemoryError:
             raise MemoryError(
                 f"{type(self).__name__}: no memory for {outputs} x {params['paths']} paths of "
-                f"{self._width} weights"
+                f"{width} weights"
             ) from None
 
-    def _learn(self, X: Any, y: NDArray[Any], sample_weight: Any, passes: int) -> Self:
-        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
-        targets = self._targets(y)
-        batch = as_batch(X)
-        stages = _Stages(self)
+    def _learn(
+        self,
+        X: Any,
+        targets: Targets,
+        weights: NDArray[np.float64] | None,
+        passes: int,
+        run: SolverRun,
+    ) -> Self:
+        batch, jobs = as_batch(X), effective_n_jobs(self.n_jobs)
         learners = self._copies(self._learners) if len(self._learners) > 1 else self._learners
-        for learner, target in zip(learners, targets, strict=True):
-            batch.set_targets(target, weights)
-            learner.learn(batch, passes, self.tol or 0.0, effective_n_jobs(self.n_jobs), stages.see)
-            stages.end_output(learner)  # once stopped, other outputs make one stage
+        stages = _Stages(self, run, learners)
+        while stages.output < len(learners):
+            batch.set_targets(targets[stages.output], weights)
+            learners[stages.output].learn(
+                batch, passes, self.tol or 0.0, jobs, stages.see, stages.rest, stages.unfinished
+            )
+            stages.end_output()  # once stopped, other outputs make one stage
         self._learners = learners
         self._documents = self._documents + _documents(X)
-        self.history_ = [*self.history_, *stages.records]
-        self.n_iter_ += stages.passes(X.shape[0])
-        self._forget_answers()
-        self._model = self.model_  # made at once: predicting changes nothing
-        return self
+        history = [*self.history_, *run.history]
+        return self.take(self._state(history, self.n_iter_ + stages.passes(X.shape[0])))
+
+    def _state(self, history: list[Progress], passes: int) -> FittedState:
+        """Return what the learners have learned so far; made at once: predicting changes nothing."""
+        found = {"weights": self._weights(), "extras": {"evidence": self._evidence()}}
+        return replace(self._fitted, history=history, passes=passes, **found)
 
     # ---- answers and state ---------------------------------------------------------------------
 
-    def _outputs(self) -> list[Output]:
-        target = self._made_of[0]["target_nnz"]  # a stream may not have purged yet
+    def _weights(self) -> list[Output]:
+        target = self._fitted.target  # a stream may not have purged yet
         return [
             Output(*learner.weights(), learner.intercept()).largest(target)
             for learner in self._learners
         ]
 
-    def _extras(self) -> dict[str, Any]:
+    def _evidence(self) -> Evidence:
         found = [learner.findings() for learner in self._learners]
         features = np.concatenate([keys for keys, *_ in found])
-        return {
-            "evidence": Evidence(
-                indptr=np.cumsum([0] + [len(keys) for keys, *_ in found], dtype=np.int64),
-                features=features,
-                probability=np.concatenate([probability for _, probability, _, _ in found]),
-                updates=np.concatenate([updates for _, _, updates, _ in found]),
-                purged=np.concatenate([purged for *_, purged in found]),
-                documents=self._documents[features.astype(np.intp)],
-            )
-        }
+        return Evidence(
+            indptr=np.cumsum([0] + [len(keys) for keys, *_ in found], dtype=np.int64),
+            features=features,
+            probability=np.concatenate([probability for _, probability, _, _ in found]),
+            updates=np.concatenate([updates for _, _, updates, _ in found]),
+            purged=np.concatenate([purged for *_, purged in found]),
+            documents=self._documents[features.astype(np.intp)],
+        )
+
+    def take(self, state: FittedState) -> Self:
+        """Become what a fitted state says.
+
+        Parameters
+        ----------
+        state : FittedState
+        """
+        if state.final:
+            self.__dict__.pop("_learners", None)
+        return super().take(state)
 
     def _copies(self, learners: Sequence[_core.StabilizedLearner]) -> list[_core.StabilizedLearner]:
         copies = self._new_learners(len(learners))
@@ -226,55 +265,91 @@ class StabilizedClassifier(PartialClassifier):
             self._learners = self._new_learners(len(state["_learners"]))
             for learner, saved in zip(self._learners, state["_learners"], strict=True):
                 learner.restore(saved)
+            if self._fitted.weights is None:  # version 0.1.0 wrote it
+                self._fitted = self._state(self.history_, self.n_iter_)
 
 
 class _Stages:
-    """The record of one call of fit or partial_fit."""
+    """The course of one call of fit or partial_fit: output after output, in stages.
 
-    def __init__(self, estimator: StabilizedClassifier) -> None:
-        self.estimator = estimator
-        self.records: list[Progress] = []
-        self.stopped = False
-        self._began = time.perf_counter()
-        self._rate = core_args.stabilized_parameters(estimator._made_of[0], 0, None)[0]["eta0"]
+    Attributes
+    ----------
+    output : int
+        The output that learns.
+    unfinished : bytes or None
+        State of its learner in the run that is resumed.
+    """
+
+    def __init__(
+        self,
+        estimator: StabilizedClassifier,
+        run: SolverRun,
+        learners: Sequence[_core.StabilizedLearner],
+    ) -> None:
+        self.estimator, self.run, self.learners = estimator, run, learners
+        self.output = 0
+        self.unfinished: bytes | None = None
+        self._rate = core_args.stabilized_parameters(estimator._fitted.params, 0, None)[0]["eta0"]
         self._recorded = (0.0, 0.0)
         self._nonzeros = 0  # of the outputs that are done
         self._warned = False
         self._before = estimator.history_[-1].examples if estimator.history_ else 0
+        if run.resumed is not None:
+            self._resume(*run.resumed)
 
     def see(self, stage: _core.Stage) -> bool:
         """Record a stage of an output; tell whether to go on."""
         loss, weight = stage.loss_sum - self._recorded[0], stage.weight_sum - self._recorded[1]
         self._recorded = stage.loss_sum, stage.weight_sum
-        published = self.estimator._made_of[0]["variant"] == "paper"
-        record = Progress(
+        published = self.estimator._fitted.params["variant"] == "paper"
+        if published and stage.number > 1 and stage.gravity == 0 and stage.beta > 0:
+            self._warn(stage)
+        self.run.record(
             examples=stage.rows,
             loss=loss / weight if weight > 0 else 0.0,
             nonzeros=self._nonzeros + stage.stable,
             rate=self._rate,
-            seconds=time.perf_counter() - self._began,
         )
-        self.records.append(record)
-        if published and stage.number > 1 and stage.gravity == 0 and stage.beta > 0:
-            self._warn(stage)
-        callback = self.estimator.callback
-        if not self.stopped:
-            self.stopped = callback is not None and bool(callback(record))
-        return not self.stopped
+        return not self.run.stopped
+
+    def rest(self, unfinished: Callable[[], bytes]) -> None:
+        """Stop between two stages, or write a checkpoint, where it is time."""
+        self.run.rest(lambda: self._state(unfinished()))
 
     def passes(self, rows: int) -> int:
         """Return how many passes a path has made, stages and all, of the last output."""
-        return -(-(self.records[-1].examples - self._before) // rows) if self.records else 0
+        history = self.run.history
+        return -(-(history[-1].examples - self._before) // rows) if history else 0
 
-    def end_output(self, learner: _core.StabilizedLearner) -> None:
-        """Take the nonzeros of an output that is done."""
-        self._nonzeros += len(learner.weights()[0])
-        self._recorded = (0.0, 0.0)
-        if self.records:
-            self.records[-1] = self.records[-1]._replace(nonzeros=self._nonzeros)
+    def end_output(self) -> None:
+        """Take the nonzeros of the output that is done, and begin with the next."""
+        self._nonzeros += len(self.learners[self.output].weights()[0])
+        self._recorded, self.unfinished = (0.0, 0.0), None
+        if self.run.history:
+            self.run.history[-1] = self.run.history[-1]._replace(nonzeros=self._nonzeros)
+        self.output += 1
+        if self.output < len(self.learners):
+            self.run.rest(self._state)
+
+    def _state(self, *unfinished: bytes) -> State:
+        about = {"recorded": self._recorded, "nonzeros": self._nonzeros, "done": self.output}
+        done = self.learners[: self.output]
+        return about, [*(learner.state() for learner in done), *unfinished]
+
+    def _resume(self, about: dict[str, Any], states: Sequence[bytes]) -> None:
+        loss, weight = about["recorded"]
+        self._recorded, self._nonzeros, self.output = (
+            (loss, weight),
+            about["nonzeros"],
+            about["done"],
+        )
+        done, unfinished = states[: self.output], states[self.output :]
+        for learner, state in zip(self.learners, done, strict=False):
+            learner.restore(state)
+        self.unfinished = unfinished[0] if unfinished else None
 
     def _warn(self, stage: _core.Stage) -> None:
-        if self._warned or self.estimator._made_of[0]["gravity_rule"] != "update-quantile":
+        if self._warned or self.estimator._fitted.params["gravity_rule"] != "update-quantile":
             return
         self._warned = True
         message = without_gravity(self.estimator.loss, stage.number, stage.beta)

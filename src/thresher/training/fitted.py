@@ -39,6 +39,8 @@ class FittedState:
         What was learned, where `outputs` is None.
     extras : dict
         What else the model says of itself, where `outputs` is None.
+    final : bool
+        Whether it cannot go on learning: it was learned on a cluster, or in a search.
     hooks : Hooks
     recorded : pair of float
         Sums of losses and weights at the last record.
@@ -65,6 +67,7 @@ class FittedState:
     outputs: Outputs | None = None
     weights: list[Output] | None = None
     extras: dict[str, Any] = field(default_factory=dict)
+    final: bool = False
     hooks: Hooks = field(default_factory=Hooks)
     recorded: Tally = (0.0, 0.0)
     watch: DivergenceWatch = field(default_factory=DivergenceWatch)

@@ -1,0 +1,274 @@
+"""A fit that needs all rows at once: its history, its checkpoints, and resuming from one."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from thresher.errors import ModelFileError
+from thresher.model import Progress
+from thresher.training import checkpoint as checkpoints
+from thresher.training.checkpoint import Checkpoint
+from thresher.training.observer import Interrupted
+from thresher.training.run_options import RunOptions
+from thresher.training.seeds import seed_of
+from thresher.training.targets import Targets
+
+KIND = "solver"  # of a run, as its checkpoint tells
+
+_CHANGE_NOTHING = ("callback", "n_jobs")  # parameters that may differ in a resumed run
+
+State = tuple[dict[str, Any], Sequence[bytes]]  # what JSON can carry, and bytes
+
+
+class SolverRun:
+    """A fit that needs all rows at once: its history, its checkpoints, and resuming from one.
+
+    Where the options ask to resume and there is a checkpoint, it is read at once: `history` and
+    `stopped` are then those of the run that wrote it, and `resumed` is the state of its solvers.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the estimator, for messages.
+    rule : str
+    params : mapping
+        All parameters of the estimator.
+    rows : sequence
+        All that the fit learns from: first X, then targets, weights, and the evaluation set, as
+        arrays, sparse matrices, `Targets`, None, and tuples of these.
+    options : RunOptions, optional
+
+    Attributes
+    ----------
+    history : list of Progress
+    stopped : bool
+        The callback has ended the fit.
+    resumed : (dict, list of bytes) or None
+        What `rest` was given in the run that is resumed.
+
+    Raises
+    ------
+    ModelFileError
+        Where the checkpoint is damaged, or is not one of this run.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        rule: str,
+        params: Mapping[str, Any],
+        rows: Sequence[Any],
+        options: RunOptions | None = None,
+    ) -> None:
+        self.owner, self.rule, self.params, self.rows = owner, rule, params, rows
+        self.options = options or RunOptions()
+        self.observer = self.options.observer
+        self.history: list[Progress] = []
+        self.stopped = False
+        self.resumed: State | None = None
+        self._began = time.perf_counter()
+        self._written = time.monotonic()
+        if self.options.checkpoint is not None:
+            checkpoints.check_replaceable(self.options.checkpoint)
+        if self.options.resume:
+            self._resume()
+
+    # ---- chance --------------------------------------------------------------------------------
+
+    @cached_property
+    def seed(self) -> int | None:
+        """The seed that random_state gives; None where the rule draws nothing."""
+        if "random_state" not in self.params:
+            return None
+        return seed_of(self.params["random_state"], self.owner)
+
+    def generator(self) -> np.random.Generator:
+        """Return a new generator of random numbers, by the seed."""
+        return np.random.default_rng(self.seed)
+
+    # ---- the course of the fit -----------------------------------------------------------------
+
+    def record(
+        self,
+        examples: int,
+        loss: float,
+        nonzeros: int,
+        rate: float,
+        valid_loss: float | None = None,
+    ) -> None:
+        """Add a record to the history; tell the observer and the callback, which may end the fit.
+
+        Parameters
+        ----------
+        examples, loss, nonzeros, rate, valid_loss
+            As of Progress.
+        """
+        progress = Progress(examples, loss, nonzeros, rate, self._seconds(), valid_loss)
+        self.history.append(progress)
+        self.observer.tell("record", **progress._asdict())
+        callback = self.params["callback"]
+        if not self.stopped:
+            self.stopped = bool(callback is not None and callback(progress))
+
+    def rest(self, state: Callable[[], State]) -> None:
+        """Stop here, or write a checkpoint, where it is time. Not at the end of the fit.
+
+        Parameters
+        ----------
+        state : callable
+            Returns all from which the fit can be continued here.
+
+        Raises
+        ------
+        Interrupted
+            Where the observer stops the fit, and a checkpoint was written.
+        KeyboardInterrupt
+            Where the observer stops the fit, and no checkpoint is wanted.
+        """
+        path = self.options.checkpoint
+        if self.observer.stops():
+            if path is None:
+                raise KeyboardInterrupt
+            self._write(path, *state())
+            raise Interrupted
+        if path is None or time.monotonic() - self._written < self.options.every:
+            return
+        try:
+            self._write(path, *state())
+        except OSError as error:  # a full disk: there may be room later
+            self._written = time.monotonic()
+            self.observer.warn(f"no checkpoint was written: {error}")
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+    # ---- checkpoints ---------------------------------------------------------------------------
+
+    def _write(self, path: str, about: dict[str, Any], states: Sequence[bytes]) -> None:
+        whole = {
+            "run": KIND,
+            "rule": self.rule,
+            "parameters": self._described(),
+            "random_state": _shown(self.params.get("random_state")),
+            "seed": self.seed,
+            "shape": self._shape(),
+            "rows": self._digest,
+            "history": [list(record._replace(seconds=0.0)) for record in self.history],
+            "stopped": self.stopped,
+            "state": about,
+            "seconds": self._seconds(),
+        }
+        digest = Checkpoint(whole, states).write(path)
+        self._written = time.monotonic()
+        self.observer.tell("checkpoint", examples=self._examples(), digest=digest)
+
+    def _resume(self) -> None:
+        assert self.options.checkpoint is not None
+        try:
+            saved = checkpoints.read(self.options.checkpoint)
+        except FileNotFoundError:
+            return
+        about = saved.about
+        self._check(about)
+        if self.params.get("random_state") is None:
+            self.seed = about["seed"]
+        self.history = [Progress(*record) for record in about["history"]]
+        self.stopped = about["stopped"]
+        self.resumed = about["state"], saved.states
+        self._began -= float(about["seconds"])
+        self.observer.tell("resumed", examples=self._examples(), digest=saved.digest)
+
+    def _check(self, about: Mapping[str, Any]) -> None:
+        """Raise ModelFileError where a checkpoint is not one of this run."""
+        path = self.options.checkpoint
+        if about.get("run") != KIND:
+            raise ModelFileError(
+                f"{path}: is of a run that learns row by row, and the rule {self.rule} needs all "
+                f"rows at once"
+            )
+        self._same("rule", about["rule"], self.rule)
+        for name, now in self._described().items():
+            self._same(name, about["parameters"].get(name), now)
+        state = self.params.get("random_state")
+        if state is not None and self.seed != about["seed"]:
+            self._same("random_state", about["random_state"], _shown(state))
+            raise ModelFileError(
+                f"{path}: random_state gives another seed than in the run that wrote it; a resumed "
+                f"run needs the same"
+            )
+        if about["shape"] != self._shape() or about["rows"] != self._digest:
+            raise ModelFileError(
+                f"{path}: the rows are not those of the run that wrote the checkpoint"
+                + _shapes(about["shape"], self._shape())
+            )
+
+    def _same(self, name: str, before: Any, now: Any) -> None:
+        if before != now:
+            raise ModelFileError(
+                f"{self.options.checkpoint}: {name} was {before!r} in the run that wrote it, and "
+                f"is {now!r} now; a resumed run needs the same"
+            )
+
+    def _described(self) -> dict[str, Any]:
+        """Return the parameters that a resumed run must share; JSON can carry them."""
+        without = (*_CHANGE_NOTHING, "random_state")
+        return {name: _plain(v) for name, v in self.params.items() if name not in without}
+
+    def _shape(self) -> list[int]:
+        return [int(size) for size in self.rows[0].shape]
+
+    @cached_property
+    def _digest(self) -> str:
+        """Digest of the rows: computed when a checkpoint is written or read."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in _arrays(self.rows):
+            if array is None:
+                digest.update(b"none")
+                continue
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).ravel().data)
+        return digest.hexdigest()
+
+    def _examples(self) -> int:
+        return self.history[-1].examples if self.history else 0
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter as JSON carries it; what JSON cannot carry, as text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, str | int | float | None) else repr(value)
+
+
+def _shown(random_state: Any) -> Any:
+    """Return a seed as it is given, or of what kind a source of seeds is."""
+    known = _plain(random_state)
+    return type(random_state).__name__ if isinstance(known, str) else known
+
+
+def _shapes(before: Sequence[int], now: Sequence[int]) -> str:
+    """Return what a message says of other rows where their number, or that of columns, differs."""
+    if before == now:
+        return ""
+    return f", which had {before[0]} rows of {before[1]} features; now {now[0]} of {now[1]}"
+
+
+def _arrays(rows: Any) -> Iterable[NDArray[Any] | None]:
+    """Return the arrays that rows, labels or weights consist of."""
+    if rows is None or isinstance(rows, np.ndarray):
+        yield rows
+    elif sp.issparse(rows):
+        yield from (rows.indptr, rows.indices, rows.data)
+    elif isinstance(rows, Targets):
+        yield from (rows.values, rows.starts, rows.numbers, np.array([rows.outputs, rows.low]))
+    else:
+        for part in rows:
+            yield from _arrays(part)
