@@ -14,9 +14,11 @@ from zlib import error as ZlibError
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._version import __version__
 from thresher.atomic import check_place, clear_leftovers, write_whole
 from thresher.comparison.result import row_of
 from thresher.errors import DataError, ParameterError
+from thresher.file_format import check_format
 
 FORMAT = 1
 
@@ -61,7 +63,12 @@ class Checkpoint:
     def write(self) -> None:
         """Write what has been found so far, whole or not at all."""
         if self.path is not None:
-            kept = {"format": FORMAT, "identity": self.identity, "rules": self.rules}
+            kept = {
+                "format": FORMAT,
+                "version": __version__,
+                "identity": self.identity,
+                "rules": self.rules,
+            }
             write_whole(self.path, json.dumps(kept, allow_nan=False).encode())
 
     def _read(self) -> dict[str, dict[str, Any]]:
@@ -70,10 +77,13 @@ class Checkpoint:
         try:
             with open(name, "rb") as file:
                 found = json.load(file)
+            check_format(name, found, FORMAT, DataError)
             kept, identity = found["rules"], found["identity"]
-            known = found["format"] == FORMAT and isinstance(identity, dict)
+            known = isinstance(identity, dict)
             for entry in kept.values():
                 _check(entry)
+        except DataError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError):
             known = False
         if not known:
