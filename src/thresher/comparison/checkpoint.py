@@ -18,7 +18,8 @@ from thresher._version import __version__
 from thresher.atomic import check_place, clear_leftovers, write_whole
 from thresher.comparison.result import row_of
 from thresher.errors import DataError, ParameterError
-from thresher.file_format import check_format
+from thresher.file_format import check_format, writer_of
+from thresher.training.bits import BITS, check_bits
 
 FORMAT = 1
 
@@ -31,7 +32,7 @@ class Checkpoint:
     path : path or None
         None: nothing is written.
     identity : mapping
-        What a run that goes on must share with the one before: data, split, settings, version.
+        What a run that goes on must share with the one before: data, split, settings.
 
     Attributes
     ----------
@@ -66,6 +67,7 @@ class Checkpoint:
             kept = {
                 "format": FORMAT,
                 "version": __version__,
+                "bits": BITS,
                 "identity": self.identity,
                 "rules": self.rules,
             }
@@ -79,7 +81,7 @@ class Checkpoint:
                 found = json.load(file)
             check_format(name, found, FORMAT, DataError)
             kept, identity = found["rules"], found["identity"]
-            known = isinstance(identity, dict)
+            known = isinstance(identity, dict) and isinstance(found.get("bits", {}), dict)
             for entry in kept.values():
                 _check(entry)
         except DataError:
@@ -88,6 +90,8 @@ class Checkpoint:
             known = False
         if not known:
             raise DataError(f"{name}: not a checkpoint of a comparison")
+        early = identity.pop("version", None)  # where 0.1.0 wrote its version
+        check_bits(found.get("bits"), BITS, name, early or writer_of(found))
         for what in dict.fromkeys((*self.identity, *identity)):
             before, now = identity.get(what), self.identity.get(what)
             if before != now:
