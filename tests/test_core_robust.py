@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from oracles.robust import RobustResult, robust
 from streams import Stream, streams
 from thresher import StabilizedClassifier, _core
+from thresher.data import as_batch
 
 SEED = 77
 DEFAULTS: dict[str, Any] = {
@@ -199,3 +200,29 @@ def test_interrupted() -> None:
     timer.cancel()
     assert time.perf_counter() - began < 20
     assert not hasattr(clf, "history_")
+
+
+def test_states_that_do_not_fit_are_refused() -> None:
+    X, y = problem(60, 12)
+    batch = as_batch(X)
+    batch.set_targets(y.astype(float), None)
+
+    def learns(model: _core.StabilizedLearner, *rest: Any) -> _core.StabilizedLearner:
+        model.learn(batch, 3, 0.0, 1, lambda stage: True, *rest)
+        return model
+
+    kept: list[Any] = []
+    learns(learner(12), kept.append)
+    with pytest.raises(ValueError, match="during the call alone"):
+        kept[0]()
+    states: list[bytes] = []
+    whole = learns(learner(12), lambda state: states.append(state()))
+    with pytest.raises(ValueError, match="has learned nothing"):
+        learns(whole, None, states[0])
+    with pytest.raises(ValueError, match="a stream is not resumed"):
+        learns(learner(12, streams=1), None, states[0])
+    for damaged in (states[0][:-8], states[0] + b"12345678", b"12345678" + states[0][8:]):
+        model = learner(12)
+        with pytest.raises(ValueError, match=r"cut short|left over|another rule"):
+            learns(model, None, damaged)
+        assert learns(model, None, states[-1]).state() == whole.state()

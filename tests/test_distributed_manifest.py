@@ -226,7 +226,7 @@ def test_damaged_manifests(folder, content):
 def test_manifests_of_other_versions(folder):
     file = folder / "manifest.json"
     file.write_text(file.read_text().replace('"format": 1', '"format": 2', 1))
-    with pytest.raises(ModelFileError, match="is of format 2, and this version"):
+    with pytest.raises(ModelFileError, match="in format 2; this is Thresher"):
         earlier(folder, resume=True)
 
 

@@ -17,8 +17,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # where this file is run as a script
-
 from golden_cases import cells_of, hash_of
 from golden_data import Folder
 from thresher.rules import RULES

@@ -1,6 +1,7 @@
 """Models as files: safetensors, with everything that is no number in one JSON text.
 
-The format has a version, a checksum of all contents, and no times of day. Tensors: `indptr`,
+A file has a format, the version of Thresher that wrote it, a checksum of all contents, and no times
+of day. Format 1 has names in its JSON text. Tensors: `indptr`,
 `indices`, `weights`, `intercept`, `history` (examples, loss, nonzeros, rate, valid_loss; NaN for
 none); where features have names, these (`named`, their ends in `name_ends`, and `name_text` in
 UTF-8: a million names as JSON would take seconds); and where there is evidence of each feature, its
@@ -25,11 +26,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from thresher import naming
+from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.certificates import Certificate
 from thresher.errors import ModelFileError
 from thresher.evidence import TENSORS as EVIDENCE
 from thresher.evidence import Evidence
+from thresher.file_format import check_format
 from thresher.frontier import Place
 from thresher.losses import LOSSES
 from thresher.model import Model, Progress
@@ -64,6 +67,7 @@ def write(model: Model, path: str | PathLike[str]) -> None:
         tensors |= model.evidence.tensors()
     about = {
         "format": FORMAT,
+        "version": __version__,
         "n_features": model.n_features,
         "loss": model.loss,
         "classes": None if model.classes is None else model.classes.tolist(),
@@ -111,14 +115,9 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             about = json.loads(text)
         except ValueError as error:  # no JSON, or a number of thousands of digits
             raise ModelFileError(f"{path}: damaged: its description cannot be read") from error
-        if not isinstance(about, dict) or not isinstance(about.get("format"), int):
+        if not isinstance(about, dict):
             raise ModelFileError(f"{path}: damaged: its description cannot be read")
-        if about["format"] != FORMAT:
-            kind = "a newer" if about["format"] > FORMAT else "an older"
-            raise ModelFileError(
-                f"{path}: of format {about['format']}, {kind} one than this version of "
-                f"Thresher reads, {FORMAT}"
-            )
+        check_format(path, about, FORMAT, ModelFileError)
         names = set(file.keys())
         known = [{*_TENSORS, *a, *b} for a in ((), naming.TENSORS) for b in ((), EVIDENCE)]
         if names not in known:
@@ -211,7 +210,7 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
             )
             for e, loss, n, rate, v in tensors["history"].tolist()
         ],
-        names=_names(tensors),
+        names=_names(tensors) if about["format"] > 1 else _early_names(about["names"]),
         certificates=tuple(map(Certificate.from_dict, about.get("certificates", ()))),
         evidence=(
             Evidence.from_tensors(tensors, len(tensors["intercept"]), about["n_features"])
@@ -227,6 +226,11 @@ def _names(tensors: Mapping[str, NDArray[Any]]) -> dict[int, str] | None:
         return None
     found = naming.from_tensors(tensors)
     return {key: name.decode("utf-8", "surrogatepass") for key, name in found.items()}
+
+
+def _early_names(pairs: Any) -> dict[int, str] | None:
+    """Return the names in a file of format 1."""
+    return None if pairs is None else {int(key): str(name) for key, name in pairs}
 
 
 def _row(record: Progress) -> tuple[float, ...]:

@@ -198,7 +198,7 @@ class Stabilized {
     });
     for (std::uint64_t j = 0; j < come.size(); ++j)
       if (come[j] && evidence_.see(j)) ++seen_, ++stable_;
-    if (stage_ > 0 && seen_ > 0) d_ = static_cast<double>(stable_) / static_cast<double>(seen_);
+    if (stage_ > 0) d_ = static_cast<double>(stable_) / static_cast<double>(seen_);
     return std::find(zeros.begin(), zeros.end(), 1) != zeros.end();
   }
 

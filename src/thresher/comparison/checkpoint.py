@@ -14,9 +14,12 @@ from zlib import error as ZlibError
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher._version import __version__
 from thresher.atomic import check_place, clear_leftovers, write_whole
 from thresher.comparison.result import row_of
 from thresher.errors import DataError, ParameterError
+from thresher.file_format import check_format, writer_of
+from thresher.training.bits import BITS, check_bits
 
 FORMAT = 1
 
@@ -29,7 +32,7 @@ class Checkpoint:
     path : path or None
         None: nothing is written.
     identity : mapping
-        What a run that goes on must share with the one before: data, split, settings, version.
+        What a run that goes on must share with the one before: data, split, settings.
 
     Attributes
     ----------
@@ -61,7 +64,13 @@ class Checkpoint:
     def write(self) -> None:
         """Write what has been found so far, whole or not at all."""
         if self.path is not None:
-            kept = {"format": FORMAT, "identity": self.identity, "rules": self.rules}
+            kept = {
+                "format": FORMAT,
+                "version": __version__,
+                "bits": BITS,
+                "identity": self.identity,
+                "rules": self.rules,
+            }
             write_whole(self.path, json.dumps(kept, allow_nan=False).encode())
 
     def _read(self) -> dict[str, dict[str, Any]]:
@@ -70,14 +79,19 @@ class Checkpoint:
         try:
             with open(name, "rb") as file:
                 found = json.load(file)
+            check_format(name, found, FORMAT, DataError)
             kept, identity = found["rules"], found["identity"]
-            known = found["format"] == FORMAT and isinstance(identity, dict)
+            known = isinstance(identity, dict) and isinstance(found.get("bits", {}), dict)
             for entry in kept.values():
                 _check(entry)
+        except DataError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError):
             known = False
         if not known:
             raise DataError(f"{name}: not a checkpoint of a comparison")
+        early = identity.pop("version", None)  # where 0.1.0 wrote its version
+        check_bits(found.get("bits"), BITS, name, early or writer_of(found))
         for what in dict.fromkeys((*self.identity, *identity)):
             before, now = identity.get(what), self.identity.get(what)
             if before != now:

@@ -116,7 +116,6 @@ def compare(
     test_share = test_share if given else share_of(test_share)
     rows = rows_of(X, y, X_test, y_test, loss=loss, task=task, test_share=test_share, seed=seed)
     settings: dict[str, Any] = {
-        "version": __version__,
         "task": rows.task,
         "loss": loss,
         "test_share": None if given else test_share,
@@ -127,6 +126,7 @@ def compare(
         "seed": seed,
     }
     kept = Checkpoint(checkpoint, {**settings, **rows.digests})
+    settings = {"version": __version__, **settings}
     rows = rows.scaled_by(scale)
     named = rules is not None
     if not named:

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.data import opening
 from thresher.data.reading import Reading
 from thresher.distributed.agreeing import Agreed, Spread, checksums_of, in_turn
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError, ModelFileError
+from thresher.file_format import check_format
 
 FORMAT = 1
 NAME = "manifest.json"
@@ -68,6 +70,7 @@ class Manifest:
             raise _another(folder)
         content = {
             "format": FORMAT,
+            "version": __version__,
             "options": self.options,
             "shards": self.shards.to_json(),
             "files": self.files,
@@ -82,11 +85,7 @@ class Manifest:
         file = Path(folder, NAME)
         try:
             content = json.loads(file.read_text())
-            if content["format"] != FORMAT:
-                raise ModelFileError(
-                    f"{file}: is of format {content['format']}, and this version of Thresher reads "
-                    f"{FORMAT}"
-                )
+            check_format(file, content, FORMAT, ModelFileError)
             files = {name: (size, time) for name, (size, time) in content["files"].items()}
             shards = Shards.from_json(content["shards"])
             return cls(content["options"], shards, files, Agreed.from_json(content["agreed"]))

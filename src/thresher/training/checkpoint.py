@@ -19,8 +19,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from thresher import naming
+from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.errors import ModelFileError
+from thresher.file_format import check_format, writer_of
 
 FORMAT = 1
 _KEY = "thresher-checkpoint"
@@ -40,12 +42,15 @@ class Checkpoint:
         Those of the best pass so far, where one is kept.
     names : dict or None
         Names of features, where a pipe's are kept.
+    version : str
+        The version of Thresher that wrote it.
     """
 
     about: Mapping[str, Any]
     states: Sequence[bytes] = field(repr=False)
     best: Sequence[bytes] = field(repr=False, default=())
     names: Mapping[int, bytes] | None = field(repr=False, default=None)
+    version: str = __version__
 
     @property
     def digest(self) -> str:
@@ -72,6 +77,7 @@ class Checkpoint:
             tensors |= naming.to_tensors(self.names)
         about = {
             "format": FORMAT,
+            "version": self.version,
             "digest": digest,
             "states": len(self.states),
             "best": len(self.best),
@@ -111,13 +117,13 @@ def read(path: str | PathLike[str]) -> Checkpoint:
             if text is None:
                 raise ModelFileError(f"{path}: a safetensors file, but not a checkpoint")
             about = json.loads(text)
-            if about["format"] != FORMAT:
-                raise ModelFileError(f"{path}: a checkpoint of another version of Thresher")
+            check_format(path, about, FORMAT, ModelFileError)
             checkpoint = Checkpoint(
                 about["about"],
                 [file.get_tensor(f"state{i}").tobytes() for i in range(about["states"])],
                 [file.get_tensor(f"best{i}").tobytes() for i in range(about["best"])],
                 _names(file),
+                writer_of(about),
             )
             wanted = about["digest"]
     except FileNotFoundError:

@@ -16,6 +16,7 @@ from thresher.data.block import Block, Position
 from thresher.data.reading import Stopped
 from thresher.errors import DataError, ModelFileError
 from thresher.training import checkpoint as checkpoints
+from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import Checkpoint
 from thresher.training.learning import Learning
 from thresher.training.names import NameKeeper
@@ -256,6 +257,7 @@ class Run:
         learning, states = self.learning.state()
         about = {
             "options": self.plan.described,
+            "bits": self._bits(),
             "source": self.source.facts(),
             "learning": learning,
             "pass": self.number,
@@ -294,6 +296,7 @@ class Run:
                     f"{self.plan.checkpoint}: {name} was {before!r} in the run that wrote it, and "
                     f"is {now!r} now; a resumed run needs the same options"
                 )
+        check_bits(about.get("bits"), self._bits(), self.plan.checkpoint, saved.version)
         self.ended = about.get("ended") is not None
         if self.ended and about["ended"] != self.plan.passes:
             raise ModelFileError(
@@ -320,6 +323,9 @@ class Run:
             self._read_again(about["trail"])
         self.watcher.tell("resumed", examples=self.learning.steps, digest=saved.digest)
         return True
+
+    def _bits(self) -> dict[str, int]:
+        return bits_of(self.learning.rule, self.plan.shuffle, self.source.named)
 
     def _read_again(self, trail: dict[str, Any]) -> None:
         """Read up to the position again, to see that the input is what it was."""

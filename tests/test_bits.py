@@ -1,0 +1,110 @@
+"""A checkpoint of a version that gives other bits is refused, and the behaviour is named."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import thresher
+from files import called
+from fixtures import make
+from thresher.errors import ModelFileError
+from thresher.rules import RULES
+from thresher.training import checkpoint as checkpoints
+from thresher.training.bits import BITS, bits_of, check_bits
+from thresher.training.checkpoint import Checkpoint
+
+EARLY = "0.1.0 or earlier"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Stand in a copy of the files of version 0.1.0."""
+    shutil.copytree(Path(make.__file__).parent / "0.1.0", tmp_path, dirs_exist_ok=True)
+    with make.standing_in(tmp_path):
+        yield tmp_path
+
+
+def refusal(path, name, then, now, version=EARLY):
+    return (
+        f"{path}: begun by Thresher {version}, where {name} gave other bits than now ({then}, now "
+        f"{now}); finish it with that version, or start again"
+    )
+
+
+def resumed(name, code=0):
+    return called(
+        "train", *make.SERIAL[name][0], "-m", f"{name}.thresher", "--resume", code=code
+    ).stderr
+
+
+def test_every_rule_has_a_number():
+    for rule in RULES:
+        assert bits_of(rule, shuffle=False).keys() == {"summation", "defaults", rule}
+    assert bits_of("ftrl", True, named=True).keys() - bits_of("ftrl", False) == {
+        "shuffling", "hashing",
+    }  # fmt: skip
+
+
+def test_numbers_that_are_not_known_are_1():
+    for saved in (None, {}, {"ftrl": 1}, {"ftrl": 1, "other": 1}):
+        check_bits(saved, {"ftrl": 1, "shuffling": 1}, "a", "0.1.0")
+    for saved, now, named in (
+        (None, {"ftrl": 2}, "ftrl"),
+        ({"ftrl": 2}, {"ftrl": 2, "shuffling": 3}, "shuffling"),
+        ({"ftrl": 2, "other": 2}, {"ftrl": 2}, "other"),
+        ({"ftrl": 2}, {"ftrl": 1}, "ftrl"),
+    ):
+        with pytest.raises(ModelFileError, match=f"where {named} gave other bits"):
+            check_bits(saved, now, "a", "0.1.0")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_that_began_with_other_bits_is_refused(monkeypatch):
+    for name in ("hashing", "ftrl"):  # the run shuffles, is of no names and another rule
+        monkeypatch.setitem(BITS, name, 2)
+    monkeypatch.setitem(BITS, "shuffling", 3)
+    path = "single.thresher.checkpoint"
+    assert refusal(path, "shuffling", 1, 3) in resumed("single", code=1)
+    assert Path(path).exists()
+    monkeypatch.setitem(BITS, "shuffling", 1)
+    resumed("single")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_checkpoint_holds_the_numbers_of_its_run(monkeypatch):
+    """Begun and gone on with numbers other than 1; then refused by those before."""
+    path = Path("named.thresher.checkpoint")
+    path.unlink()
+    began = ("train", *make.SERIAL["named"][0], "-m", "named.thresher", "--every", "0s", "--json")
+    with monkeypatch.context() as later:
+        later.setitem(BITS, "ftrl", 2)
+        called(*began, code=130, stdout=make.Interrupting(5))
+        content = path.read_bytes()
+        resumed("named")
+    path.write_bytes(content)
+    assert refusal(path, "ftrl", 2, 1, thresher.__version__) in resumed("named", code=1)
+    assert checkpoints.read(path).about["bits"] == bits_of("ftrl", False, named=True) | {"ftrl": 2}
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_comparison_that_began_with_other_bits_is_refused(monkeypatch):
+    kept = Path("compare.json").read_bytes()
+    with monkeypatch.context() as later:
+        later.setitem(BITS, "comparison", 2)
+        message = refusal("compare.json", "comparison", 1, 2, "0.1.0")
+        with pytest.raises(ModelFileError, match=re.escape(message)):
+            make.of_comparison()
+    assert Path("compare.json").read_bytes() == kept
+    monkeypatch.setattr("thresher.comparison.running.__version__", "0.9.0")  # other, same bits
+    make.of_comparison()
+    assert json.loads(Path("compare.json").read_text())["bits"] == BITS
+
+
+def test_the_numbers_are_part_of_the_digest():
+    one, two = (Checkpoint({"bits": {"ftrl": n}}, [b"a"]) for n in (1, 2))
+    assert one.digest != two.digest

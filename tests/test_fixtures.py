@@ -1,0 +1,53 @@
+"""Files of earlier versions are read, and give what they gave; runs go on to the same models."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fixtures import make
+
+FOLDERS = sorted(path for path in Path(make.__file__).parent.glob("*.*.*") if path.is_dir())
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda path: path.name)
+def before(request, tmp_path):
+    """Stand in a copy of the files of a version; return what they gave."""
+    shutil.copytree(request.param, tmp_path, dirs_exist_ok=True)
+    known = json.loads((tmp_path / "results.json").read_text())
+    if known["platform"] != make.PLATFORM:
+        pytest.skip(f"the results are those of {known['platform']}")
+    with make.standing_in(tmp_path):
+        yield known["results"]
+
+
+def same(found, wanted):
+    """Compare what JSON can carry."""
+    assert json.loads(json.dumps(found)) == wanted
+
+
+@pytest.mark.parametrize("name", make.MODELS)
+def test_models(before, name):
+    same(make.of_model(make.thresher.load(f"{name}.thresher")), before[f"{name}.thresher"])
+
+
+@pytest.mark.parametrize("name", make.SERIAL)
+def test_runs_go_on(before, name):
+    same(make.of_serial(name), before[f"{name}.thresher.checkpoint"])
+
+
+@pytest.mark.parametrize("name", make.CLUSTER)
+def test_runs_on_a_cluster_go_on(before, name):
+    same(make.of_cluster(name), before[name])
+
+
+def test_a_comparison_goes_on(before):
+    same(make.of_comparison(), before["compare.json"])
+
+
+@pytest.mark.parametrize("name", make.ESTIMATORS)
+def test_pickled_estimators(before, name):
+    same(make.of_pickle(name), before[f"{name}.pickle"])
