@@ -19,7 +19,7 @@ from thresher.atomic import check_place, clear_leftovers, write_whole
 from thresher.comparison.result import row_of
 from thresher.errors import DataError, ParameterError
 from thresher.file_format import check_format, writer_of
-from thresher.training.bits import BITS, check_bits
+from thresher.training.bits import BITS, RULE_BITS, check_bits
 
 FORMAT = 1
 
@@ -67,7 +67,7 @@ class Checkpoint:
             kept = {
                 "format": FORMAT,
                 "version": __version__,
-                "bits": BITS,
+                "bits": BITS | RULE_BITS,
                 "identity": self.identity,
                 "rules": self.rules,
             }
@@ -91,7 +91,7 @@ class Checkpoint:
         if not known:
             raise DataError(f"{name}: not a checkpoint of a comparison")
         early = identity.pop("version", None)  # where 0.1.0 wrote its version
-        check_bits(found.get("bits"), BITS, name, early or writer_of(found))
+        check_bits(found.get("bits"), BITS | RULE_BITS, name, early or writer_of(found))
         for what in dict.fromkeys((*self.identity, *identity)):
             before, now = identity.get(what), self.identity.get(what)
             if before != now:

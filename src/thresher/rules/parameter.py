@@ -30,6 +30,8 @@ class Parameter:
         Whether None is allowed.
     symbol : str
         What the paper calls it.
+    shell_default : object
+        The default of the command line, where that is another one; None: it is not.
     """
 
     help: str
@@ -42,9 +44,12 @@ class Parameter:
     optional: bool = False
     symbol: str = ""
     regressor_default: Any = None
+    shell_default: Any = None
 
-    def default_for(self, task: Task) -> Any:
-        """Return the default of the classifier or the regressor."""
+    def default_for(self, task: Task, shell: bool = False) -> Any:
+        """Return the default of the classifier or the regressor, or of the command line."""
+        if shell and self.shell_default is not None:
+            return self.shell_default
         if task == "regressor" and self.regressor_default is not None:
             return self.regressor_default
         return self.default
@@ -113,10 +118,12 @@ COMMON: dict[str, Parameter] = {
         "weights alone, of whichever features and classes. With the losses hinge and "
         "squared_hinge, classes whose margin a row satisfies cost next to nothing; logistic "
         "changes all classes at every row, and needs gravity to keep the lists short. Intercepts "
-        "begin at the log-odds of the classes.",
+        "begin at the log-odds of the classes. 'auto' is 'hashed' where features have names without "
+        "numbers, else 'dense'.",
         "dense",
         kind="choice",
-        choices=("dense", "hashed", "nonzero"),
+        choices=("dense", "hashed", "nonzero", "auto"),
+        shell_default="auto",
     ),
     "dtype": Parameter(
         "Number type of the weights.",

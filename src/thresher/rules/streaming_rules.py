@@ -133,7 +133,15 @@ STREAMING_RULES: dict[str, Rule] = {
                 symbol="lambda_1",
             ),
             "l2": Parameter("Ridge penalty, as published.", 0.0, low=0.0, high=1e30),
-            "alpha": Parameter("Learning rate of a coordinate.", 1.0, low=1e-30, high=1e30),
+            "alpha": Parameter(
+                "Learning rate of a coordinate. 'auto' is 1 over the median norm of the first 100 "
+                "rows.",
+                1.0,
+                low=1e-30,
+                high=1e30,
+                choices=("auto",),
+                shell_default="auto",
+            ),
             "beta": Parameter("Slows the first steps of a coordinate.", 1.0, low=0.0, high=1e30),
             "target_nnz": TARGET_NNZ,
         },

@@ -22,18 +22,8 @@ BITS: dict[str, int] = {
     "summation": 1,  # the order in which products of a row, and losses of rows, are added up
     "defaults": 1,  # what "auto" stands for
     "comparison": 1,  # how a comparison splits rows and chooses parameters
-    # The rules: their steps, and what they keep between two of them.
-    "truncated-gradient": 1,
-    "averaged-sgd": 1,
-    "forward-backward": 1,
-    "ftrl": 1,
-    "stabilized": 1,
-    "dual-averaging": 1,
-    "margin-perceptron": 1,
-    "mirror-descent": 1,
-    "coordinate-descent": 1,
-    "hard-threshold": 1,
 }
+RULE_BITS: dict[str, int] = {}  # of rules whose steps, or what they keep between two, have changed
 
 
 def bits_of(rule: str, shuffle: bool, named: bool = False) -> dict[str, int]:
@@ -53,10 +43,10 @@ def bits_of(rule: str, shuffle: bool, named: bool = False) -> dict[str, int]:
     >>> sorted(bits_of("ftrl", shuffle=True))
     ['defaults', 'ftrl', 'shuffling', 'summation']
     """
-    names = ["summation", "defaults", rule]
+    names = ["summation", "defaults"]
     names += ["shuffling"] if shuffle else []
     names += ["hashing"] if named else []
-    return {name: BITS[name] for name in names}
+    return {name: BITS[name] for name in names} | {rule: RULE_BITS.get(rule, FIRST)}
 
 
 def check_bits(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.data.block import Position
 from thresher.errors import DataError, ModelFileError
 from thresher.training import checkpoint as checkpoints
+from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import Checkpoint
 from thresher.training.labels import Arriving, TwoClasses
 
@@ -42,6 +43,11 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     return found
 
 
+def _bits(trainer: Trainer) -> dict[str, int]:
+    plan = trainer.plan
+    return bits_of(plan.rule, plan.shuffle is not False, trainer.source.named)
+
+
 def checkpoint_of(trainer: Trainer) -> Checkpoint:
     """Return where a run stands."""
     t = trainer
@@ -55,6 +61,7 @@ def checkpoint_of(trainer: Trainer) -> Checkpoint:
     }
     about = {
         "options": identity(t),
+        "bits": _bits(t),
         "source": t.source.facts(),
         "learning": learning,
         "pass": t.number,
@@ -86,6 +93,12 @@ def resume(trainer: Trainer) -> bool:
     except FileNotFoundError:
         return False
     about = saved.about
+    if "options" not in about:
+        raise ModelFileError(
+            f"{path}: is of a run that needs all rows at once, and the rule {t.plan.rule} learns "
+            f"row by row"
+        )
+    check_bits(about.get("bits"), _bits(t), path, saved.version)
     if t.requested.get("random_state") is None and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # any seed will do, so this one
     _check_options(path, about["options"], identity(t))

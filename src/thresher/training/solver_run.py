@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from thresher.errors import ModelFileError
 from thresher.model import Progress
 from thresher.training import checkpoint as checkpoints
+from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import Checkpoint
 from thresher.training.observer import Interrupted
 from thresher.training.run_options import RunOptions
@@ -156,6 +157,7 @@ class SolverRun:
         whole = {
             "run": KIND,
             "rule": self.rule,
+            "bits": bits_of(self.rule, shuffle=True),
             "parameters": self._described(),
             "random_state": _shown(self.params.get("random_state")),
             "seed": self.seed,
@@ -178,6 +180,8 @@ class SolverRun:
             return
         about = saved.about
         self._check(about)
+        now = bits_of(self.rule, shuffle=True)
+        check_bits(about["bits"], now, self.options.checkpoint, saved.version)
         if self.params.get("random_state") is None:
             self.seed = about["seed"]
         self.history = [Progress(*record) for record in about["history"]]
