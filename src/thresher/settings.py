@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.parameters import (
     AUTO_ETA,
     AUTO_ETA_ELSE,
@@ -35,17 +35,30 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
     table = RULES[rule].parameters
     for name, value in params.items():
         if name not in table:
-            raise ParameterError(f"{owner} has no parameter {name!r}; it has {', '.join(table)}")
+            raise ParameterError(
+                f"{owner} has no parameter {name!r}; it has {', '.join(table)}", parameter=name
+            )
         if not table[name].accepts(value):
-            raise ParameterError(f"{owner}: {name} must be {table[name].allowed()}; got {value!r}")
+            raise ParameterError(
+                owner=owner, parameter=name, value=value, allowed=table[name].allowed()
+            )
     losses = RULES[rule].losses_for(task)
     if "loss" in params and params["loss"] not in losses:
         raise ParameterError(
-            f"{owner}: loss {params['loss']!r} is not one for a {task}; "
-            f"allowed are {', '.join(losses)}"
-        )
+            (setting("loss"), f" {params['loss']!r} is not one for a {task}; allowed are "
+             f"{', '.join(losses)}"),
+            owner=owner,
+            parameter="loss",
+            value=params["loss"],
+            allowed=f"one of {', '.join(losses)}",
+        )  # fmt: skip
     if params.get("shrink") == "round" and math.isinf(params["ceiling"]):
-        raise ParameterError(f"{owner}: shrink='round' needs a finite ceiling")
+        raise ParameterError(
+            (setting("shrink", "round"), " needs a finite ", setting("ceiling")),
+            owner=owner,
+            parameter="ceiling",
+            value=params["ceiling"],
+        )
     if params.get("store") == "nonzero":
         _check_nonzero(rule, task, params, owner)
     if rule == "truncated-gradient" and params["target_nnz"] is not None:
@@ -56,14 +69,20 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         ):
             if contradicts:
                 raise ParameterError(
-                    f"{owner}: {name}={params[name]!r} does not go with target_nnz, which raises "
-                    f"and lowers gravity for the last weights"
-                )
+                    (setting(name, params[name]), " does not go with ", setting("target_nnz"),
+                     ", which raises and lowers ", setting("gravity"), " for the last weights"),
+                    owner=owner,
+                    parameter=name,
+                    value=params[name],
+                )  # fmt: skip
     if rule == "averaged-sgd" and params["loss"] == "poisson":
         raise ParameterError(
-            f"{owner}: steps of 1/(alpha t) explode with loss 'poisson', whose slope has no bound; "
-            f"FTRL and truncated gradient take it"
-        )
+            ("steps of 1/(alpha t) explode with ", setting("loss"), " 'poisson', whose slope has "
+             "no bound; FTRL and truncated gradient take it"),
+            owner=owner,
+            parameter="loss",
+            value="poisson",
+        )  # fmt: skip
     if rule == "stabilized":
         _check_stabilized(params, owner)
     levels = params.get("levels", ())
@@ -73,34 +92,54 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         or list(levels) != sorted(set(levels))
     ):
         raise ParameterError(
-            f"{owner}: levels must be increasing shares, above 0 and up to 1; got {levels!r}"
+            owner=owner,
+            parameter="levels",
+            value=levels,
+            allowed="increasing shares, above 0 and up to 1",
         )
     if rule == "margin-perceptron" and params["shrink"] == "all":
         for name in ("max_density", "levels"):
             if params[name] not in (None, (), []):
                 raise ParameterError(
-                    f"{owner}: {name} does not go with shrink='all': which of the untouched "
-                    f"weights are zero is known only when they are counted"
-                )
+                    (setting(name), " does not go with ", setting("shrink", "all"), ": which of "
+                     "the untouched weights are zero is known only when they are counted"),
+                    owner=owner,
+                    parameter=name,
+                    value=params[name],
+                )  # fmt: skip
     if params.get("center") and params["loss"] == "clipped_square":
         raise ParameterError(
-            f"{owner}: center=True does not go with clipped_square, which scales each row by itself"
-        )
+            (setting("center", True), " does not go with clipped_square, which scales each row by "
+             "itself"),
+            owner=owner,
+            parameter="center",
+            value=True,
+        )  # fmt: skip
     if params.get("callback") is not None and not callable(params["callback"]):
-        raise ParameterError(f"{owner}: callback must be callable or None")
+        raise ParameterError(
+            owner=owner, parameter="callback", allowed="callable or None", value=params["callback"]
+        )
 
 
 def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
     if rule not in ("truncated-gradient", "forward-backward") or task != "classifier":
         raise ParameterError(
-            f"{owner}: store='nonzero' is for classifiers by truncated gradient and "
-            f"forward-backward; others take 'dense' or 'hashed'"
-        )
+            (setting("store", "nonzero"), " is for classifiers by truncated gradient and "
+             "forward-backward; others take 'dense' or 'hashed'"),
+            owner=owner,
+            parameter="store",
+            value="nonzero",
+            allowed="dense or hashed",
+        )  # fmt: skip
     if params["loss"] not in ("hinge", "squared_hinge", "logistic"):
         raise ParameterError(
-            f"{owner}: store='nonzero' needs loss 'hinge' or 'squared_hinge', which leave "
-            f"satisfied margins alone, or 'logistic'; got {params['loss']!r}"
-        )
+            (setting("store", "nonzero"), " needs ", setting("loss"), " 'hinge' or "
+             "'squared_hinge', which leave satisfied margins alone, or 'logistic'; got "
+             f"{params['loss']!r}"),
+            owner=owner,
+            parameter="loss",
+            value=params["loss"],
+        )  # fmt: skip
     for name, contradicts in (
         ("shrink", params.get("shrink") == "subgradient"),
         ("average", params.get("average")),
@@ -109,37 +148,57 @@ def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str)
     ):
         if contradicts:
             raise ParameterError(
-                f"{owner}: {name}={params[name]!r} does not go with store='nonzero', which keeps "
-                f"the weights that are not zero and nothing else"
-            )
+                (setting(name, params[name]), " does not go with ", setting("store", "nonzero"),
+                 ", which keeps the weights that are not zero and nothing else"),
+                owner=owner,
+                parameter=name,
+                value=params[name],
+            )  # fmt: skip
 
 
 def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
     paths, bursts, n_jobs = params["paths"], params["bursts"], params["n_jobs"]
     if n_jobs == 0:
-        raise ParameterError(f"{owner}: n_jobs must be -1, None or at least 1; got 0")
+        raise ParameterError(
+            owner=owner, parameter="n_jobs", value=0, allowed="-1, None or at least 1"
+        )
     if params["variant"] == "robust":
         if paths % 2:
             raise ParameterError(
-                f"{owner}: paths must be even with variant='robust', whose paths go in pairs "
-                f"through the two halves of the rows; got {paths}"
-            )
+                (setting("paths"), " must be even with ", setting("variant", "robust"), ", whose "
+                 f"paths go in pairs through the two halves of the rows; got {paths}"),
+                owner=owner,
+                parameter="paths",
+                value=paths,
+            )  # fmt: skip
         if params["rejection"] != "auto" and params["rejection"] < 0.01:
             raise ParameterError(
-                f"{owner}: rejection must be at least 0.01 with variant='robust', which would "
-                f"otherwise purge feature after feature; got {params['rejection']!r}"
-            )
+                (setting("rejection"), " must be at least 0.01 with ", setting("variant", "robust"),
+                 ", which would otherwise purge feature after feature; got "
+                 f"{params['rejection']!r}"),
+                owner=owner,
+                parameter="rejection",
+                value=params["rejection"],
+            )  # fmt: skip
         return
     if params["target_nnz"] is not None:
         raise ParameterError(
-            f"{owner}: target_nnz goes with variant='robust'; the published variant has gravity by "
-            f"its rejection rate alone"
-        )
+            (setting("target_nnz"), " goes with ", setting("variant", "robust"), "; the published "
+             "variant has gravity by its rejection rate alone"),
+            owner=owner,
+            parameter="target_nnz",
+            value=params["target_nnz"],
+        )  # fmt: skip
     if params["keep"] > 0 and paths * bursts == 1:
         raise ParameterError(
-            f"{owner}: keep={params['keep']} needs more than one path or burst: the share of one "
-            f"burst that selects a feature says nothing; set keep=0, or raise paths or bursts"
-        )
+            (setting("keep", params["keep"]), " needs more than one path or burst: the share of "
+             "one burst that selects a feature says nothing"),
+            owner=owner,
+            parameter="keep",
+            value=params["keep"],
+            hint=("set ", setting("keep", 0), ", or raise ", setting("paths"), " or ",
+                  setting("bursts")),
+        )  # fmt: skip
 
 
 def stabilized_parameters(

@@ -183,8 +183,10 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             named = self.scoring is None or isinstance(self.scoring, str)
             if not named and not callable(self.scoring):
                 raise ParameterError(
-                    f"SparsityPath: scoring must be a single score, its name or a callable, or "
-                    f"None; got {self.scoring!r}"
+                    owner="SparsityPath",
+                    parameter="scoring",
+                    value=self.scoring,
+                    allowed="a single score, its name or a callable, or None",
                 )
             check_single_labels("SparsityPath", self.estimator, X, y)
             if is_source(X):
@@ -211,8 +213,10 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             found = np.zeros(0)
         if found.ndim != 1 or len(found) < 2 or not (np.diff(found) > 0).all():
             raise ParameterError(
-                f"SparsityPath: gravities must be at least 2 different numbers, or None; got "
-                f"{self.gravities!r}"
+                owner="SparsityPath",
+                parameter="gravities",
+                value=self.gravities,
+                allowed="at least 2 different numbers, or None",
             )
         points_of(self.estimator, {self.param_name_: found.tolist()})  # values the rule refuses
         return found

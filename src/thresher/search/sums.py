@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thresher.answers import PROBABILITY_LOSSES, probabilities, scores, values
 from thresher.data.block import Block
 from thresher.data.source import Source
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.model import Model
 from thresher.parameters import Task
 from thresher.search.grid import Point
@@ -142,9 +142,12 @@ def scores_named(scoring: Any, task: Task) -> dict[str, Score]:
     for name in asked.values():
         if name not in allowed:
             raise ParameterError(
-                f"scoring: rows of a source are not held, and a {task} can be scored there by sums "
-                f"over rows alone: {', '.join(allowed)}; got {name!r}"
-            )
+                (setting("scoring"), f": rows of a source are not held, and a {task} can be scored "
+                 f"there by sums over rows alone: {', '.join(allowed)}; got {name!r}"),
+                parameter="scoring",
+                value=name,
+                allowed=f"one of {', '.join(allowed)}",
+            )  # fmt: skip
     return {name: SCORES[score] for name, score in asked.items()}
 
 
@@ -156,10 +159,12 @@ def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None
             loss = point.params.get("loss", "hinge")
             if score.needs == "probabilities" and loss not in PROBABILITY_LOSSES:
                 raise ParameterError(
-                    f"scoring: {names[id(score)]} needs probabilities, which models of loss "
-                    f"{loss!r} do not have ({point.chosen}); losses that do: "
-                    f"{', '.join(PROBABILITY_LOSSES)}"
-                )
+                    (setting("scoring", names[id(score)]), " needs probabilities, which models of "
+                     f"loss {loss!r} do not have ({point.chosen})"),
+                    parameter="scoring",
+                    value=names[id(score)],
+                    hint=f"losses that do: {', '.join(PROBABILITY_LOSSES)}",
+                )  # fmt: skip
 
 
 @dataclass

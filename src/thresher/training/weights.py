@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.training.labels import Arriving, Labels
 from thresher.training.targets import Targets
 
@@ -37,9 +37,11 @@ def row_weights(
     unknown = set(by_class) - set(classes.tolist())
     if unknown and not isinstance(labels, Arriving):
         raise ParameterError(
-            f"class_weight has weights of {sorted(map(str, unknown))}, which are no classes; "
-            f"these are {classes.tolist()[:20]}"
-        )
+            (setting("class_weight"), f" has weights of {sorted(map(str, unknown))}, which are no "
+             f"classes; these are {classes.tolist()[:20]}"),
+            parameter="class_weight",
+            value=dict(by_class),
+        )  # fmt: skip
     factors = np.array([float(by_class.get(label, 1.0)) for label in classes.tolist()])
     weights: NDArray[np.float64] = factors[targets.single()]
     return weights if block.weights is None else weights * block.weights
