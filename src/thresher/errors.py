@@ -28,6 +28,7 @@ __all__ = [
     "OutOfMemoryError",
     "ParameterError",
     "Setting",
+    "SplitError",
     "Words",
     "setting",
 ]
@@ -173,6 +174,10 @@ class ParameterError(Explained, ValueError):
     >>> error.parameter, error.value
     ('bits', 99)
     """
+
+
+class SplitError(ParameterError):
+    """A split of the rows by `cv` leaves nothing to learn from, or nothing to score on."""
 
 
 class InputError(Explained, DataError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thresher.errors import Explained, LabelError, ParameterError, Setting
+from thresher.errors import Explained, LabelError, ParameterError, Setting, SplitError
 
 # Parameters whose option is not `--` and their name; those of one function first.
 _OPTIONS = {
@@ -20,6 +20,7 @@ _VALUES = {("task", "regression"): "--loss squared"}  # where an option of anoth
 # What the shell says of labels that are not those of two classes.
 TWO_CLASSES = "labels must be -1 and 1, or 0 and 1, for two classes"
 OTHER_LABELS = "--multiclass takes others, and --loss squared learns numbers"
+_ADVICE = {LabelError: OTHER_LABELS, SplitError: "use fewer --folds"}  # in place of an error's hint
 
 
 def option_of(name: str, owner: str | None = None) -> str:
@@ -64,7 +65,7 @@ def shell_message(error: BaseException) -> str:
     def word(named: Setting) -> str:
         return _worded(named, error.owner)
 
-    message = error.worded(word, hint=OTHER_LABELS if isinstance(error, LabelError) else None)
+    message = error.worded(word, hint=_ADVICE.get(type(error)))
     if error.allowed is not None:  # None is not a word of the shell
         message = message.replace(error.allowed, error.allowed.removesuffix(", or None"), 1)
     return message

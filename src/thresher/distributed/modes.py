@@ -29,7 +29,7 @@ def mode_of(estimator: Any, wanted: str | None) -> str:
         raise ParameterError(f"estimator must be an object, as in {estimator.__name__}()")
     name = type(estimator).__name__
     if wanted is not None and wanted not in MODES:
-        raise ParameterError(f"mode must be one of {', '.join(MODES)}; got {wanted!r}")
+        raise ParameterError(parameter="mode", value=wanted, allowed=f"one of {', '.join(MODES)}")
     if isinstance(estimator, StabilizedClassifier):
         fitting: tuple[str, ...] = ("stages",)
     elif isinstance(estimator, StreamingEstimator):
@@ -42,7 +42,9 @@ def mode_of(estimator: Any, wanted: str | None) -> str:
             f"row by row do"
         )
     if wanted is not None and wanted not in fitting:
-        raise ParameterError(f"{name}: mode must be {' or '.join(fitting)}; got {wanted!r}")
+        raise ParameterError(
+            owner=name, parameter="mode", value=wanted, allowed=" or ".join(fitting)
+        )
     return wanted or fitting[0]
 
 

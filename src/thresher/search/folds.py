@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import ParameterError, setting
+from thresher.errors import ParameterError, SplitError, setting
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def check_classes(counts: NDArray[np.int64], classes: NDArray[Any]) -> None:
     classes : array
     """
     for split, number in np.argwhere(counts == 0)[:1]:
-        raise ParameterError(
+        raise SplitError(
             (setting("cv"), f": the training part of split {split} has no row of class "
              f"{classes.tolist()[number]!r}"),
             parameter="cv",

@@ -33,7 +33,7 @@ from thresher.search.place import Place, tell_place
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
 from thresher.search.scoring import try_scorers
-from thresher.search.streams import OF_FIT, StreamSearch, source_splits
+from thresher.search.streams import StreamSearch, source_splits
 from thresher.search.sums import check_probabilities, scores_named
 from thresher.search.tables import cells_of, html_fragment, shown, text_table
 from thresher.search.whole import failures_of, fit_rows, name_features, scores_of
@@ -254,9 +254,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_probabilities(named, points)
         limit = checked_limit(self.memory_limit)
         search = StreamSearch(
-            self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True,
-            OF_FIT,
-        )  # fmt: skip
+            self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True
+        )
         found = search.go(points)
         if source.named and source.rereadable:
             name_features(list(search.models.values()), source)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import DataError, InputError, LabelError, Words, setting
+from thresher.errors import DataError, InputError, LabelError, setting
 from thresher.training.targets import Targets
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
 
 _TWO = "-1 and 1, or 0 and 1"
-_OTHERS: Words = "give fit ", setting("classes"), "= for others"
 OF_THE_SHELL = "give fit classes= for others"  # goes when `search/streams.py` needs it no more
 
 
@@ -106,11 +105,11 @@ class TwoClasses(Labels):
     ----------
     low : float
         What the output is told for the first class.
-    others : str or tuple
+    others : str
         What an error advises in Python, where labels are others.
     """
 
-    def __init__(self, low: float = -1.0, others: Words = _OTHERS) -> None:
+    def __init__(self, low: float = -1.0, others: str = "give fit classes= for others") -> None:
         self.low, self.others = low, others
         self.seen: float | None = None  # the first class: -1 or 0, once it was seen
 
