@@ -301,8 +301,8 @@ class Fitting:
     def _job(self, shards: Shards, agreed: Agreed, ranges: int) -> Job:
         if agreed.width == 2**64 and self._params.get("store") == "dense":
             raise ParameterError(
-                ("features with names need ", setting("store", "hashed"), ", or ", setting("bits"),
-                 " to number them"),
+                ("features with names need ", setting("store", "hashed"), ", or ",
+                 setting("bits", call="fit"), " to number them"),
                 owner=type(self.estimator).__name__,
                 parameter="store",
                 value="dense",
