@@ -262,12 +262,12 @@ def test_files_of_no_format(tmp_path):
         (["--loss", "magic"], "--loss must be one of logistic, hinge, "),
         (["--rule", "stabilized", "--loss", "poisson"], "--loss must be one of "),
         (["--store", "magic"], "--store must be auto, dense, hashed or nonzero"),
-        (["--format", "magic"], "format must be one of svmlight, vw, "),
-        (["--bits", "50"], "bits must be a whole number from 1 to 40; got 50"),
+        (["--format", "magic"], "--format must be one of svmlight, vw, "),
+        (["--bits", "50"], "--bits must be a whole number from 1 to 40; got 50"),
         (["--every", "soon"], "--every must be a time such as 60s"),
-        (["-q", "abc"], "interactions must be pairs"),
-        (["--on-bad-line", "hope"], "on_bad_line must be error, skip or quarantine=FILE"),
-        (["--threads", "0"], "threads must be from 1 to 256"),
+        (["-q", "abc"], "--interactions must be pairs"),
+        (["--on-bad-line", "hope"], "--on-bad-line must be error, skip or quarantine=FILE"),
+        (["--threads", "0"], "--threads must be from 1 to 256"),
     ],
 )  # fmt: skip
 def test_bad_usage(tmp_path, options, message):

@@ -128,11 +128,11 @@ def test_help_is_complete():
         (["--rules", "vw"], "--rules: must be of stabilized, "),
         (["--choose", "worst"], "--choose must be one of best, sparsest; got 'worst'"),
         (["--scale", "minmax"], "--scale must be one of 'unit-norm', 'variance'; got 'minmax'"),
-        (["--test-share", "0.001"], "--test-share=0.001: "),
+        (["--test-share", "0.001"], "--test-share 0.001: "),
         (["--loss", "cubic"], "--loss must be one of logistic"),
         (["--jobs", "0"], "--jobs must be"),
         (["--test-share", "2"], "--test-share must be a number > 0 and < 1; got 2.0"),
-        (["--folds", "300"], "--folds=300 needs as many training rows of each class"),
+        (["--folds", "300"], "--folds 300 needs as many training rows of each class"),
     ],
 )
 def test_bad_usage(folder, tmp_path, options, message):
@@ -179,7 +179,7 @@ def test_remarks_stand_above_and_below_the_table(tmp_path):
     given = "--orders", "1", "--folds", "2", "--rules", "sgd,l1-logistic", "--html", page
     told = called("compare", path, *given).stdout
     assert told.startswith("columns differ in scale: column 3 is ")
-    assert "--scale variance" in told.splitlines()[0]
+    assert "scale: variance" in told.splitlines()[0]
     assert "is at the end of its grid" in told.split("chosen", 1)[1]
     assert "columns differ in scale" in page.read_text()
     assert "columns differ" not in called("compare", path, *given, "--scale", "variance").stdout

@@ -289,7 +289,7 @@ def test_stores_and_bits(folder):
     assert "different features" not in done.stdout
     assert "in 65,536 weights (16 bits)" in done.stdout
     small, done = trained(folder, "rows.vw", "--bits", "3", name="small.thresher")
-    assert "--bits 10 would leave 5 %" in done.stdout
+    assert "10 bits would leave 5 %" in done.stdout
     models = [thresher.load(model) for model in (hashed, folded, small)]
     assert [model.n_features for model in models] == [2**64, 2**16, 8]
     assert [model.parameters["store"] for model in models] == ["hashed", "dense", "dense"]

@@ -211,12 +211,12 @@ def test_names_in_pages_are_escaped(folder):
         (["--grid", "l1=1", "--scoring", "r2"], "for classes; got 'r2'"),
         (
             ["--grid", "l1=1", "--loss", "hinge", "--scoring", "log_loss"],
-            "--scoring: log_loss needs probabilities",
+            "--scoring log_loss needs probabilities",
         ),
         (["--grid", "l1=1", "--memory", "much"], "--memory must be a size such as 500M or 4G"),
         (["--grid", "l1=1", "--folds", "1"], "--folds"),
         (["--grid", "l1=1", "--gravity", "1"], "--gravity is not a parameter of the rule ftrl"),
-        (["--grid", "l1=1", "--target-nnz", "5"], "target_nnz must be None in a search"),
+        (["--grid", "l1=1", "--target-nnz", "5"], "--target-nnz must be None in a search"),
         (["--grid", "l1=1", "--store", "disk"], "--store must be auto, dense or hashed"),
         (
             ["--grid", "l1=1", "--loss", "huber", "--class-weight", "1:2"],
@@ -234,7 +234,7 @@ def test_nothing_is_read_before_parameters_are_checked(folder, tmp_path):
     options = ["--rule", "truncated-gradient", "--grid", "shrink=truncate,round"]
     cache = tmp_path / "rows.cache"
     _, done = tuned(folder, "rows.svm", *options, "--cache", cache, code=2, name="none.thresher")
-    assert "shrink='round' needs a finite ceiling" in done.stderr
+    assert "--shrink round needs a finite --ceiling" in done.stderr
     assert not cache.exists()
 
 

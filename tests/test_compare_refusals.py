@@ -101,7 +101,7 @@ def test_data_that_cannot_be_compared():
         (X, np.array([None, "a"] * 30), None, "y: the label of row 0 is None: it is missing"),
         (X, np.array([1, "a"] * 30, dtype=object), None, "of one kind; row 0 has 1 .number., row"),
         (X, np.array(["a", "b"] * 30), y, "y has labels such as 'a', and y_test such as"),
-        (X, np.arange(60), None, 'one row alone .* 60 values: task="regression" takes them'),
+        (X, np.arange(60), None, "one row alone .* 60 values: task='regression' takes them"),
     ):
         more = {} if test is None else {"X_test": X, "y_test": test}
         with pytest.raises(DataError, match=message):

@@ -392,7 +392,7 @@ def test_format_by_the_bytes(tmp_path, text, expected):
 def test_format_that_is_not_clear(tmp_path, text):
     path = tmp_path / "clicks"
     path.write_bytes(text)
-    with pytest.raises(DataError, match=r"clicks: .*--format\), one of svmlight, vw, csv"):
+    with pytest.raises(DataError, match=r"clicks: .*name it with format, one of svmlight, vw, csv"):
         look(str(path))
     named = tmp_path / "clicks.vw.gz"
     named.write_bytes(gzip.compress(text))

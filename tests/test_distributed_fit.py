@@ -186,7 +186,7 @@ def test_weights_of_classes_follow_the_scan(tmp_path):
         (thresher.FTRLClassifier(), {"rounds": 0}, "rounds must be a whole number of 1 or more"),
         (thresher.FTRLClassifier(), {"batch": 9}, "batch goes with mode='columns'"),
         (thresher.FTRLClassifier(), {"every": 0}, "every must be a whole number of 1 or more"),
-        (thresher.FTRLClassifier(), {"every": 2}, "every needs checkpoint="),
+        (thresher.FTRLClassifier(), {"every": 2}, "every needs checkpoint"),
         (thresher.FTRLClassifier(), {"partz": 2}, "'partz' is no option of fit, nor of reading"),
         (thresher.FTRLClassifier, {}, r"estimator must be an object, as in FTRLClassifier\(\)"),
         (thresher.FTRLClassifier(), {"workers": -1}, "workers must be"),

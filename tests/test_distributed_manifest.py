@@ -194,7 +194,7 @@ def test_files_in_another_order_are_refused(folder, tmp_path):
 
 def test_another_run_is_never_overwritten(folder, data):
     content = (folder / "manifest.json").read_bytes()
-    told = r"holds the checkpoint of another run; resume=True \(--resume\) goes on from it, or"
+    told = r"holds the checkpoint of another run; resume=True goes on from it, or"
     with pytest.raises(ModelFileError, match=f"{folder}: {told} choose another folder"):
         earlier(folder, resume=False)
     with pytest.raises(ModelFileError, match=told):

@@ -247,7 +247,7 @@ def test_pieces_of_a_lost_node_move_until_no_worker_is_left(ray_nodes, tmp_path)
     folder = Folder(str(tmp_path))
     with (
         ray_nodes.connect() as cluster,
-        pytest.raises(ClusterError, match=r"no worker is left.*--resume. goes on from stage 3"),
+        pytest.raises(ClusterError, match=r"no worker is left.*resume=True goes on from stage 3"),
     ):
         Run(cluster, Toy(), folder, patience=1.0, watch=watch)
     assert "did not come back; its pieces move to other workers" in moved[-1]

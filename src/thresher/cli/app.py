@@ -194,12 +194,13 @@ def convert(
 
 def main() -> None:
     """Run the command line; what went wrong is one line on standard error."""
+    from thresher.cli.errors import shell_message
     from thresher.errors import ClusterError, DivergenceError, ParameterError
 
     try:
         app()
     except ParameterError as error:
-        print(error, file=sys.stderr)
+        print(shell_message(error), file=sys.stderr)
         raise SystemExit(2) from None
     except BrokenPipeError:  # who read the output has gone
         sys.stderr.close()
@@ -208,7 +209,7 @@ def main() -> None:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
     except (ValueError, ClusterError, DivergenceError, MemoryError) as error:
-        print(str(error) or "there is not enough memory", file=sys.stderr)
+        print(shell_message(error) or "there is not enough memory", file=sys.stderr)
         raise SystemExit(1) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

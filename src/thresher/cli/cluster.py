@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from thresher import estimators
+from thresher.cli.errors import OTHER_LABELS, TWO_CLASSES
 from thresher.cli.outputs import check_outputs
 from thresher.cli.show import Shown, shown
 from thresher.cli.trained import described, report
@@ -67,9 +69,7 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
         if task == "regressor" or many or agreed.classes is None:
             return
         if not set(agreed.classes) <= {-1.0, 0.0, 1.0} or len(agreed.classes) > 2:
-            raise ParameterError(
-                f"labels must be -1 and 1, or 0 and 1, for two classes; {OF_THE_SHELL}"
-            )
+            raise ParameterError(f"{TWO_CLASSES}; {OTHER_LABELS}")
 
     began = time.perf_counter()
     seen = Stages(watcher, options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -30,7 +29,6 @@ from thresher.training.labels import TwoClasses, Values
 
 _SHARE = 0.25
 _EVERY, _SILENCE = 1.0, 10.0  # seconds between looks at the clock; longest silence in a pipe
-_NAMES = re.compile(r"^(rules|orders|folds|choose|scale|loss|seed|test_share|checkpoint|n_jobs)\b")
 
 
 @dataclass
@@ -63,8 +61,6 @@ def compare(options: Options) -> int:
     shown = Shown(options.quiet, options.json)
     try:
         _compare(options, shown)
-    except (ParameterError, DataError) as error:
-        raise type(error)(_in_options(str(error))) from None
     except KeyboardInterrupt:
         shown.close()
         kept = options.checkpoint
@@ -75,17 +71,6 @@ def compare(options: Options) -> int:
     finally:
         shown.close()
     return 0
-
-
-def _in_options(message: str) -> str:
-    """Return a message of the library in words of the command line."""
-    named = _NAMES.sub(_option, message).replace(", or None;", ";")
-    return named.replace('task="regression"', "--loss squared")
-
-
-def _option(name: re.Match[str]) -> str:
-    """Return the option that a parameter of the library is."""
-    return "--jobs" if name[1] == "n_jobs" else f"--{name[1].replace('_', '-')}"
 
 
 def _compare(options: Options, shown: Shown) -> None:

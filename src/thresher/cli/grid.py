@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thresher.cli.options import option, value_of
+from thresher.cli.errors import option_of
+from thresher.cli.options import value_of
 from thresher.errors import ParameterError
 from thresher.rules import RULES
 from thresher.rules.parameter import Parameter
@@ -73,8 +74,8 @@ def grid_of(rule: str, texts: Sequence[str], chosen: Mapping[str, Any]) -> dict[
             raise ParameterError(f"{owner}: {name} is in the grid already; give all values at once")
         if name in chosen:
             raise ParameterError(
-                f"{owner}: {name} has one value by {option(name)} and several by --grid; give one "
-                f"of the two"
+                f"{owner}: {name} has one value by {option_of(name)} and several by --grid; give "
+                f"one of the two"
             )
         grid[name] = _values(name, table[name], values.strip(), owner)
     if math.prod(map(len, grid.values())) > MOST:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from thresher.cli.errors import option_of
 from thresher.errors import ParameterError
 from thresher.losses import Task
 from thresher.rules import RULES
@@ -23,11 +24,6 @@ _ELSEWHERE = frozenset(
         *("store", "loss", "tol", "patience"),
     )
 )
-
-
-def option(name: str) -> str:
-    """Return a parameter's name as an option."""
-    return "--" + name.replace("_", "-")
 
 
 def _of_rules(name: str) -> dict[str, Parameter]:
@@ -66,7 +62,7 @@ def takes_parameters(command: Callable[..., None]) -> Callable[..., None]:
     made = []
     for name in names:
         flag = next(iter(_of_rules(name).values())).kind == "flag"
-        shown = f"{option(name)}/{option('no_' + name)}" if flag else option(name)
+        shown = f"{option_of(name)}/{option_of('no_' + name)}" if flag else option_of(name)
         settings = typer.Option(
             shown,
             help=_help(name),
@@ -102,11 +98,11 @@ def parameters(
     values |= {name: value for name, value in defaults.items() if name in table}
     for name, text in chosen.items():
         if name not in table:
-            known = ", ".join(option(n) for n in table if n not in _ELSEWHERE)
+            known = ", ".join(option_of(n) for n in table if n not in _ELSEWHERE)
             raise ParameterError(
-                f"{option(name)} is not a parameter of the rule {rule}; it has {known}"
+                f"{option_of(name)} is not a parameter of the rule {rule}; it has {known}"
             )
-        values[name] = value_of(table[name], text, f"{option(name)}")
+        values[name] = value_of(table[name], text, f"{option_of(name)}")
     return values
 
 

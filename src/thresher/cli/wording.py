@@ -1,49 +1,7 @@
-"""Errors of the library in the words of the shell: options in place of parameters."""
+"""The old place of the words of the shell; goes when `cli/tune.py` no longer imports it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext as shell_words
 
-from thresher.errors import ParameterError
-
-_WORDS = (
-    ("memory_limit", "--memory"),
-    ("store='hashed'", "--store hashed"),
-    ("bits= in scan", "--bits"),
-    ("give scan bits=", "give --bits"),
-    ("use fewer folds, or 'progressive'", "use fewer --folds"),
-    ("use fewer or stratified splits, or leave the class out", "use fewer --folds"),
-    ("the training part of split ", "the training part of fold "),
-    ("cv: ", "--folds: "),
-    ("scoring: neg_", "--scoring: "),
-    ("scoring: ", "--scoring: "),
-)
-
-
-def in_words_of_the_shell(message: str) -> str:
-    """Return a message with options where it has parameters of Python.
-
-    Parameters
-    ----------
-    message : str
-
-    Examples
-    --------
-    >>> from thresher.cli.wording import in_words_of_the_shell
-    >>> in_words_of_the_shell("raise memory_limit, or use store='hashed'")
-    'raise --memory, or use --store hashed'
-    """
-    for python, shell in _WORDS:
-        if shell not in message:
-            message = message.replace(python, shell)
-    return message
-
-
-@contextmanager
-def shell_words() -> Iterator[None]:
-    """Let errors of parameters and of memory speak of options."""
-    try:
-        yield
-    except (ParameterError, MemoryError) as error:
-        raise type(error)(in_words_of_the_shell(str(error))) from None
+__all__ = ["shell_words"]  # `thresher.cli.errors.shell_message` words errors where they are printed

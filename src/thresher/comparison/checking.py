@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array, column_or_1d
 
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, ParameterError, Words, setting
 from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES, SELECTABLE_LOSSES
 
 _TASKS = ("classification", "regression", None)
@@ -73,16 +73,19 @@ def is_regression(y: NDArray[Any], loss: str | None, task: str | None) -> bool:
     loss, task : str or None
     """
     if task not in _TASKS:
-        raise ParameterError(f"task must be one of {', '.join(map(repr, _TASKS))}; got {task!r}")
+        raise ParameterError(
+            parameter="task", value=task, allowed=f"one of {', '.join(map(repr, _TASKS))}"
+        )
     if loss is not None and loss not in SELECTABLE_LOSSES:
-        known = ", ".join(SELECTABLE_LOSSES)
-        raise ParameterError(f"loss must be one of {known}, or None; got {loss!r}")
+        raise ParameterError(
+            parameter="loss", value=loss, allowed=f"one of {', '.join(SELECTABLE_LOSSES)}, or None"
+        )
     if task is not None:
         regresses = task == "regression"
         fitting = REGRESSOR_LOSSES if regresses else CLASSIFIER_LOSSES
         if loss is not None and loss not in fitting:
             raise ParameterError(
-                f"loss must be one of {', '.join(fitting)} for {task}; got {loss!r}"
+                parameter="loss", value=loss, allowed=f"one of {', '.join(fitting)} for {task}"
             )
         return regresses
     if loss is not None:
@@ -90,8 +93,8 @@ def is_regression(y: NDArray[Any], loss: str | None, task: str | None) -> bool:
     return y.dtype.kind == "f" and not (y == np.floor(y)).all()
 
 
-def hint_of(y: NDArray[Any]) -> str:
-    """Return how to have many whole numbers taken as numbers; "" where labels look like classes.
+def hint_of(y: NDArray[Any]) -> Words | None:
+    """Return how to have many whole numbers taken as numbers; None for labels like classes.
 
     Parameters
     ----------
@@ -100,8 +103,9 @@ def hint_of(y: NDArray[Any]) -> str:
     """
     values = len(np.unique(y)) if y.dtype.kind in "iuf" else 0
     if values <= _MANY:
-        return ""
-    return f'; labels have {values:,} values: task="regression" takes them as numbers'
+        return None
+    advice = setting("task", "regression")
+    return f"labels have {values:,} values: ", advice, " takes them as numbers"
 
 
 def numbers_of(y: NDArray[Any]) -> NDArray[np.float64]:
@@ -125,7 +129,7 @@ def share_of(share: Any) -> float:
     share : float
     """
     if not isinstance(share, numbers.Real) or not 0 < float(share) < 1:
-        raise ParameterError(f"test_share must be a number > 0 and < 1; got {share!r}")
+        raise ParameterError(parameter="test_share", value=share, allowed="a number > 0 and < 1")
     return float(share)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thresher._version import __version__
 from thresher.atomic import check_place, clear_leftovers, write_whole
 from thresher.comparison.result import row_of
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, ParameterError, setting
 from thresher.file_format import check_format, writer_of
 from thresher.training.bits import BITS, RULE_BITS, check_bits
 
@@ -96,10 +96,12 @@ class Checkpoint:
             before, now = identity.get(what), self.identity.get(what)
             if before != now:
                 raise ParameterError(
-                    f"checkpoint {name} is of another comparison: its {what} is "
-                    f"{_short(before)}, and here it is {_short(now)}; remove the file, or give "
-                    f"another one"
-                )
+                    (setting("checkpoint"), f" {name} is of another comparison: its {what} is "
+                     f"{_short(before)}, and here it is {_short(now)}"),
+                    parameter="checkpoint",
+                    value=name,
+                    hint="remove the file, or give another one",
+                )  # fmt: skip
         rules: dict[str, dict[str, Any]] = kept
         return rules
 

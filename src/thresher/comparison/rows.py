@@ -28,7 +28,7 @@ from thresher.comparison.grids import Sizes
 from thresher.data import is_source
 from thresher.data.block import Block
 from thresher.data.gathering import gather
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, InputError, ParameterError, setting
 from thresher.health import dynamic_range
 from thresher.losses import ANY_LABEL, LOSSES, Task
 from thresher.preprocessing import UnitVarianceScaler
@@ -116,7 +116,7 @@ class Rows:
             found.append(
                 f"columns differ in scale: column {first} is {farthest:.2g} times {than} than the "
                 f"median column{more}; most rules have one rate for all, and scaling by variance "
-                f'(scale="variance", --scale variance) makes columns alike'
+                f"(scale: variance) makes columns alike"
             )
         if self.unit != 1:
             found.append(
@@ -135,16 +135,21 @@ class Rows:
         if self.task == "regression":
             if len(self.y) < count:
                 raise ParameterError(
-                    f"folds={count} needs as many training rows; got {len(self.y)}"
+                    (setting("folds", count), f" needs as many training rows; got {len(self.y)}"),
+                    parameter="folds",
+                    value=count,
                 )
             return list(KFold(count, shuffle=True, random_state=seed).split(self.X))
         fewest = int(np.bincount(self.y).argmin())
         rows = int(np.count_nonzero(self.y == fewest))
         if rows < count:
             raise ParameterError(
-                f"folds={count} needs as many training rows of each class; class "
-                f"{self.classes[fewest]!r} has {rows}{hint_of(np.array(self.classes))}"
-            )
+                (setting("folds", count), " needs as many training rows of each class; class "
+                 f"{self.classes[fewest]!r} has {rows}"),
+                parameter="folds",
+                value=count,
+                hint=hint_of(np.array(self.classes)),
+            )  # fmt: skip
         splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
         return list(splitter.split(self.X, self.y))
 
@@ -239,8 +244,10 @@ def rows_of(
         raise DataError(f"all training rows have the label {classes.tolist()[0]!r}")
     unknown = np.setdiff1d(y_test, classes)
     if len(unknown):
-        raise DataError(
-            f"no training row has the label {unknown.tolist()[0]!r} of a test row{hint_of(y)}"
+        raise InputError(
+            f"no training row has the label {unknown.tolist()[0]!r} of a test row",
+            value=unknown.tolist()[0],
+            hint=hint_of(y),
         )
     known = np.searchsorted(classes, y_test)
     which = "binary" if len(classes) == 2 else "multiclass"
@@ -278,9 +285,11 @@ def _split(X: Any, y: NDArray[Any], share: float, seed: int, regresses: bool) ->
     classes, counts = np.unique(y, return_counts=True)
     if not regresses and len(classes) > 1 and counts.min() < 2:
         label = classes.tolist()[counts.argmin()]
-        raise DataError(
+        raise InputError(
             f"one row alone has the label {label!r}: each class needs rows to learn from and to "
-            f"test{hint_of(y)}"
+            f"test",
+            value=label,
+            hint=hint_of(y),
         )
     try:
         parts = train_test_split(
@@ -290,7 +299,12 @@ def _split(X: Any, y: NDArray[Any], share: float, seed: int, regresses: bool) ->
             stratify=None if regresses else y,
         )
     except ValueError as error:
-        raise ParameterError(f"test_share={share:g}: {error}{hint_of(y)}") from None
+        raise ParameterError(
+            (setting("test_share", share), f": {error}"),
+            parameter="test_share",
+            value=share,
+            hint=hint_of(y),
+        ) from None
     train, test = (np.sort(part) for part in parts)
     return X[train], X[test], y[train], y[test]
 

@@ -13,7 +13,7 @@ from thresher.comparison.checkpoint import Checkpoint
 from thresher.comparison.result import Comparison
 from thresher.comparison.rows import SCALES, rows_of
 from thresher.comparison.trying import CompareProgress, Run
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.supports import is_whole
 from thresher.training.lanes import threads_of
 
@@ -107,11 +107,13 @@ def compare(
     folds = _whole("folds", folds, 2)
     seed = _whole("seed", seed, 0)
     if choose not in _CHOICES:
-        raise ParameterError(f"choose must be one of {', '.join(_CHOICES)}; got {choose!r}")
+        raise ParameterError(
+            parameter="choose", value=choose, allowed=f"one of {', '.join(_CHOICES)}"
+        )
     if scale not in SCALES:
         known = ", ".join(repr(known) for known in SCALES if known)
-        raise ParameterError(f"scale must be one of {known}, or None; got {scale!r}")
-    threads_of(n_jobs)
+        raise ParameterError(parameter="scale", value=scale, allowed=f"one of {known}, or None")
+    threads_of(n_jobs, "compare")
     given = X_test is not None
     test_share = test_share if given else share_of(test_share)
     rows = rows_of(X, y, X_test, y_test, loss=loss, task=task, test_share=test_share, seed=seed)
@@ -135,7 +137,7 @@ def compare(
     found = [run.rule(name, place, named) for place, name in enumerate(names, 1)]
     if all(row.skipped for row in found):
         why = "; ".join(f"{row.rule}: {row.skipped}" for row in found)
-        raise ParameterError(f"rules: all are left out: {why}")
+        raise ParameterError((setting("rules"), f": all are left out: {why}"), parameter="rules")
     about = {
         **settings,
         "classes": [str(label) for label in rows.classes],
@@ -154,13 +156,20 @@ def _checked_rules(rules: Sequence[str] | None) -> list[str]:
     names = [rules] if isinstance(rules, str) else list(rules)
     for name in names:
         if name not in CANDIDATES:
-            raise ParameterError(f"rules: must be of {', '.join(CANDIDATES)}; got {name!r}")
+            raise ParameterError(
+                (setting("rules"), f": must be of {', '.join(CANDIDATES)}; got {name!r}"),
+                parameter="rules",
+                value=name,
+            )
     if not names:
-        raise ParameterError(f"rules must name at least one of {', '.join(CANDIDATES)}")
+        raise ParameterError(
+            (setting("rules"), f" must name at least one of {', '.join(CANDIDATES)}"),
+            parameter="rules",
+        )
     return list(dict.fromkeys(names))
 
 
 def _whole(name: str, value: Any, least: int) -> int:
     if not is_whole(value) or not least <= value < 2**31:
-        raise ParameterError(f"{name} must be a whole number >= {least}; got {value!r}")
+        raise ParameterError(parameter=name, value=value, allowed=f"a whole number >= {least}")
     return int(value)

@@ -50,5 +50,5 @@ class Collisions:
             f"{self.shared:,} of them expected to share one"
         )
         if self.suggested_bits > self.bits:
-            text += f"; --bits {self.suggested_bits} would leave 5 %"
+            text += f"; {self.suggested_bits} bits would leave 5 %"
         return text

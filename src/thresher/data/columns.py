@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.features import BadCells, Part, hashed, join, key_of
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,8 +150,8 @@ def parts_of_column(
             return [_of_strings(name, *_present(column.cast(pa.large_string())))]
         return [_of_numbers(name, column)]
     raise ParameterError(
-        f"column '{name}' is of type {kind}, of which no features are made;"
-        " leave it out with ignore, or turn it into numbers or strings"
+        f"column '{name}' is of type {kind}, of which no features are made",
+        hint=("leave it out with ", setting("ignore"), ", or turn it into numbers or strings"),
     )
 
 
@@ -322,7 +322,8 @@ def _of_lists(name: str, column: pa.Array) -> Part:
     elif not is_string(kind):
         raise ParameterError(
             f"column '{name}' is of type {column.type}; of lists, those of strings, integers and"
-            " floats are features; leave it out with ignore"
+            " floats are features",
+            hint=("leave it out with ", setting("ignore")),
         )
     there, items = _present(items)
     return _of_strings(name, rows[there], items)
@@ -341,8 +342,8 @@ def _of_map(name: str, column: pa.Array) -> Part:
     kind = column.type
     if not is_string(kind.key_type) or not is_number(kind.item_type):
         raise ParameterError(
-            f"column '{name}' is of type {kind}; of maps, those of strings to numbers are features;"
-            " leave it out with ignore"
+            f"column '{name}' is of type {kind}; of maps, those of strings to numbers are features",
+            hint=("leave it out with ", setting("ignore")),
         )
     pairs = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
     rows, flat = flattened(column.cast(pairs))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, ParameterError, setting
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -41,8 +41,8 @@ class Gathered:
         """Return a CSR matrix whose columns are the features by their numbers."""
         if self.width >= 2**31:
             raise ParameterError(
-                f"features are numbered up to {self.width - 1}: too many for columns of a matrix; "
-                f"bits fold them"
+                f"features are numbered up to {self.width - 1}: too many for columns of a matrix",
+                hint=(setting("bits", call="scan"), " folds them"),
             )
         return self._csr(self.keys.astype(np.int64), self.width)
 

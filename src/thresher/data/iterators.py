@@ -24,7 +24,7 @@ from thresher.data.features import (
     key_of,
     rows_of_parts,
 )
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, Explained, ParameterError
 
 __all__ = ["IteratorSource"]
 
@@ -133,7 +133,10 @@ class IteratorSource:
                     f"{self.name}: {place}, feature '{bad.column}': {bad.what(0)}"
                 ) from None
             except (DataError, ParameterError) as error:
-                raise type(error)(f"{self.name}: {what} {item + 1}: {error}") from None
+                place = f"{self.name}: {what} {item + 1}"
+                if isinstance(error, Explained):
+                    raise error.at(place) from None
+                raise type(error)(f"{place}: {error}") from None
             count = len(fields["starts"]) - 1
             item, rows = item + len(group), rows + count
             text_labels = fields.pop("text_labels")

@@ -6,7 +6,7 @@ import os
 import re
 
 from thresher.data.opening import peek_bytes
-from thresher.errors import DataError
+from thresher.errors import DataError, InputError, setting
 
 __all__ = ["CACHE_MAGIC", "FORMATS", "look"]
 
@@ -85,9 +85,12 @@ def look(path: str) -> str:
     if by_name:
         return by_name
     shown = lines[0][:40].decode("utf-8", "backslashreplace")
-    raise DataError(
-        f'{path}: its format is not clear from its first line, "{shown}";'
-        f" name it with format (--format), one of {', '.join(FORMATS)}"
+    raise InputError(
+        f'its format is not clear from its first line, "{shown}"',
+        place=path,
+        parameter="format",
+        allowed=f"one of {', '.join(FORMATS)}",
+        hint=("name it with ", setting("format"), f", one of {', '.join(FORMATS)}"),
     )
 
 

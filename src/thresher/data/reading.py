@@ -43,23 +43,28 @@ class Reading:
     def __post_init__(self) -> None:
         """Raise ParameterError for an option that is not allowed."""
         if self.format is not None and self.format not in FORMATS:
-            raise ParameterError(f"format must be one of {', '.join(FORMATS)}; got {self.format!r}")
+            raise ParameterError(
+                parameter="format", value=self.format, allowed=f"one of {', '.join(FORMATS)}"
+            )
         if self.bits is not None and not (
             isinstance(self.bits, int) and not isinstance(self.bits, bool) and 1 <= self.bits <= 40
         ):
-            raise ParameterError(f"bits must be a whole number from 1 to 40; got {self.bits!r}")
+            raise ParameterError(
+                parameter="bits", value=self.bits, allowed="a whole number from 1 to 40"
+            )
         if self.threads is not None and not (
             isinstance(self.threads, int) and 1 <= self.threads <= 256
         ):
-            raise ParameterError(f"threads must be from 1 to 256; got {self.threads!r}")
+            raise ParameterError(parameter="threads", value=self.threads, allowed="from 1 to 256")
         for pair in self.interactions:
             if len(pair) != 2 or not pair.isascii() or not pair.isprintable() or " " in pair:
                 raise ParameterError(
-                    f"interactions must be pairs of letters, the first of two namespaces, as in "
-                    f"'ab'; got {pair!r}"
+                    parameter="interactions",
+                    value=pair,
+                    allowed="pairs of letters, the first of two namespaces, as in 'ab'",
                 )
         if not 1 <= self.ngrams <= 8:
-            raise ParameterError(f"ngrams must be from 1 to 8; got {self.ngrams!r}")
+            raise ParameterError(parameter="ngrams", value=self.ngrams, allowed="from 1 to 8")
         for name, kind in self.kinds:
             if kind not in KINDS:
                 raise ParameterError(
@@ -68,7 +73,9 @@ class Reading:
         policy, _, file = self.on_bad_line.partition("=")
         if not (self.on_bad_line in ("error", "skip") or (policy == "quarantine" and file)):
             raise ParameterError(
-                f"on_bad_line must be error, skip or quarantine=FILE; got {self.on_bad_line!r}"
+                parameter="on_bad_line",
+                value=self.on_bad_line,
+                allowed="error, skip or quarantine=FILE",
             )
 
     @classmethod

@@ -39,7 +39,7 @@ from thresher.data.table_files import (
     schema_of,
     typed,
 )
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, InputError, ParameterError, setting
 
 __all__ = ["Columns", "TableSource"]
 
@@ -94,9 +94,12 @@ class Columns:
         if not usual and not self.label_needed:
             return None
         found = f"{' and '.join(usual)} could be" if usual else f"none is {_or(_LABELS)}"
-        raise DataError(
-            f"{source}: which column is the label? {found}; name it with label (--label); "
-            f"{_listed(names)}"
+        raise InputError(
+            f"which column is the label? {found}",
+            place=source,
+            parameter="label",
+            allowed=f"one of {', '.join(names)}",
+            hint=("name it with ", setting("label"), f"; {_listed(names)}"),
         )
 
 
@@ -262,7 +265,7 @@ class TableSource:
                 table, lines = table.take(integers(keep)), lines[keep]
                 whole = False
             except ParameterError as error:
-                raise ParameterError(f"{path}: {error}") from None
+                raise error.at(path) from None
         whole = whole and (not len(lines) or lines[-1] - lines[0] == len(lines) - 1)
         first = int(lines[0]) if len(lines) else 1
         text_labels = fields.pop("text_labels", None)

@@ -18,7 +18,7 @@ from thresher.atomic import written_whole
 from thresher.data import cache
 from thresher.data.block import Block
 from thresher.data.source import Source
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, ParameterError, setting
 
 FORMATS = ("svmlight", "vw", "csv", "parquet", "cache")
 _SUFFIXES = {
@@ -47,8 +47,12 @@ def format_of(path: str) -> str:
         suffix = os.path.splitext(stem)[1]
     if suffix not in _SUFFIXES:
         raise ParameterError(
-            f"{path}: the name does not tell the format; end it in one of "
-            f"{', '.join(_SUFFIXES)}, or name it with --to"
+            (
+                f"the name does not tell the format; end it in one of {', '.join(_SUFFIXES)}, or "
+                f"name it with ",
+                setting("format", call="write"),
+            ),
+            place=path,
         )
     return _SUFFIXES[suffix]
 
@@ -247,7 +251,8 @@ def _write_csv(source: Source, blocks: Iterator[Block], path: str) -> int:
     if not 0 < width <= _WIDEST:
         raise ParameterError(
             f"a CSV file has a column for each feature: at most {_WIDEST:,}; here there are "
-            f"{width:,}; --bits folds them"
+            f"{width:,}",
+            hint=(setting("bits", call="scan"), " folds them"),
         )
     with written_whole(path) as file, _packed(file, path) as out:
         for block in blocks:

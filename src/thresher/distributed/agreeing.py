@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.block import Block
 from thresher.distributed.shards import Shards
-from thresher.errors import DataError
+from thresher.errors import DataError, InputError, setting
 from thresher.losses import LOSSES, Task
 from thresher.training.labels import Labels, LabelSets, ManyClasses, Values, tidy
 
@@ -240,9 +240,10 @@ def _refuse_none(block: Block) -> None:
     """Raise DataError where a row has not exactly one label."""
     labels = block.labels
     if labels is None:
-        raise DataError(
-            f"{block.label_place(0)}: rows have lists of labels; multilabel (--multilabel) learns "
-            f"them"
+        raise InputError(
+            "rows have lists of labels",
+            place=block.label_place(0),
+            hint=(setting("multilabel", True), " learns them"),
         )
     if labels.dtype.kind == "f":
         none = np.isnan(labels)

@@ -10,7 +10,7 @@ import numpy as np
 from thresher.distributed.average_pieces import AveragePart, AverageRange, Mean, make_learner
 from thresher.distributed.crew import Crew
 from thresher.distributed.pieces import Job, Lead, Learned, Mode
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, ParameterError, setting
 from thresher.learned import Output
 from thresher.rules import RULES
 
@@ -66,20 +66,36 @@ class Average(Mode):
     def __init__(self, job: Job, rounds: int = 1) -> None:
         if job.rule not in RULES_AVERAGED:
             raise ParameterError(
-                f"mode='average' takes rules that learn row by row: {', '.join(RULES_AVERAGED)}; "
-                f"got {job.rule}"
-            )
+                (setting("mode", "average"), " takes rules that learn row by row: "
+                 f"{', '.join(RULES_AVERAGED)}; got {job.rule}"),
+                parameter="mode",
+                value="average",
+            )  # fmt: skip
         for name, does in _REFUSED.items():
             if job.params.get(name) not in (None, False, (), []):
-                raise ParameterError(f"{name} does not go with mode='average': it {does}")
+                raise ParameterError(
+                    (setting(name), " does not go with ", setting("mode", "average"),
+                     f": it {does}"),
+                    parameter=name,
+                    value=job.params[name],
+                )  # fmt: skip
         if job.params.get("store") == "nonzero":
-            raise ParameterError("mode='average' takes store 'dense' and 'hashed', not 'nonzero'")
+            raise ParameterError(
+                (setting("mode", "average"), " takes ", setting("store"), " 'dense' and 'hashed', "
+                 "not 'nonzero'"),
+                parameter="store",
+                value="nonzero",
+            )  # fmt: skip
         if job.params.get("class_weight") == "balanced":
             raise ParameterError(
-                "class_weight='balanced' does not go with mode='average'; give a dict of weights"
-            )
+                (setting("class_weight", "balanced"), " does not go with ",
+                 setting("mode", "average")),
+                parameter="class_weight",
+                value="balanced",
+                hint="give a dict of weights",
+            )  # fmt: skip
         if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-            raise ParameterError(f"rounds must be a whole number >= 1; got {rounds!r}")
+            raise ParameterError(parameter="rounds", value=rounds, allowed="a whole number >= 1")
         self.job, self.rounds = job, rounds
         self.parts, self.ranges = job.rows.parts, job.ranges
 

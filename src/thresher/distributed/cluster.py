@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from thresher._version import __version__
-from thresher.errors import ClusterError, ParameterError
+from thresher.errors import ClusterError, ParameterError, setting
 
 T = TypeVar("T")
 
@@ -104,7 +104,9 @@ class Cluster:
             Ray is not installed, no cluster answers, or it is too small.
         """
         if workers is not None and (type(workers) is not int or workers < 1):
-            raise ParameterError(f"workers must be a whole number of 0 or more; got {workers!r}")
+            raise ParameterError(
+                parameter="workers", value=workers, allowed="a whole number of 0 or more"
+            )
         ray = imported()
         if ray.is_initialized():
             _check_same(ray, _checked(address) if address else None)
@@ -249,8 +251,8 @@ def imported() -> Any:
         import ray.util.scheduling_strategies
     except ImportError as error:
         raise ClusterError(
-            f"a cluster needs Ray, which cannot be imported ({error}): "
-            'pip install "thresher[ray]"; workers=0 runs in this process without it'
+            f'a cluster needs Ray, which cannot be imported ({error}): pip install "thresher[ray]"',
+            hint=(setting("workers", 0), " runs in this process without it"),
         ) from error
     return ray
 
@@ -290,12 +292,22 @@ def _checked(address: str) -> str:
     """Raise ClusterError unless an address is one."""
     if address.startswith("ray://"):
         raise ClusterError(
-            f"{address} is of Ray's client, which is not supported: run this on a machine of the "
-            "cluster, as `ray job submit` does, with address='auto'"
+            (
+                f"{address} is of Ray's client, which is not supported: run this on a machine of "
+                "the cluster, as `ray job submit` does, with ",
+                setting("address", "auto"),
+            ),
+            parameter="address",
+            value=address,
         )
     host, _, port = address.rpartition(":")
     if address not in ("auto", "local") and not (host and port.isdecimal() and int(port) < 65536):
-        raise ClusterError(f"address must be 'host:port', 'auto' or 'local', not {address!r}")
+        raise ClusterError(
+            (setting("address"), f" must be 'host:port', 'auto' or 'local', not {address!r}"),
+            parameter="address",
+            value=address,
+            allowed="'host:port', 'auto' or 'local'",
+        )
     return address
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.distributed.column_pieces import ColumnBlock, Cutter
 from thresher.distributed.pieces import Job, Lead, Learned, Mode
-from thresher.errors import DataError, DivergenceError, ParameterError
+from thresher.errors import DataError, DivergenceError, ParameterError, setting
 from thresher.learned import Output
 from thresher.rules import RULES, core_args
 
@@ -79,7 +79,7 @@ class Columns(Mode):
         for name, value, most in (("batch", batch, 1 << 30), ("blocks", blocks, _MOST_BLOCKS)):
             if type(value) is not int or not 1 <= value <= most:
                 raise ParameterError(
-                    f"{name} must be a whole number from 1 to {most}; got {value!r}"
+                    parameter=name, value=value, allowed=f"a whole number from 1 to {most}"
                 )
         _check(job)
         self.job, self.batch, self.blocks = job, batch, blocks
@@ -103,16 +103,28 @@ def _check(job: Job) -> None:
     """Raise ParameterError for what this mode does not learn."""
     if "columns" not in RULES[job.rule].cluster or job.task != "classifier":
         raise ParameterError(
-            f"mode='columns' is for the margin perceptron, a classifier; got {job.rule}, "
-            f"a {job.task}"
-        )
+            (setting("mode", "columns"), " is for the margin perceptron, a classifier; got "
+             f"{job.rule}, a {job.task}"),
+            parameter="mode",
+            value="columns",
+        )  # fmt: skip
     if job.params.get("levels"):
-        raise ParameterError("levels: mode='columns' keeps no models on the way; allowed is ()")
+        raise ParameterError(
+            (setting("levels"), ": ", setting("mode", "columns"), " keeps no models on the way; "
+             "allowed is ()"),
+            parameter="levels",
+            value=job.params["levels"],
+            allowed="()",
+        )  # fmt: skip
     if job.params.get("max_density") is not None and job.width == 0:
         raise ParameterError(
-            "max_density: a share of the features needs to know how many there are, and mode="
-            "'columns' does not know it of hashed ones; allowed is None"
-        )
+            (setting("max_density"), ": a share of the features needs to know how many there are, "
+             "and ", setting("mode", "columns"), " does not know it of hashed ones; allowed is "
+             "None"),
+            parameter="max_density",
+            value=job.params["max_density"],
+            allowed="None",
+        )  # fmt: skip
 
 
 class ColumnLead(Lead):

@@ -27,7 +27,7 @@ from thresher.distributed.pieces import Job, Mode
 from thresher.distributed.ray_crew import RayCrew
 from thresher.distributed.shards import Shards, find_shards
 from thresher.distributed.watching import Watch, for_divergence
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 
 _RANGES = 32  # at most: each gets a message from every worker in every stage (docs/cluster.md)
 
@@ -183,9 +183,16 @@ class Fitting:
         self._own = _own_options(self.mode, wishes)
         self._seed = int(estimator._generator().integers(2**31))
         if wishes.every is not None and (type(wishes.every) is not int or wishes.every < 1):
-            raise ParameterError(f"every must be a whole number of 1 or more; got {wishes.every!r}")
+            raise ParameterError(
+                parameter="every", value=wishes.every, allowed="a whole number of 1 or more"
+            )
         if wishes.every is not None and wishes.checkpoint is None:
-            raise ParameterError("every needs checkpoint=, a folder to write checkpoints to")
+            raise ParameterError(
+                (setting("every"), " needs ", setting("checkpoint"), ", a folder to write "
+                 "checkpoints to"),
+                parameter="every",
+                value=wishes.every,
+            )  # fmt: skip
         known = [field.name for field in fields(Reading)]
         for name in wishes.reading:
             if name not in known:
@@ -193,7 +200,10 @@ class Fitting:
                     f"{name!r} is no option of fit, nor of reading: those are {', '.join(known)}"
                 )
         if wishes.resume and wishes.checkpoint is None:
-            raise ParameterError("resume=True needs the folder of a checkpoint to go on from")
+            raise ParameterError(
+                (setting("resume", True), " needs the folder of a checkpoint to go on from"),
+                parameter="checkpoint",
+            )
         if is_dataset(data) and wishes.checkpoint is None:
             raise ParameterError("a Ray Dataset needs checkpoint=, a folder to write its rows to")
 
@@ -291,9 +301,12 @@ class Fitting:
     def _job(self, shards: Shards, agreed: Agreed, ranges: int) -> Job:
         if agreed.width == 2**64 and self._params.get("store") == "dense":
             raise ParameterError(
-                f"{type(self.estimator).__name__}: features with names need store='hashed', or "
-                f"bits= to number them"
-            )
+                ("features with names need ", setting("store", "hashed"), ", or ",
+                 setting("bits", call="fit"), " to number them"),
+                owner=type(self.estimator).__name__,
+                parameter="store",
+                value="dense",
+            )  # fmt: skip
         estimator, multilabel = self.estimator, bool(shards.reading.get("multilabel"))
         checkpoint = self.wishes.checkpoint
         labels = agreed_labels(estimator.task, estimator._loss(), multilabel, agreed)
@@ -348,9 +361,13 @@ def _own_options(mode: str, wishes: Wishes) -> dict[str, int]:
         if given is None:
             continue
         if owner != mode:
-            raise ParameterError(f"{name} goes with mode={owner!r}, and this is {mode!r}")
+            raise ParameterError(
+                (setting(name), " goes with ", setting("mode", owner), f", and this is {mode!r}"),
+                parameter=name,
+                value=given,
+            )
         if type(given) is not int or given < 1:
-            raise ParameterError(f"{name} must be a whole number of 1 or more; got {given!r}")
+            raise ParameterError(parameter=name, value=given, allowed="a whole number of 1 or more")
         own[name] = given
     return own
 
@@ -360,7 +377,10 @@ def _with_weights(params: dict[str, Any], agreed: Agreed, multilabel: bool) -> d
     if params.get("class_weight") is None:
         return params
     if multilabel:
-        raise ParameterError("class_weight does not go with lists of labels")
+        raise ParameterError(
+            (setting("class_weight"), " does not go with lists of labels"),
+            parameter="class_weight",
+        )
     if params["class_weight"] != "balanced":
         return params
     assert agreed.classes is not None

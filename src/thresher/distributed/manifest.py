@@ -21,7 +21,7 @@ from thresher.data import opening
 from thresher.data.reading import Reading
 from thresher.distributed.agreeing import Agreed, Spread, checksums_of, in_turn
 from thresher.distributed.shards import Shards
-from thresher.errors import DataError, ModelFileError
+from thresher.errors import DataError, ModelFileError, setting
 from thresher.file_format import check_format
 
 FORMAT = 1
@@ -226,8 +226,9 @@ def _reading(manifest: Manifest) -> dict[str, Any]:
 
 def _another(folder: str | os.PathLike[str]) -> ModelFileError:
     return ModelFileError(
-        f"{os.fspath(folder)}: holds the checkpoint of another run; resume=True (--resume) goes on "
-        f"from it, or choose another folder"
+        "holds the checkpoint of another run",
+        place=os.fspath(folder),
+        hint=(setting("resume", True), " goes on from it, or choose another folder"),
     )
 
 

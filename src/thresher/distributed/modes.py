@@ -28,7 +28,7 @@ def mode_of(estimator: Any, wanted: str | None) -> str:
         raise ParameterError(f"estimator must be an object, as in {estimator.__name__}()")
     name = type(estimator).__name__
     if wanted is not None and wanted not in MODES:
-        raise ParameterError(f"mode must be one of {', '.join(MODES)}; got {wanted!r}")
+        raise ParameterError(parameter="mode", value=wanted, allowed=f"one of {', '.join(MODES)}")
     rule = RULES.get(getattr(estimator, "rule", ""))
     fitting = () if rule is None else rule.cluster
     if not fitting:
@@ -37,7 +37,9 @@ def mode_of(estimator: Any, wanted: str | None) -> str:
             f"row by row do"
         )
     if wanted is not None and wanted not in fitting:
-        raise ParameterError(f"{name}: mode must be {' or '.join(fitting)}; got {wanted!r}")
+        raise ParameterError(
+            owner=name, parameter="mode", value=wanted, allowed=" or ".join(fitting)
+        )
     return wanted or fitting[0]
 
 

@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.distributed.paper_lead import PaperLead
 from thresher.distributed.pieces import Arrays, Job, Lead, Mode, Outcome, Packet, Piece
-from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
+from thresher.errors import (
+    DataError,
+    DivergenceError,
+    ModelFileError,
+    OutOfMemoryError,
+    ParameterError,
+    setting,
+)
 from thresher.rules import core_args
 from thresher.training.class_weights import class_factors, row_weights
 
@@ -58,13 +65,19 @@ class PaperStages(Mode):
             raise ParameterError("variant: these stages are of variant='paper'")
         if self.parts > paths:
             raise ParameterError(
-                f"paths={paths} are too few for {self.parts} parts of the rows: each needs one; "
-                f"raise paths, or set parts to {paths} or less"
-            )
+                (setting("paths", paths), f" are too few for {self.parts} parts of the rows: each "
+                 "needs one"),
+                parameter="paths",
+                value=paths,
+                hint=("raise ", setting("paths"), ", or set ", setting("parts"), f" to {paths} or "
+                      "less"),
+            )  # fmt: skip
         if not 0 < job.width <= 2**31:
             raise ParameterError(
-                "mode='stages' takes features with numbers below 2^31: set bits to 31 or less"
-            )
+                (setting("mode", "stages"), " takes features with numbers below 2^31: set ",
+                 setting("bits"), " to 31 or less"),
+                parameter="bits",
+            )  # fmt: skip
         for number, count in enumerate(job.counts):
             if count == 0:
                 raise DataError(f"part {number} of {self.parts} has no rows to learn from")
@@ -77,9 +90,12 @@ class PaperStages(Mode):
         longest = max(burst, _core.burst_size(burst, growth, 0.0)) if growth > 0 else burst
         if longest * self.numbers["bursts"] * paths >= 2**32:
             raise ParameterError(
-                f"burst={burst} with bursts={self.numbers['bursts']:g} and paths={paths}: the rows "
-                f"of a stage, over all paths, must be below 2^32"
-            )
+                (setting("burst", burst), " with ", setting("bursts", int(self.numbers["bursts"])),
+                 " and ", setting("paths", paths), ": the rows of a stage, over all paths, must be "
+                 "below 2^32"),
+                parameter="burst",
+                value=burst,
+            )  # fmt: skip
 
     def paths_of(self, part: int) -> range:
         """Return the paths that walk through the rows of a part."""
@@ -124,9 +140,9 @@ class _Part(Piece):
                 dtype, job.width, paths[0], len(paths), threads, mode.numbers, mode.words
             )
         except MemoryError:
-            raise MemoryError(
-                f"no memory for {len(paths)} paths of {job.width} weights; more parts on more "
-                f"machines need less each"
+            raise OutOfMemoryError(
+                f"no memory for {len(paths)} paths of {job.width} weights",
+                hint=("more ", setting("parts"), " on more machines need less each"),
             ) from None
         for block in job.rows.source(number).blocks(dtype=dtype):
             targets, batch = job.labels.targets(block), block.batch

@@ -20,7 +20,7 @@ from thresher.distributed.crew import Crew, Moved, Work
 from thresher.distributed.folder import Folder
 from thresher.distributed.pieces import Behind, Lost, Mode
 from thresher.distributed.worker import Worker
-from thresher.errors import ClusterError
+from thresher.errors import ClusterError, Words, setting
 
 _DEATHS = 3  # of one worker, in one and the same step
 _START = 60.0  # seconds in which workers must start
@@ -220,7 +220,7 @@ class RayCrew(Crew):
             errors.WorkerCrashedError,
         )
         if not isinstance(error, gone):
-            raise ClusterError(f"Ray failed: {brief(error)}{self._resume()}") from error
+            raise ClusterError(f"Ray failed: {brief(error)}", hint=self._resume()) from error
         self._check_start(error)
         self._why = brief(error)
         if bench in self._down:
@@ -230,7 +230,8 @@ class RayCrew(Crew):
         if self._deaths[bench] >= _DEATHS:
             raise ClusterError(
                 f"worker {bench} died {_DEATHS} times in the same step, which may need more memory "
-                f"than there is: {self._why}{self._resume()}"
+                f"than there is: {self._why}",
+                hint=self._resume(),
             ) from error
         self.note(f"worker {bench} was lost; waiting for it ({self._why})")
 
@@ -251,8 +252,8 @@ class RayCrew(Crew):
         left = [b for b in range(len(self._workers)) if b not in lost and self._at_home(b)]
         if not left:
             raise ClusterError(
-                f"no worker is left, and none came back within {patience:g} s: "
-                f"{self._why}{self._resume()}"
+                f"no worker is left, and none came back within {patience:g} s: {self._why}",
+                hint=self._resume(),
             )
         for bench in lost:
             self.note(f"worker {bench} did not come back; its pieces move to other workers")
@@ -268,11 +269,11 @@ class RayCrew(Crew):
     def _at_home(self, bench: int) -> bool:
         return any(homes[bench] for homes in self.homes.values())
 
-    def _resume(self) -> str:
+    def _resume(self) -> Words | None:
         if self._committed is None or self.folder is None:
-            return ""
+            return None
         stage, path = self._committed.stage, self.folder.path
-        return f"; resume=True (--resume) goes on from stage {stage}, in {path}"
+        return setting("resume", True), f" goes on from stage {stage}, in {path}"
 
 
 def _numbered(references: Sequence[Any], numbers: dict[Any, int]) -> list[int]:

@@ -33,7 +33,7 @@ from thresher import _core
 from thresher.distributed.packing import looked_up, narrow, packed_keys, unpacked_keys
 from thresher.distributed.pieces import Arrays, Job, Lead, Learned, Mode, Outcome, Piece
 from thresher.distributed.ranking import LAST_KEY, cut
-from thresher.errors import DivergenceError, ParameterError
+from thresher.errors import DivergenceError, ParameterError, setting
 from thresher.evidence import Evidence
 from thresher.learned import Output
 from thresher.rules import core_args
@@ -68,16 +68,20 @@ class RobustStages(Mode):
         paths = int(self.numbers["paths"])
         if 2 * self.parts > paths:
             raise ParameterError(
-                f"paths must be at least two for each part of the rows, which is "
-                f"{2 * self.parts}; got {paths}: raise paths, or cut the rows into at most "
-                f"{paths // 2} parts"
-            )
+                (setting("paths"), " must be at least two for each part of the rows, which is "
+                 f"{2 * self.parts}; got {paths}: raise ", setting("paths"), ", or cut the rows "
+                 f"into at most {paths // 2} ", setting("parts")),
+                parameter="paths",
+                value=paths,
+            )  # fmt: skip
         self.rounds = 1 if self.parts == 1 else int(job.params["passes"])
         if not isinstance(job.params["class_weight"], Mapping | None):
             raise ParameterError(
-                f"class_weight must be a dict or None with mode='stages'; "
-                f"got {job.params['class_weight']!r}"
-            )
+                (setting("class_weight"), " must be a dict or None with ",
+                 setting("mode", "stages"), f"; got {job.params['class_weight']!r}"),
+                parameter="class_weight",
+                value=job.params["class_weight"],
+            )  # fmt: skip
 
     def paths(self, part: int) -> tuple[int, int]:
         """Return the first path of a part, and how many it has: whole pairs, about as many each."""

@@ -204,15 +204,16 @@ def find_shards(
     """
     for name, value in (("parts", parts), ("most", most)):
         if value is not None and not (type(value) is int and value >= 1):
-            raise ParameterError(f"{name} must be a whole number of 1 or more; got {value!r}")
+            raise ParameterError(parameter=name, value=value, allowed="a whole number of 1 or more")
     if parts is not None and most is not None and parts > most:
-        raise ParameterError(f"parts must be at most {most} here; got {parts}")
+        raise ParameterError(parameter="parts", value=parts, allowed=f"at most {most} here")
     options = {"threads": 1, **(reading or {})}
     checked = Reading.of(**options)
     if checked.on_bad_line.startswith("quarantine"):
         raise ParameterError(
-            f"on_bad_line must be error or skip: many workers cannot write one file; got "
-            f"{checked.on_bad_line!r}"
+            parameter="on_bad_line",
+            value=checked.on_bad_line,
+            allowed="error or skip: many workers cannot write one file",
         )
     files = _files(data)
     whole = [_whole(name, checked) for name in files]
@@ -270,7 +271,9 @@ def _grouped(
     if sum(able) < count:
         what = "the file" if len(files) == 1 else f"the {len(files)} files"
         raise ParameterError(
-            f"parts must be at most {sum(able)}: {what} cannot be cut into more; got {count}"
+            parameter="parts",
+            value=count,
+            allowed=f"at most {sum(able)}: {what} cannot be cut into more",
         )
     return _cut_all(files, shared_out(sizes, able, count), count)
 

@@ -156,8 +156,10 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
             return max(1, width // 10)
         if self.n_nonzero > width:
             raise ParameterError(
-                f"{type(self).__name__}: n_nonzero must be at most the number of features, "
-                f"{width}; got {self.n_nonzero!r}"
+                owner=type(self).__name__,
+                parameter="n_nonzero",
+                value=self.n_nonzero,
+                allowed=f"at most the number of features, {width}",
             )
         return int(self.n_nonzero)
 

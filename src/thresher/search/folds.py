@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, SplitError, setting
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,15 @@ def _numbers(part: Any, rows: int) -> NDArray[np.int64]:
     numbers = np.flatnonzero(part) if part.dtype == bool else part.astype(np.int64)
     numbers = np.where(numbers < 0, numbers + rows, numbers)
     if len(numbers) == 0:
-        raise ParameterError("cv: a split has no rows to learn from, or none to score on")
+        raise ParameterError(
+            (setting("cv"), ": a split has no rows to learn from, or none to score on"),
+            parameter="cv",
+        )
     if numbers.min() < 0 or numbers.max() >= rows:
-        raise ParameterError(f"cv: a split has rows that do not exist; there are {rows}")
+        raise ParameterError(
+            (setting("cv"), f": a split has rows that do not exist; there are {rows}"),
+            parameter="cv",
+        )
     return np.ascontiguousarray(numbers, np.int64)
 
 
@@ -72,10 +78,12 @@ def check_classes(counts: NDArray[np.int64], classes: NDArray[Any]) -> None:
     classes : array
     """
     for split, number in np.argwhere(counts == 0)[:1]:
-        raise ParameterError(
-            f"cv: the training part of split {split} has no row of class "
-            f"{classes.tolist()[number]!r}; use fewer or stratified splits, or leave the class out"
-        )
+        raise SplitError(
+            (setting("cv"), f": the training part of split {split} has no row of class "
+             f"{classes.tolist()[number]!r}"),
+            parameter="cv",
+            hint="use fewer or stratified splits, or leave the class out",
+        )  # fmt: skip
 
 
 def fold_numbers(first: int, rows: int, folds: int) -> NDArray[np.int64]:

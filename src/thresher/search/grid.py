@@ -171,8 +171,10 @@ def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
     stores = "dense", "hashed"
     if params.get("store", "dense") not in stores:
         raise ParameterError(
-            f"{owner}: store must be one of {', '.join(stores)} where models train together; got "
-            f"{params['store']!r}"
+            owner=owner,
+            parameter="store",
+            value=params["store"],
+            allowed=f"one of {', '.join(stores)} where models train together",
         )
     for name, allowed, why in (
         ("tol", None, "each model would stop at a time of its own"),
@@ -182,8 +184,10 @@ def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
     ):
         if params.get(name, allowed) != allowed:
             raise ParameterError(
-                f"{owner}: {name} must be {allowed!r} in a search in one pass, where {why}; got "
-                f"{params[name]!r}"
+                owner=owner,
+                parameter=name,
+                value=params[name],
+                allowed=f"{allowed!r} in a search in one pass, where {why}",
             )
 
 

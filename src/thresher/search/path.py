@@ -41,6 +41,7 @@ from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
 from thresher.search.scoring import tell_place, try_scorers
 from thresher.search.streams import OF_FIT, StreamSearch, source_splits
+from thresher.search.tables import cells_of, html_fragment, shown, text_table
 from thresher.search.whole import failures_of, fit_rows, name_features, scores_of
 from thresher.training.labels import Labels, ManyClasses, Values
 from thresher.training.scores import scores_named
@@ -189,8 +190,10 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             named = self.scoring is None or isinstance(self.scoring, str)
             if not named and not callable(self.scoring):
                 raise ParameterError(
-                    f"SparsityPath: scoring must be a single score, its name or a callable, or "
-                    f"None; got {self.scoring!r}"
+                    owner="SparsityPath",
+                    parameter="scoring",
+                    value=self.scoring,
+                    allowed="a single score, its name or a callable, or None",
                 )
             check_single_labels("SparsityPath", self.estimator, X, y)
             if is_source(X):
@@ -217,8 +220,10 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             found = np.zeros(0)
         if found.ndim != 1 or len(found) < 2 or not (np.diff(found) > 0).all():
             raise ParameterError(
-                f"SparsityPath: gravities must be at least 2 different numbers, or None; got "
-                f"{self.gravities!r}"
+                owner="SparsityPath",
+                parameter="gravities",
+                value=self.gravities,
+                allowed="at least 2 different numbers, or None",
             )
         points_of(self.estimator, {self.param_name_: found.tolist()})  # values the rule refuses
         return found
@@ -256,9 +261,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_probabilities(named, points)
         limit = checked_limit(self.memory_limit)
         search = StreamSearch(
-            self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True,
-            OF_FIT,
-        )  # fmt: skip
+            self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True
+        )
         found = search.go(points)
         if source.named and source.rereadable:
             name_features(list(search.models.values()), source)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.errors import ParameterError
+from thresher.errors import OutOfMemoryError, ParameterError, setting
 from thresher.model import Progress
 from thresher.rules import RULES
 from thresher.search.grid import Point
@@ -160,11 +160,14 @@ def readings_of(
     ordered = sorted(jobs, key=_kinship)
     most = max((bytes_of([job]) for job in _unlike(ordered)), default=0)
     if most > limit:
-        raise MemoryError(
-            f"memory_limit is {_shown(limit)}, and a single model of this grid takes "
-            f"{_shown(most)}; raise memory_limit, or use store='hashed', which needs memory for "
-            f"the features seen alone"
-        )
+        raise OutOfMemoryError(
+            (setting("memory_limit"), f" is {_shown(limit)}, and a single model of this grid takes "
+             f"{_shown(most)}"),
+            parameter="memory_limit",
+            value=limit,
+            hint=("raise ", setting("memory_limit"), ", or use ", setting("store", "hashed"),
+                  ", which needs memory for the features seen alone"),
+        )  # fmt: skip
     count = max(1, math.ceil(bytes_of(ordered) / limit))
     while True:
         bounds = np.linspace(0, len(ordered), min(count, len(ordered)) + 1).round().astype(int)
@@ -192,8 +195,9 @@ def checked_limit(memory_limit: Any) -> int:
     number = isinstance(memory_limit, int | float | np.integer | np.floating)
     if isinstance(memory_limit, bool) or not number or not 1 <= memory_limit < math.inf:
         raise ParameterError(
-            f"memory_limit must be a number of bytes >= 1, or None for half of what is free; got "
-            f"{memory_limit!r}"
+            parameter="memory_limit",
+            value=memory_limit,
+            allowed="a number of bytes >= 1, or None for half of what is free",
         )
     return int(memory_limit)
 

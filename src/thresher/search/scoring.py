@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.frontier import Place
 from thresher.model import Output
 from thresher.search.grid import Point
@@ -62,16 +62,22 @@ def try_scorers(
                 found = scorer(view, X_some, y_some)
             except AttributeError as error:
                 known = scoring if isinstance(scoring, str) else repr(scorer)
+                asked = name if name != "scoring" else known
                 raise ParameterError(
-                    f"scoring: {name if name != 'scoring' else known} asks what models of this "
-                    f"search cannot answer, with {point.chosen}: {error}"
-                ) from error
+                    (setting("scoring"), f": {asked} asks what models of this search cannot "
+                     f"answer, with {point.chosen}: {error}"),
+                    parameter="scoring",
+                    value=asked,
+                ) from error  # fmt: skip
             except Exception:  # a score need not exist for these few rows
                 continue
             if single and isinstance(found, Mapping):
                 raise ParameterError(
-                    f"scoring must be a single score; {scorer!r} returns {', '.join(found)}"
-                )
+                    (setting("scoring"), f" must be a single score; {scorer!r} returns "
+                     f"{', '.join(found)}"),
+                    parameter="scoring",
+                    allowed="a single score",
+                )  # fmt: skip
 
 
 def _some_rows(y: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[np.intp]:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import DataError
+from thresher.errors import DataError, InputError, LabelError, setting
 from thresher.losses import LOSSES
 from thresher.training.targets import Targets
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
 
-# What an error says of labels besides -1 and 1, or 0 and 1.
-OF_THE_SHELL = "--multiclass takes others, and --loss squared learns numbers"
+_TWO = "-1 and 1, or 0 and 1"
+OF_THE_SHELL = "give fit classes= for others"  # goes when `search/streams.py` needs it no more
 
 
 class Labels(ABC):
@@ -113,12 +113,11 @@ class TwoClasses(Labels):
     low : float
         What the output is told for the first class.
     others : str
-        What an error says of other labels.
+        What an error advises in Python, where labels are others.
     """
 
-    def __init__(self, low: float = -1.0, others: str = OF_THE_SHELL) -> None:
-        self.low = low
-        self._allowed = f"labels must be -1 and 1, or 0 and 1, for two classes; {others}"
+    def __init__(self, low: float = -1.0, others: str = "give fit classes= for others") -> None:
+        self.low, self.others = low, others
         self.seen: float | None = None  # the first class: -1 or 0, once it was seen
 
     @property
@@ -134,21 +133,34 @@ class TwoClasses(Labels):
     def targets(self, block: Block) -> Targets:
         """Return `low` and 1."""
         y = _single(block)
-        _refuse_words(block, y, self._allowed)
-        _refuse(
-            block,
-            (y != 1) & (y != -1) & (y != 0),
-            lambda row: _no_label(y[row]) or f"the label is {y[row]:g}; {self._allowed}",
-        )
+        if y.dtype.kind not in "fiub" and len(y):
+            self._refuse(block, 0, y[0], f"the label is {y[0]!r}")
+        strange = (y != 1) & (y != -1) & (y != 0)
+        if strange.any():
+            row = int(strange.argmax())
+            self._refuse(block, row, y[row], f"the label is {y[row]:g}")
         first = y[(y != 1).argmax()] if len(y) else 1.0
         if first != 1 and self.seen is None:
             self.seen = float(first)
-        _refuse(
-            block,
-            (y != 1) & (y != self.seen),
-            lambda row: f"the label is {y[row]:g}, after labels of {self.seen:g}; {self._allowed}",
-        )
+        other = (y != 1) & (y != self.seen)
+        if other.any():
+            row = int(other.argmax())
+            what = f"the label is {y[row]:g}, after labels of {self.seen:g}"
+            self._refuse(block, row, y[row], what)
         return Targets.of_values(np.where(y == 1, 1.0, self.low))
+
+    def _refuse(self, block: Block, row: int, label: Any, what: str) -> None:
+        """Raise the error of a row whose label is missing, or not one of the two."""
+        place = block.label_place(row)
+        if _no_label(label):
+            raise DataError(f"{place}: {_no_label(label)}")
+        raise LabelError(
+            f"{what}; labels must be {_TWO}, for two classes",
+            place=place,
+            value=label,
+            allowed=_TWO,
+            hint=self.others,
+        )
 
     @property
     def state(self) -> Any:
@@ -386,8 +398,10 @@ def tidy(labels: NDArray[Any]) -> NDArray[Any]:
 def _single(block: Block) -> NDArray[Any]:
     labels: NDArray[Any] | None = block.labels
     if labels is None:
-        raise DataError(
-            f"{block.label_place(0)}: rows have lists of labels; --multilabel learns them"
+        raise InputError(
+            "rows have lists of labels",
+            place=block.label_place(0),
+            hint=(setting("multilabel", True), " learns them"),
         )
     return labels
 

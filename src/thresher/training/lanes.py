@@ -258,12 +258,20 @@ class LaneTeam:
         return out
 
 
-def threads_of(n_jobs: int | None) -> int:
-    """Return a number of threads: of None 1, of -1 that of the processors at hand."""
+def threads_of(n_jobs: int | None, owner: str | None = None) -> int:
+    """Return a number of threads: of None 1, of -1 that of the processors at hand.
+
+    `owner` is the function that takes `n_jobs`, where an error should name it.
+    """
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ParameterError(f"n_jobs must be None, at least 1, or -1 for all; got {n_jobs!r}")
+        raise ParameterError(
+            owner=owner,
+            parameter="n_jobs",
+            value=n_jobs,
+            allowed="None, at least 1, or -1 for all",
+        )
     processors = len(os.sched_getaffinity(0))
     return int(n_jobs) if n_jobs > 0 else max(1, processors + 1 + int(n_jobs))
 

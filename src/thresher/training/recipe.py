@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thresher.errors import ParameterError
+from thresher import settings
+from thresher.errors import ParameterError, setting
 from thresher.rules import RULES, core_args
 from thresher.training.alone import Alone
 from thresher.training.outputs import Outputs
@@ -60,8 +61,10 @@ class Recipe:
         """
         if self.store == "nonzero" and outputs < 2:
             raise ParameterError(
-                "store='nonzero' is for more than two classes, or several labels; for others "
-                "'hashed' keeps the nonzero weights"
+                (setting("store", "nonzero"), " is for more than two classes, or several labels"),
+                parameter="store",
+                value="nonzero",
+                hint="for others 'hashed' keeps the nonzero weights",
             )
         # Of the margin perceptron, lanes keep neither the facts that its certificates and its count
         # of updates are made of (`Learner.facts`), nor do they pause at its levels and densities.

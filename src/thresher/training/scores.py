@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thresher.answers import probabilities, scores, values
 from thresher.data.block import Block
 from thresher.data.source import Source
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.losses import Task
 from thresher.model import Model
 from thresher.training.labels import ManyClasses, Values
@@ -141,9 +141,12 @@ def scores_named(scoring: Any, task: Task) -> dict[str, Score]:
     for name in asked.values():
         if name not in allowed:
             raise ParameterError(
-                f"scoring: rows of a source are not held, and a {task} can be scored there by sums "
-                f"over rows alone: {', '.join(allowed)}; got {name!r}"
-            )
+                (setting("scoring"), f": rows of a source are not held, and a {task} can be scored "
+                 f"there by sums over rows alone: {', '.join(allowed)}; got {name!r}"),
+                parameter="scoring",
+                value=name,
+                allowed=f"one of {', '.join(allowed)}",
+            )  # fmt: skip
     return {name: SCORES[score] for name, score in asked.items()}
 
 

@@ -1,0 +1,106 @@
+"""Errors of the library, worded for the shell: options where Python has parameters."""
+
+from __future__ import annotations
+
+from thresher.errors import Explained, LabelError, ParameterError, Setting, SplitError
+
+# Parameters whose option is not `--` and their name; those of one function first.
+_OPTIONS = {
+    ("compare", "n_jobs"): "--jobs",
+    ("write", "format"): "--to",
+    (None, "address"): "--ray",
+    (None, "cv"): "--folds",
+    (None, "eval_set"): "--valid",
+    (None, "memory_limit"): "--memory",
+    (None, "n_jobs"): "--threads",
+    (None, "random_state"): "--seed",
+}
+_VALUES = {("task", "regression"): "--loss squared"}  # where an option of another name does it
+
+# What the shell says of labels that are not those of two classes.
+TWO_CLASSES = "labels must be -1 and 1, or 0 and 1, for two classes"
+OTHER_LABELS = "--multiclass takes others, and --loss squared learns numbers"
+_ADVICE = {LabelError: OTHER_LABELS, SplitError: "use fewer --folds"}  # in place of an error's hint
+
+
+def option_of(name: str, owner: str | None = None) -> str:
+    """Return the option that a parameter is.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name in Python.
+    owner : str or None
+        The function that takes it.
+
+    Examples
+    --------
+    >>> option_of("target_nnz"), option_of("memory_limit"), option_of("n_jobs", "compare")
+    ('--target-nnz', '--memory', '--jobs')
+    """
+    usual = _OPTIONS.get((None, name), "--" + name.replace("_", "-"))
+    return _OPTIONS.get((owner, name), usual)
+
+
+def shell_message(error: BaseException) -> str:
+    """Return an error's message in the words of the shell.
+
+    Parameters
+    ----------
+    error : exception
+
+    Examples
+    --------
+    >>> from thresher.errors import OutOfMemoryError, setting
+    >>> advice = "raise ", setting("memory_limit"), ", or use ", setting("store", "hashed")
+    >>> error = OutOfMemoryError("a model takes 2 GB", hint=advice)
+    >>> print(error)
+    a model takes 2 GB; raise memory_limit, or use store='hashed'
+    >>> print(shell_message(error))
+    a model takes 2 GB; raise --memory, or use --store hashed
+    """
+    if not isinstance(error, Explained) or not error.has_facts:
+        return _replaced(error)
+
+    def word(named: Setting) -> str:
+        return _worded(named, error.owner)
+
+    message = error.worded(word, hint=_ADVICE.get(type(error)))
+    if error.allowed is not None:  # None is not a word of the shell
+        message = message.replace(error.allowed, error.allowed.removesuffix(", or None"), 1)
+    return message
+
+
+def _worded(named: Setting, owner: str | None) -> str:
+    """Return a setting as options are written."""
+    option, value = option_of(named.name, named.call or owner), named.value
+    if value is ... or value is True:
+        return option
+    if isinstance(value, str) and (named.name, value) in _VALUES:
+        return _VALUES[named.name, value]
+    if named.name == "scoring":  # scores of scikit-learn are larger where a model is better
+        value = str(value).removeprefix("neg_")
+    if value is False:
+        return "--no-" + option.removeprefix("--")
+    return f"{option} {value}"
+
+
+# ---- what is left: words replaced in messages without facts --------------------------------------
+
+_WORDS = (
+    ("memory_limit", "--memory"),
+    ("store='hashed'", "--store hashed"),
+    ("bits= in scan", "--bits"),
+    ("give scan bits=", "give --bits"),
+    ("use fewer folds, or 'progressive'", "use fewer --folds"),
+    ("cv: ", "--folds: "),
+)
+
+
+def _replaced(error: BaseException) -> str:
+    """Return a message with options in place of parameters; goes when all errors carry facts."""
+    message = str(error)
+    if isinstance(error, ParameterError | MemoryError):
+        for python, shell in _WORDS:
+            message = message.replace(python, shell)
+    return message

@@ -1,0 +1,224 @@
+"""Errors carry facts, and are worded once for Python and once for the shell."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher
+from thresher import DataError, ModelFileError, ParameterError
+from thresher.cli.errors import option_of, shell_message
+from thresher.data.writing import format_of
+from thresher.errors import (
+    ClusterError,
+    InputError,
+    LabelError,
+    OutOfMemoryError,
+    SplitError,
+    setting,
+)
+from thresher.search.folds import check_classes
+from thresher.search.readings import checked_limit
+from thresher.training.lanes import threads_of
+
+PACKAGE = Path(thresher.__file__).parent
+HASHED = "use ", setting("store", "hashed"), ", or ", setting("bits", call="scan")
+
+EXAMPLES = [
+    (
+        ParameterError(owner="FTRLClassifier", parameter="l1", value=-1, allowed="a number >= 0"),
+        "FTRLClassifier: l1 must be a number >= 0; got -1",
+        "--l1 must be a number >= 0; got -1",
+    ),
+    (
+        ParameterError(parameter="memory_limit", value=0, allowed="at least 1"),
+        "memory_limit must be at least 1; got 0",
+        "--memory must be at least 1; got 0",
+    ),
+    (
+        ParameterError(parameter="scale", value="x", allowed="one of 'a', 'b', or None"),
+        "scale must be one of 'a', 'b', or None; got 'x'",
+        "--scale must be one of 'a', 'b'; got 'x'",
+    ),
+    (
+        ParameterError((setting("average", True), " does not go with ", setting("target_nnz"))),
+        "average=True does not go with target_nnz",
+        "--average does not go with --target-nnz",
+    ),
+    (
+        ParameterError((setting("shuffle", False), " needs ", setting("cv", 3)), place="a.svm"),
+        "a.svm: shuffle=False needs cv=3",
+        "a.svm: --no-shuffle needs --folds 3",
+    ),
+    (
+        InputError("too many features", place="a.svm:3", hint=HASHED),
+        "a.svm:3: too many features; use store='hashed', or bits= in scan",
+        "a.svm:3: too many features; use --store hashed, or --bits",
+    ),
+    (
+        OutOfMemoryError("no memory", hint=("raise ", setting("memory_limit"))),
+        "no memory; raise memory_limit",
+        "no memory; raise --memory",
+    ),
+    (
+        ModelFileError("of another run", place="out", hint=(setting("resume", True), " goes on")),
+        "out: of another run; resume=True goes on",
+        "out: of another run; --resume goes on",
+    ),
+    (
+        ClusterError("Ray failed", hint=(setting("workers", 0), " needs no Ray")),
+        "Ray failed; workers=0 needs no Ray",
+        "Ray failed; --workers 0 needs no Ray",
+    ),
+    (
+        LabelError("the label is 5", place="a:1", value=5, allowed="0 and 1", hint="give classes="),
+        "a:1: the label is 5; give classes=",
+        "a:1: the label is 5; --multiclass takes others, and --loss squared learns numbers",
+    ),
+    (
+        SplitError((setting("cv"), ": no row of class 7"), hint="use fewer splits"),
+        "cv: no row of class 7; use fewer splits",
+        "--folds: no row of class 7; use fewer --folds",
+    ),
+    (ParameterError("a folder {named} so"), "a folder {named} so", "a folder {named} so"),
+]
+
+
+@pytest.mark.parametrize(("error", "python", "shell"), EXAMPLES)
+def test_wording(error: Any, python: str, shell: str) -> None:
+    assert str(error) == python
+    assert shell_message(error) == shell
+
+
+@pytest.mark.parametrize(("error", "python", "shell"), EXAMPLES)
+def test_facts_survive_pickling(error: Any, python: str, shell: str) -> None:
+    error.add_note("on another machine")
+    found = pickle.loads(pickle.dumps(error))
+    assert type(found) is type(error)
+    assert vars(found) == vars(error)
+    assert found.__notes__ == error.__notes__
+    assert (str(found), shell_message(found)) == (python, shell)
+
+
+def test_the_message_survives_a_value_that_cannot_be_pickled() -> None:
+    error = ParameterError(parameter="callback", value=lambda: 0, allowed="None")
+    error.add_note("on another machine")
+    found = pickle.loads(pickle.dumps(error))
+    assert str(found) == str(error)
+    assert found.__notes__ == ["on another machine"]
+
+
+def test_a_place_is_put_in_front() -> None:
+    error = InputError("bad", place="row 3", hint=HASHED).at("batch 2")
+    assert isinstance(error, InputError)
+    assert str(error) == "batch 2: row 3: bad; use store='hashed', or bits= in scan"
+
+
+def test_kinds_of_errors() -> None:
+    """Those who catch the errors of before catch these."""
+    assert issubclass(InputError, DataError)
+    assert issubclass(LabelError, DataError)
+    assert issubclass(OutOfMemoryError, MemoryError)
+    assert issubclass(SplitError, ParameterError)
+    assert issubclass(ParameterError, ValueError)
+    assert issubclass(ClusterError, RuntimeError)
+
+
+def test_options() -> None:
+    assert option_of("eval_set") == "--valid"
+    assert option_of("n_jobs") == "--threads"
+    assert option_of("n_jobs", "compare") == "--jobs"
+    assert option_of("on_bad_line") == "--on-bad-line"
+
+
+# ---- errors of the library -----------------------------------------------------------------------
+
+
+def raised(call: Any, kind: type[Any] = ParameterError) -> Any:
+    with pytest.raises(kind) as caught:
+        call()
+    return caught.value
+
+
+def test_parameters_of_rules() -> None:
+    clf = thresher.TruncatedGradientClassifier
+    X, y = np.eye(2), [0, 1]
+    error = raised(lambda: clf(gravity=-1).fit(X, y))
+    assert (error.owner, error.parameter, error.value) == (clf.__name__, "gravity", -1)
+    assert error.allowed.startswith("a number >= 0")
+    assert shell_message(error) == f"--gravity must be {error.allowed}; got -1"
+    error = raised(lambda: clf(shrink="round").fit(X, y))
+    assert str(error) == "TruncatedGradientClassifier: shrink='round' needs a finite ceiling"
+    assert shell_message(error) == "--shrink round needs a finite --ceiling"
+    error = raised(lambda: clf(target_nnz=1, average=True).fit(X, y))
+    assert (error.parameter, error.value) == ("average", True)
+    assert shell_message(error).startswith("--average does not go with --target-nnz, which")
+
+
+def test_labels_of_two_classes() -> None:
+    clf = thresher.FTRLClassifier(passes=1)
+    search = thresher.OnePassSearchCV(clf, {"l1": [1.0, 2.0]}, cv="progressive")
+    pipe = thresher.scan(iter([([[1.0]], [1.0]), ([[2.0]], [5.0])]))
+    error = raised(lambda: search.fit(pipe), LabelError)
+    assert (error.value, error.allowed) == (5.0, "-1 and 1, or 0 and 1")
+    assert str(error).endswith("; give fit classes= for others")
+    advice = "; --multiclass takes others, and --loss squared learns numbers"
+    assert shell_message(error).endswith(advice)
+
+
+def test_reading() -> None:
+    error = raised(lambda: thresher.scan("a.svm", bits=50))
+    assert str(error) == "bits must be a whole number from 1 to 40; got 50"
+    assert shell_message(error) == "--bits must be a whole number from 1 to 40; got 50"
+    error = raised(lambda: format_of("rows.what"))
+    assert str(error).endswith("or name it with format= in write")
+    assert shell_message(error).endswith("or name it with --to")
+
+
+def test_searches_and_comparisons() -> None:
+    assert shell_message(raised(lambda: checked_limit(0))).startswith("--memory must be a number")
+    error = raised(lambda: check_classes(np.array([[1, 0]]), np.array([2, 7])))
+    assert shell_message(error).endswith("has no row of class 7; use fewer --folds")
+    assert shell_message(raised(lambda: threads_of(0))).startswith("--threads must be ")
+    error = raised(lambda: thresher.compare(np.eye(4), [0, 1, 0, 1], n_jobs=0))
+    assert shell_message(error).startswith("--jobs must be ")
+
+
+# ---- the source ----------------------------------------------------------------------------------
+
+# Texts that may have options: pages that show commands, styles, a command of Ray; and one file
+# whose errors do not carry facts yet.
+ALLOWED = (
+    "report/usage.py",
+    "report/style.py",
+    "`ray start --head`",
+    "training/learning.py",
+)
+
+
+def texts(path: Path) -> list[str]:
+    """The strings of a module, without docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs
+    ]
+
+
+def test_the_library_does_not_name_options() -> None:
+    named = [
+        f"{path.relative_to(PACKAGE)}: {text}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if "cli" not in path.relative_to(PACKAGE).parts
+        for text in texts(path)
+        if re.search(r"(^|[\s(`'\"])--[a-z]", text)
+    ]
+    assert [text for text in named if not any(part in text for part in ALLOWED)] == []
