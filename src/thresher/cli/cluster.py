@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thresher import estimators
 from thresher.cli.errors import OTHER_LABELS, TWO_CLASSES
 from thresher.cli.outputs import check_outputs
 from thresher.cli.show import Shown, shown
@@ -22,7 +21,6 @@ from thresher.errors import ParameterError
 from thresher.estimators import estimator_class
 from thresher.losses import Task
 from thresher.rules import RULES
-from thresher.training.labels import OF_THE_SHELL
 from thresher.training.plan import alpha_for
 
 if TYPE_CHECKING:

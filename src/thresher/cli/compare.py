@@ -23,7 +23,7 @@ from thresher.comparison.result import RuleResult, measure_text
 from thresher.comparison.rows import gathered
 from thresher.data.block import Block
 from thresher.data.source import Source, scan
-from thresher.errors import DataError, ParameterError
+from thresher.errors import ParameterError
 from thresher.losses import REGRESSOR_LOSSES, SELECTABLE_LOSSES
 from thresher.training.labels import TwoClasses, Values
 

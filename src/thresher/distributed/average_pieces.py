@@ -16,9 +16,9 @@ from thresher.distributed.packing import are_in, merged, narrow, narrow_reals
 from thresher.distributed.pieces import Arrays, Job, Lost, Outcome, Piece
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
+from thresher.training.class_weights import class_factors, row_weights
 from thresher.training.plan import alpha_for
 from thresher.training.recipe import Recipe
-from thresher.training.class_weights import class_factors, row_weights
 
 _STATE = (
     "state:"  # in front of what a checkpoint's file has of a piece's state, as `Bench` writes it

@@ -165,9 +165,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
     def _begin(
         self, X: Any, params: dict[str, Any], outputs: int, rows: int | None, run: SolverRun
     ) -> None:
-        self.take(
-            FittedState(self.rule, params, params, rows, X.shape[1], classes=self.classes_)
-        )
+        self.take(FittedState(self.rule, params, params, rows, X.shape[1], classes=self.classes_))
         self._seed = int(run.generator().integers(2**31))
         self._learners = self._new_learners(outputs)
         self._documents = np.zeros(X.shape[1], np.int64)
@@ -177,9 +175,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         numbers, words = core_args.stabilized_parameters(params, self._seed, self._fitted.rows)
         try:
             return [
-                _core.make_stabilized(
-                    params["variant"], params["dtype"], width, numbers, words
-                )
+                _core.make_stabilized(params["variant"], params["dtype"], width, numbers, words)
                 for _ in range(outputs)
             ]
         except MemoryError:
@@ -211,7 +207,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         return self.take(self._state(history, self.n_iter_ + stages.passes(X.shape[0])))
 
     def _state(self, history: list[Progress], passes: int) -> FittedState:
-        """Return what the learners have learned so far; made at once: predicting changes nothing."""
+        """Return what the learners have learned so far."""
         found = {"weights": self._weights(), "extras": {"evidence": self._evidence()}}
         return replace(self._fitted, history=history, passes=passes, **found)
 

@@ -118,7 +118,7 @@ COMMON: dict[str, Parameter] = {
         "weights alone, of whichever features and classes. With the losses hinge and "
         "squared_hinge, classes whose margin a row satisfies cost next to nothing; logistic "
         "changes all classes at every row, and needs gravity to keep the lists short. Intercepts "
-        "begin at the log-odds of the classes. 'auto' is 'hashed' where features have names without "
+        "begin at the log-odds of the classes. 'auto' is 'hashed' where features have names but no "
         "numbers, else 'dense'.",
         "dense",
         kind="choice",

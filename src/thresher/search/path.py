@@ -40,8 +40,7 @@ from thresher.search.matrix import Rows
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
 from thresher.search.scoring import tell_place, try_scorers
-from thresher.search.streams import OF_FIT, StreamSearch, source_splits
-from thresher.search.tables import cells_of, html_fragment, shown, text_table
+from thresher.search.streams import StreamSearch, source_splits
 from thresher.search.whole import failures_of, fit_rows, name_features, scores_of
 from thresher.training.labels import Labels, ManyClasses, Values
 from thresher.training.scores import scores_named

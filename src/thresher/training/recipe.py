@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thresher import settings
 from thresher.errors import ParameterError, setting
 from thresher.rules import RULES, core_args
 from thresher.training.alone import Alone
