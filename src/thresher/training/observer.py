@@ -11,7 +11,17 @@ if TYPE_CHECKING:
 
 
 class Interrupted(Exception):
-    """Training was asked to stop, and did, after writing a checkpoint where one was wanted."""
+    """Training was asked to stop, and did, after writing a checkpoint.
+
+    Parameters
+    ----------
+    examples : int
+        Rows learned so far.
+    """
+
+    def __init__(self, examples: int = 0) -> None:
+        super().__init__(f"interrupted after {examples:,} examples")
+        self.examples = examples
 
 
 class Observer:
@@ -47,10 +57,11 @@ class Observer:
 
         Parameters
         ----------
-        event : {"pass", "record", "checkpoint", "resumed", "note"}
+        event : {"pass", "record", "checkpoint", "resumed", "trained", "note"}
         **facts
             What there is to say: ``message`` of a note; ``number``, ``loss`` and ``record`` of a
-            pass; ``examples`` and ``digest`` of a checkpoint.
+            pass; ``examples`` and ``digest`` of a checkpoint; ``mean_loss`` and ``seconds`` of
+            training that has ended.
         """
 
     def warn(self, message: str, category: type[Warning] = UserWarning) -> None:

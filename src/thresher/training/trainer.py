@@ -124,23 +124,29 @@ class Trainer:
 
     def run(self) -> None:
         """Make all passes that are left."""
-        if self.ended:
-            return
         try:
-            while self.number < self.plan.passes and not self.stopped:
+            while self.number < self.plan.passes and not (self.stopped or self.ended):
                 self._pass()
         except Stopped:  # while it waited for rows: the state is that behind the last block
             if self.records.steps == 0:
                 raise
             self.interrupt()
-        if self.best and self.best_pass != self.number:
+        if self.best and self.best_pass != self.number and not self.ended:
             self.outputs.restore(self.best)
             self.complete = False
-        if RULES[self.plan.rule].steers and self.plan.target is not None:
+        if RULES[self.plan.rule].steers and self.plan.target is not None and not self.ended:
             assert isinstance(self.outputs, Alone)
             for learner in self.outputs:  # its penalty acts whenever a weight is read
                 learner.steer()
         self.ended = True
+        self.options.observer.tell(
+            "trained", mean_loss=self.mean_loss, seconds=self.records.seconds
+        )
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean progressive loss of all rows so far."""
+        return mean_since(self.outputs.tally)
 
     def once(self) -> None:
         """Learn all rows of the source once, after those learned before: no pass ends."""
@@ -377,7 +383,7 @@ class Trainer:
         if self.options.checkpoint is None:
             raise KeyboardInterrupt
         self.write_checkpoint()
-        raise Interrupted(f"{self.records.steps:,} examples")
+        raise Interrupted(self.records.steps)
 
     def write_checkpoint(self) -> None:
         """Write where the run stands."""
