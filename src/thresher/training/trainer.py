@@ -355,11 +355,14 @@ class Trainer:
         for block in source.blocks(dtype=plan.dtype, kinds=self.kinds):
             self.room.see(block, self.outputs)
             targets = plan.labels.targets(block)
-            asked = block.batch, targets, plan.losses, block.weights
+            weights = block.weights
+            if weights is None and source.traced:  # the same order of summation with and without
+                weights = np.ones(block.rows)
+            asked = block.batch, targets, plan.losses, weights
             total += (
                 self.outputs.loss_on(*asked, plan.average) if kept is None else kept.loss(*asked)
             )
-            weight += float(block.rows if block.weights is None else block.weights.sum())
+            weight += float(block.rows if weights is None else weights.sum())
         if weight == 0:
             raise DataError(f"{source}: no rows to compute a loss on")
         return total / weight
