@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,7 @@ class Observer:
 
 def _caller() -> int:
     """Return how many calls lie between `Observer.warn` and the code that called Thresher."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("thresher"):
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("thresher"):
         level, frame = level + 1, frame.f_back
     return level
