@@ -15,7 +15,7 @@ from fixtures import make
 from thresher.errors import ModelFileError
 from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
-from thresher.training.bits import BITS, bits_of, check_bits
+from thresher.training.bits import BITS, RULE_BITS, bits_of, check_bits
 from thresher.training.checkpoint import Checkpoint
 
 EARLY = "0.1.0 or earlier"
@@ -82,7 +82,7 @@ def test_a_checkpoint_holds_the_numbers_of_its_run(monkeypatch):
     path.unlink()
     began = ("train", *make.SERIAL["named"][0], "-m", "named.thresher", "--every", "0s", "--json")
     with monkeypatch.context() as later:
-        later.setitem(BITS, "ftrl", 2)
+        later.setitem(RULE_BITS, "ftrl", 2)
         called(*began, code=130, stdout=make.Interrupting(5))
         content = path.read_bytes()
         resumed("named")

@@ -28,6 +28,7 @@ from thresher.distributed.ray_crew import RayCrew
 from thresher.distributed.shards import Shards, find_shards
 from thresher.distributed.watching import Watch, for_divergence
 from thresher.errors import ParameterError, setting
+from thresher.training.fitting import without_weights
 
 _RANGES = 32  # at most: each gets a message from every worker in every stage (docs/cluster.md)
 
@@ -249,7 +250,7 @@ class Fitting:
                 names = names_of(shards, keys.tolist(), spread)
         hand_over(self.estimator, job, agreed, shards, driven, names)
         if self.mode == "average" and self.estimator.model_.nnz == 0:
-            warnings.warn(self.estimator._without_weights(), stacklevel=3)
+            warnings.warn(without_weights(type(self.estimator).__name__), stacklevel=3)
         return self.estimator
 
     def _held(self) -> contextlib.AbstractContextManager[None]:

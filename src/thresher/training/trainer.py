@@ -109,6 +109,7 @@ class Trainer:
         self.best: list[bytes] = []
         self.best_loss, self.best_pass, self.stale = float("inf"), 0, 0
         self.pass_tally = self.outputs.tally  # at the start of the pass
+        self.valid_digest: int | None = None  # of the validation rows
         self.stopped = self.ended = False
         self.complete = self.whole_passes = self.unit_weights = True
         self.last_block: Any = None
@@ -350,11 +351,12 @@ class Trainer:
 
     def loss_on(self, source: Source | MatrixSource) -> float:
         """Return the mean loss on all rows of a source, by their weights."""
-        total, weight, plan = 0.0, 0.0, self.plan
+        total, weight, plan, digest = 0.0, 0.0, self.plan, 0
         kept = None if plan.target is None else KeptWeights(self.outputs, plan)
         for block in source.blocks(dtype=plan.dtype, kinds=self.kinds):
             self.room.see(block, self.outputs)
             targets = plan.labels.targets(block)
+            digest = _core.mix_keys(digest, block.digest) if source.traced else 0
             weights = block.weights
             if weights is None and source.traced:  # the same order of summation with and without
                 weights = np.ones(block.rows)
@@ -365,6 +367,9 @@ class Trainer:
             weight += float(block.rows if weights is None else weights.sum())
         if weight == 0:
             raise DataError(f"{source}: no rows to compute a loss on")
+        if self.valid_digest not in (None, digest):
+            raise DataError(f"{source}: the rows have changed since they were read before")
+        self.valid_digest = digest
         return total / weight
 
     # ---- pauses --------------------------------------------------------------------------------
