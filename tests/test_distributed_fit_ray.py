@@ -75,7 +75,10 @@ def test_a_cluster_learns_the_same_bits(name, ray_nodes, shards, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["average", "robust", *(pytest.param(n, marks=pytest.mark.soak) for n in ("paper", "columns"))],
+    [
+        "average",
+        *(pytest.param(n, marks=pytest.mark.soak) for n in ("robust", "paper", "columns")),
+    ],
 )
 def test_a_worker_that_is_killed_in_a_stage(name, ray_nodes, ray_home, long_shards, tmp_path):
     make, how = LONG[name][0], dict(LONG[name][1])

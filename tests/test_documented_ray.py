@@ -16,8 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent
 pytestmark = clusters.needs_ray
 
 
-@pytest.mark.parametrize("where", ["shared", pytest.param("local", marks=pytest.mark.soak)])
-def test_the_shell_session_of_the_readme(where, ray_nodes, tmp_path, tmp_path_factory):
+@pytest.mark.parametrize(
+    ("where", "rows", "l1"),
+    [("shared", 6_000, 20), pytest.param("local", 20_000, 60, marks=pytest.mark.soak)],
+)
+def test_the_shell_session_of_the_readme(where, rows, l1, ray_nodes, tmp_path, tmp_path_factory):
     """In its order, with fewer rows, and on the cluster of the tests instead of a new one."""
     commands = re.findall(r"^\$ (thresher [^#\n]*)", (ROOT / "README.md").read_text(), re.M)
     assert len(commands) >= 6
@@ -25,8 +28,8 @@ def test_the_shell_session_of_the_readme(where, ray_nodes, tmp_path, tmp_path_fa
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     found = {}
     for command in commands:
-        short = command.replace("--examples 100000", "--examples 20000")
-        short = short.replace("--l1 300", "--l1 60")
+        short = command.replace("--examples 100000", f"--examples {rows}")
+        short = short.replace("--l1 300", f"--l1 {l1}")
         if where == "shared":
             short = short.replace("--ray local", f"--ray {ray_nodes.address}")
         done = subprocess.run(
@@ -42,7 +45,7 @@ def test_the_shell_session_of_the_readme(where, ray_nodes, tmp_path, tmp_path_fa
         found[command.split()[1]] = done.stdout
     assert found["inspect"].count("x^true") == 5
     scores = (tmp_path / "scores.txt").read_text().split()
-    assert len(scores) == 20_000
+    assert len(scores) == rows
     assert all(0 <= float(score) <= 1 for score in scores)
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {

@@ -115,7 +115,12 @@ def test_examples_take_files(script, tmp_path):
         assert re.search(r"^ +4 \+0\.9|^ +4 \+1\.0", out, re.M)
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
+SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "name", [SCRIPTS[0], *(pytest.param(name, marks=pytest.mark.soak) for name in SCRIPTS[1:])]
+)
 def test_help_is_what_the_script_says_of_itself(name, tmp_path):
     assert f"python examples/{name}" in printed(name, tmp_path, "--help")
 
