@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from thresher.estimators.sources import labels_of
 
 from files import svmlight, vw
 from thresher import FTRLClassifier, FTRLRegressor, scan
@@ -23,7 +24,6 @@ from thresher.distributed.agreeing import (
 )
 from thresher.distributed.shards import find_shards
 from thresher.errors import DataError
-from thresher.estimators.sources import labels_of
 
 
 def sent(function, items):

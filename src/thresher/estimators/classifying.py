@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from thresher.answers import independent
+from thresher.answers import of_labels
 from thresher.data import is_source, is_sparse
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
@@ -22,7 +22,6 @@ from thresher.training.fitted import FittedState
 from thresher.training.labels import LabelColumns, Labels
 
 _CELLS = 1 << 22  # scores held at a time
-_TINY = float(np.finfo(np.float64).tiny)  # no logistic score stands for a probability of 0 or 1
 
 
 class StreamingClassifier(PartialClassifier, StreamingEstimator):
@@ -143,9 +142,7 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         if self._is_multilabel():
-            loss = self._learned_loss()
-            low, high = (_TINY, 1.0 - 2.0**-53) if loss == "logistic" else (0.0, 1.0)
-            return np.clip(independent(self.decision_function(X), loss), low, high)
+            return of_labels(self.decision_function(X), self._learned_loss())
         return np.asarray(super().predict_proba(X))
 
     def __sklearn_tags__(self) -> Any:

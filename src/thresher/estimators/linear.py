@@ -172,6 +172,8 @@ class LinearEstimator(BaseEstimator, ABC):
             self.__dict__.pop("feature_names_in_", None)
         self._sparse_coef = state.params.get("store", "dense") != "dense"
         self._forget_answers()
+        if state.weights is not None:  # nothing is learned any more: predicting changes nothing
+            self._model = self._model_of(None)
         return self
 
     def _checked_rows(self, X: Any) -> Any:

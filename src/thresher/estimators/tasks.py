@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.training.class_weights import class_factors
 from thresher.training.labels import Labels, ManyClasses, Values
+from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
 
 
@@ -58,7 +60,12 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         eval_set: Any = None,
         *,
         classes: Any = None,
-        **run: Any,
+        observer: Observer | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        every: float = 60.0,
+        resume: bool = False,
+        names: bool = True,
+        seed: int | None = None,
     ) -> Self:
         """Learn from all rows, in `passes` passes.
 
@@ -79,18 +86,25 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             Labels of a source, which is else read once more for them. "binary": they are -1 and 1,
             or 0 and 1. "arriving": each becomes known when it comes, in a source that can be read
             only once.
-        **run
-            ``observer``, a `thresher.Observer` that is told of progress and may stop the run;
-            ``checkpoint``, a file to write the state of the run to, ``every`` so many seconds (60)
-            and when the observer stops it; ``resume=True`` continues from there, to the same model
-            bit for bit. For sources, ``names=False`` does not look up names of features, and
-            ``seed`` is that of the shuffling.
+        observer : thresher.Observer, optional
+            Is told of progress, and may stop the run.
+        checkpoint : path, optional
+            File to write the state of the run to, now and then and when the observer stops it.
+        every : float
+            Seconds between two checkpoints.
+        resume : bool
+            Continue from the checkpoint, to the same model bit for bit; without one, start from the
+            beginning.
+        names : bool
+            Whether names of features are looked up, where a source has names.
+        seed : int, optional
+            Seed of the shuffling of a source; by default `random_state` decides it.
 
         Returns
         -------
         self
         """
-        options = RunOptions.of(**run)
+        options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
         with all_or_nothing(self):
             if is_source(X):
                 no_rows_besides(self, y, sample_weight)
@@ -278,7 +292,13 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         y: Any = None,
         sample_weight: Any = None,
         eval_set: Any = None,
-        **run: Any,
+        *,
+        observer: Observer | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        every: float = 60.0,
+        resume: bool = False,
+        names: bool = True,
+        seed: int | None = None,
     ) -> Self:
         """Learn from all rows, in `passes` passes.
 
@@ -295,18 +315,25 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         eval_set : pair (X, y) or source, optional
             Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can stop
             early by it.
-        **run
-            ``observer``, a `thresher.Observer` that is told of progress and may stop the run;
-            ``checkpoint``, a file to write the state of the run to, ``every`` so many seconds (60)
-            and when the observer stops it; ``resume=True`` continues from there, to the same model
-            bit for bit. For sources, ``names=False`` does not look up names of features, and
-            ``seed`` is that of the shuffling.
+        observer : thresher.Observer, optional
+            Is told of progress, and may stop the run.
+        checkpoint : path, optional
+            File to write the state of the run to, now and then and when the observer stops it.
+        every : float
+            Seconds between two checkpoints.
+        resume : bool
+            Continue from the checkpoint, to the same model bit for bit; without one, start from the
+            beginning.
+        names : bool
+            Whether names of features are looked up, where a source has names.
+        seed : int, optional
+            Seed of the shuffling of a source; by default `random_state` decides it.
 
         Returns
         -------
         self
         """
-        options = RunOptions.of(**run)
+        options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
         with all_or_nothing(self):
             if is_source(X):
                 no_rows_besides(self, y, sample_weight)

@@ -102,10 +102,12 @@ class Records:
             return None
         self.recorded = outputs.tally
         self.history.append(record)
-        message = None if self.watch is None else self.watch.see(record, self.zero_loss)
-        if self.callback is not None and self.callback(record):
+        return None if self.watch is None else self.watch.see(record, self.zero_loss)
+
+    def ask(self) -> None:
+        """Tell the callback of the last record; it may stop training."""
+        if self.callback is not None and self.callback(self.history[-1]):
             self.stopped = True
-        return message
 
     def nonzeros(self, outputs: Outputs) -> int:
         """Count the weights that are not zero, of all outputs."""

@@ -63,6 +63,8 @@ class Trainer:
     ----------
     number : int
         Passes that are done.
+    passes_kept : int
+        Passes whose result is kept: fewer where the best one was not the last.
     first_row : int
         Rows of the pass in the blocks before the present one.
     stopped : bool
@@ -99,7 +101,7 @@ class Trainer:
         self.records.steps = self.outputs.steps
         if isinstance(self.outputs, Alone):
             self.outputs.full = {i for i, m in enumerate(self.outputs) if self.hooks.is_full(m)}
-        self.number, self.block, self.first_row = 0, 0, 0
+        self.number = self.passes_kept = self.block = self.first_row = 0
         self.position: Position | None = None  # behind what was learned of the pass
         self.rows_of_pass = 0  # learned in the last pass
         self._steps_before = self.records.steps  # of the pass
@@ -132,9 +134,11 @@ class Trainer:
             if self.records.steps == 0:
                 raise
             self.interrupt()
+        self.passes_kept = self.number
         if self.best and self.best_pass != self.number and not self.ended:
             self.outputs.restore(self.best)
-            self.complete = False
+            self.complete, self.passes_kept = False, self.best_pass
+            self.rows_of_pass = self.records.steps // max(self.number, 1)
         if RULES[self.plan.rule].steers and self.plan.target is not None and not self.ended:
             assert isinstance(self.outputs, Alone)
             for learner in self.outputs:  # its penalty acts whenever a weight is read
@@ -297,9 +301,12 @@ class Trainer:
         """Add a record of the rows since the one before, and warn where training diverges."""
         self._due = False
         counted = end or self.records.steps >= self.room.counted_from
+        before = len(self.records.history)
         message = self.records.add(self.outputs, counted, valid, end)
         if message is not None:
             self.options.observer.warn(message, DivergenceWarning)
+        if len(self.records.history) > before:
+            self.records.ask()
 
     def _end_pass(self) -> None:
         # First, as it may be interrupted: the state is still that behind the last block.
