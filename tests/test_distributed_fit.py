@@ -67,7 +67,7 @@ def test_a_fitted_estimator_is_one(name, shards):
         estimator.partial_fit(X, y)
         assert bits_of(estimator) != before
     else:
-        with pytest.raises(ParameterError, match="was learned on a cluster, and cannot go on"):
+        with pytest.raises(ParameterError, match="learned on a cluster or in a search, and cannot"):
             estimator.partial_fit(X, y)
     assert estimator.fit(X, y).score(X, y) > 0.5
 
@@ -180,7 +180,7 @@ def test_weights_of_classes_follow_the_scan(tmp_path):
     [
         (thresher.CoordinateDescentClassifier(), {}, "does not learn on a cluster"),
         (thresher.FTRLClassifier(), {"mode": "stages"}, "mode must be average; got 'stages'"),
-        (thresher.FTRLClassifier(), {"mode": "best"}, "mode must be one of stages, average, col"),
+        (thresher.FTRLClassifier(), {"mode": "best"}, "mode must be one of average, columns, stages"),
         (thresher.StabilizedClassifier(), {"mode": "columns"}, "mode must be stages"),
         (thresher.StabilizedClassifier(), {"rounds": 2}, "rounds goes with mode='average'"),
         (thresher.FTRLClassifier(), {"rounds": 0}, "rounds must be a whole number of 1 or more"),
