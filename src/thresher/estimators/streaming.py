@@ -23,7 +23,7 @@ from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
 from thresher.training.labels import Labels
 from thresher.training.plan import TrainingPlan
-from thresher.training.records import Records
+from thresher.training.records import Records, watch_for
 from thresher.training.room import Room
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import stream_seed
@@ -115,10 +115,7 @@ class StreamingEstimator(LinearEstimator):
         return outputs
 
     def _records(self, plan: TrainingPlan, before: FittedState | None) -> Records:
-        watch: DivergenceWatch | None = None
-        if RULES[self.rule].diverges:
-            examples = 0 if before is None else before.outputs_steps
-            watch = DivergenceWatch(examples=examples)
+        watch = watch_for(self.rule, 0 if before is None else before.outputs_steps)
         told = plan.average, plan.target, watch, self.callback
         return Records(*told) if before is None else Records(*told, before.history, before.recorded)
 

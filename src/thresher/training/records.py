@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Progress
+from thresher.rules import RULES
 from thresher.training.outputs import Outputs
 
 Tally = tuple[float, float]  # sums of losses and of weights
@@ -130,6 +132,28 @@ class Records:
         if self.watch is not None:
             vars(self.watch).update(saved["watch"])
         self.steps, self.began = steps, time.perf_counter() - seconds
+
+
+class NoRecords(Records):
+    """Keeps no history and watches nothing: those who asked for the training do."""
+
+    def next_mark(self) -> int:
+        """Return a number of rows that is never reached."""
+        return sys.maxsize
+
+
+def watch_for(rule: str, examples: int = 0) -> DivergenceWatch | None:
+    """Return a watch for divergence; None for a rule of which a rising loss is no bad sign.
+
+    Parameters
+    ----------
+    rule : str
+        A key of ``RULES``.
+    examples : int
+        Rows that were learned before.
+    """
+    watched = RULES[rule].streams and RULES[rule].diverges
+    return DivergenceWatch(examples=examples) if watched else None
 
 
 def mean_since(tally: Tally, before: Tally = (0.0, 0.0)) -> float:

@@ -142,8 +142,13 @@ class Trainer:
                 learner.steer()
         self.ended = True
 
-    def once(self) -> None:
-        """Learn all rows of the source once, after those learned before: no pass ends."""
+    def once(self, number: int = 0, block: int = 0) -> None:
+        """Learn all rows of the source once, after those learned before: no pass ends.
+
+        The numbers of the pass and of its first block, where the source is but a piece of the rows,
+        decide how rows are shuffled.
+        """
+        self.number, self.block = number, block
         for visit in self._visits():
             self._visit(visit)
             if self.stopped:
@@ -152,7 +157,7 @@ class Trainer:
 
     def _pass(self) -> None:
         for visit in self._visits():
-            self._visit(visit)
+            self._visit(visit, traced=self.source.traced)
             self._pause()
             if self.stopped:
                 self.whole_passes = False
@@ -173,10 +178,10 @@ class Trainer:
             dtype=self.plan.dtype, names=names, kinds=self._kinds or None,
         )  # fmt: skip
 
-    def _visit(self, visit: Visit) -> None:
-        """Learn the rows of a visit, and tell of it."""
+    def _visit(self, visit: Visit, traced: bool = False) -> None:
+        """Learn the rows of a visit, and tell of it; `traced`: the input may be read again."""
         self._learn(visit)
-        if self.source.traced:
+        if traced:
             self.trail.see(visit.block, compare=not self.reorders)
         self.position, self.block, self.last_block = visit.end, self.block + 1, visit.block
         self.first_row += 0 if self.plan.in_memory else visit.block.rows
@@ -239,9 +244,9 @@ class Trainer:
         self.room.see(block, self.outputs)
         weights = row_weights(block, targets, self.plan.class_factors())
         self.unit_weights &= weights is None or bool((weights == 1.0).all())
-        if not self.begun and targets.rows and len(targets):
-            weight = float(targets.rows if weights is None else weights.sum())
-            self.records.expect(targets.zero_loss(self.plan.losses, weights), weight)
+        watched = self.records.watch is not None and not self.begun
+        if watched and targets.rows and len(targets):
+            self.records.expect(*self.plan.zero_loss(targets, weights))
         self.begun = self.begun or block.rows > 0
         self._seen, self.prepared = (targets, weights, arrivals), block
         return self._seen
