@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from thresher.evidence import Evidence
 from thresher.learned import Output
 from thresher.losses import Task
+from thresher.rules import RULES
 from thresher.training.labels import Labels
 from thresher.training.plan import TrainingPlan
 
@@ -167,7 +168,7 @@ class Job:
             grows=False,
             shuffle=self.params.get("shuffle", False),
             seed=self.seed,
-            owner=self.rule,
+            owner=RULES[self.rule].estimators[self.task],
         )
         return plan if rate is None or not plan.waits_for_rows else plan.with_rate(rate)
 

@@ -56,7 +56,8 @@ class _Centred(StreamingEstimator):
 
     center: bool
 
-    def _hooks(self, mean: Any = None, **prepare: Any) -> Hooks:
+    def new_hooks(self, mean: Any = None, **prepare: Any) -> Hooks:
+        """Return what centres the rows, where they are to be centred."""
         return Centring(mean) if self.center else Hooks()
 
     def _checked_mean(self, mean: Any) -> dict[str, Any]:

@@ -37,8 +37,12 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
     def _how_multilabel(self, source: Any) -> str:
         if isinstance(source, MatrixSource):
             return self._multilabel
-        self._multilabel = "sparse" if source.multilabel else ""
-        return self._multilabel
+        return "sparse" if source.multilabel else ""
+
+    def take(self, state: FittedState) -> Self:
+        """Become what a fitted state says."""
+        self._multilabel = state.multilabel
+        return super().take(state)
 
     # ---- labels --------------------------------------------------------------------------------
 

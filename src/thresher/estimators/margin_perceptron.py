@@ -104,7 +104,8 @@ class MarginPerceptronClassifier(StreamingClassifier):
         self.random_state = random_state
         self.callback = callback
 
-    def _hooks(self, **prepare: Any) -> Hooks:
+    def new_hooks(self, **prepare: Any) -> Hooks:
+        """Return what keeps models at levels of density, and certifies."""
         return Levels(tuple(self.levels), self.max_density)
 
     @staticmethod

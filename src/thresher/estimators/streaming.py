@@ -38,8 +38,8 @@ class StreamingEstimator(LinearEstimator):
     What the outputs owe is paid in every answer they give.
     """
 
-    def _hooks(self, **prepare: Any) -> Hooks:
-        """Return what the rule does besides learning rows."""
+    def new_hooks(self, **prepare: Any) -> Hooks:
+        """Return what the rule does besides learning rows, before the first row."""
         return Hooks()
 
     # ---- fitting -------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ class StreamingEstimator(LinearEstimator):
             source,
             run,
             outputs=None if before is None else self._continued(before, plan),
-            hooks=self._hooks() if before is None else copy(before.hooks),
+            hooks=self.new_hooks() if before is None else copy(before.hooks),
             records=self._records(plan, before),
             room=self._room(plan, before),
             valid=self._valid_source(eval_set),
@@ -207,7 +207,7 @@ class StreamingEstimator(LinearEstimator):
             source,
             RunOptions(),
             outputs=outputs,
-            hooks=self._hooks(**prepare) if before is None else before.hooks,
+            hooks=self.new_hooks(**prepare) if before is None else before.hooks,
             records=self._records(plan, before),
             room=room,
         )

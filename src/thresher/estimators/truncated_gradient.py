@@ -39,7 +39,8 @@ class RegretCertificates(Hooks):
 class Certified(StreamingEstimator):
     """Truncated gradient with a regret certificate, where it is asked for."""
 
-    def _hooks(self, **prepare: Any) -> Hooks:
+    def new_hooks(self, **prepare: Any) -> Hooks:
+        """Return what certifies the regret."""
         return RegretCertificates()
 
     @staticmethod
