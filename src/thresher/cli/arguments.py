@@ -181,7 +181,7 @@ ClassWeight = Annotated[
     typer.Option(
         "--class-weight",
         metavar="A:W,...",
-        help="Weights of the rows of classes.",
+        help="Weights of the rows of classes, or balanced: all classes weigh the same.",
         rich_help_panel=LEARNING,
         show_default=False,
     ),
@@ -194,16 +194,21 @@ Shuffle = Annotated[
         rich_help_panel=LEARNING,
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of chance.", rich_help_panel=LEARNING)]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Random seed. Default: 0.", rich_help_panel=LEARNING, show_default=False),
+]
 Store = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--store",
         metavar="STORE",
         help="dense: an array of all features. hashed: a table of those with nonzero weight, "
         "for rules that drop dead ones, else of those seen. nonzero: lists of nonzero weights "
-        "alone, for many classes or labels. auto: hashed for names without --bits, else dense.",
+        "alone, for many classes or labels. auto: hashed for names without --bits, else dense. "
+        "Default: auto.",
         rich_help_panel=LEARNING,
+        show_default=False,
     ),
 ]
 Cache = Annotated[

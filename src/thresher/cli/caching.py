@@ -11,6 +11,7 @@ from thresher.data.looking import CACHE_MAGIC
 from thresher.data.source import Source, scan
 from thresher.data.writing import why_not_current, write
 from thresher.errors import ParameterError
+from thresher.rules import core_args
 
 
 def _check_may_go(path: str) -> None:
@@ -23,12 +24,13 @@ def _check_may_go(path: str) -> None:
 
 
 def cached(
-    source: Source, path: str, reading: dict[str, Any], watcher: Shown, dtype: str
+    source: Source, path: str, reading: dict[str, Any], watcher: Shown, estimator: Any
 ) -> Source:
     """Return the cache of a source, made now where it is not there or not current.
 
     Its values are of the learner's number type, which halves what has to be read.
     """
+    dtype = core_args.rows_dtype(estimator.rule, estimator.get_params(deep=False))
     reason = why_not_current(path, source, dtype)
     if reason is not None:
         _check_may_go(path)

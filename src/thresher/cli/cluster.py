@@ -5,23 +5,18 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-import warnings
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from thresher.cli.errors import OTHER_LABELS, TWO_CLASSES
+from thresher.cli.estimator import estimator_of
 from thresher.cli.outputs import check_outputs
-from thresher.cli.show import Shown, shown
-from thresher.cli.trained import described, report
-from thresher.data.source import Source, scan
+from thresher.cli.show import Shown, shown, warnings_told
+from thresher.cli.trained import report
+from thresher.data.source import scan
 from thresher.distributed.driving import ContinueLater, StageReport
 from thresher.distributed.fitting import Fitting, Wishes
 from thresher.errors import ParameterError
-from thresher.estimators import estimator_class
-from thresher.losses import Task
-from thresher.rules import RULES
-from thresher.training.plan import alpha_for
 
 if TYPE_CHECKING:
     from thresher.cli.train import Options
@@ -31,27 +26,16 @@ _SELDOM = 1.0  # seconds between two lines, beside those at powers of two
 _HEAD = "  stage        rows      loss    nonzeros      rows/s      sent  slowest worker"
 
 
-def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto: bool) -> int:
+def train_on_cluster(options: Options) -> int:
     """Train as the options say; return the exit code."""
-    from thresher.cli.train import store_of, weights_in
-
     _refuse_others(options)
     wanted = options.resume or options.every is not None
-    folder = options.checkpoint or (options.model + ".checkpoint" if wanted else None)
+    folder = options.checkpoint or (options.checkpoint_file if wanted else None)
     check_outputs({"--model": options.model}, {"--checkpoint": folder})
-    watcher = shown(options.quiet, options.json, options.passes or 1)
+    estimator = estimator_of(options)
+    watcher = shown(options.quiet, options.json, estimator.passes)
     source = scan(list(options.data), **options.reading)
     source.spare(options.model, folder)
-    if RULES[options.rule].streams:
-        params["passes"] = options.passes or 1
-        params["shuffle"] = "each" if options.shuffle else False
-    if "store" in params:
-        params["store"] = store_of(options, source, ("auto", "dense", "hashed"))
-    if auto:
-        params["alpha"] = _alpha(scan(list(options.data), **options.reading))
-    if options.class_weight is not None:
-        params["class_weight"] = weights_in(options.class_weight)
-    estimator = _estimator(options.rule, task, params)
     wishes = Wishes(
         options.mode, options.ray, options.workers, options.parts, options.rounds, options.batch,
         options.blocks, folder, options.resume, _stages(options.every), names=options.names,
@@ -64,7 +48,7 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
         source.bad_lines.state = [agreed.skipped, agreed.bad, 0, [-1, -1]]
         source.sketch = bytes.fromhex(agreed.sketch)
         many = options.multiclass or options.reading.get("multilabel")
-        if task == "regressor" or many or agreed.classes is None:
+        if estimator.task == "regressor" or many or agreed.classes is None:
             return
         if not set(agreed.classes) <= {-1.0, 0.0, 1.0} or len(agreed.classes) > 2:
             raise ParameterError(f"{TWO_CLASSES}; {OTHER_LABELS}")
@@ -72,7 +56,7 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
     began = time.perf_counter()
     seen = Stages(watcher, options)
     try:
-        with _told(watcher):
+        with contextlib.redirect_stdout(sys.stderr), warnings_told(watcher):  # Ray prints
             fitting.run(seen.see, check, lambda message: watcher.tell("note", message=message))
     except ContinueLater:
         held = (
@@ -84,26 +68,11 @@ def train_on_cluster(options: Options, task: Task, params: dict[str, Any], auto:
         return 130
     model = estimator.model_
     seen.close()
-    about = described(options, source) | {"mode": fitting.mode, "parts": fitting.parts}
-    about |= fitting.chosen
+    about = {"mode": fitting.mode, "parts": fitting.parts, **fitting.chosen}
     model = replace(model, parameters={**model.parameters, **about})
     model.save(options.model)
     report(options, model, source, time.perf_counter() - began, None)
     return 0
-
-
-@contextlib.contextmanager
-def _told(watcher: Shown) -> Iterator[None]:
-    """Let warnings be told as all else is; what Ray prints goes to standard error."""
-
-    def tell(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if issubclass(category, UserWarning):
-            watcher.tell("warning", message=str(message))
-
-    with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
-        warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = tell
-        yield
 
 
 class Stages:
@@ -177,19 +146,6 @@ def _refuse_others(options: Options) -> None:
     for name in ("cache", "valid", "classes"):
         if getattr(options, name):
             raise ParameterError(f"--{name} does not go with --ray or --workers")
-
-
-def _estimator(rule: str, task: Task, params: Mapping[str, Any]) -> Any:
-    """Return the estimator of a rule; those that do not learn on a cluster are refused by `fit`."""
-    made = estimator_class(rule, task)
-    known = made().get_params(deep=False)
-    return made(**{name: value for name, value in params.items() if name in known})
-
-
-def _alpha(source: Source) -> float:
-    """Return a rate for FTRL that fits the first rows."""
-    block = next((block for block in source.blocks() if block.rows), None)
-    return 1.0 if block is None else alpha_for(block)
 
 
 def _stages(every: str | None) -> int | None:

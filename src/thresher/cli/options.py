@@ -26,6 +26,11 @@ _ELSEWHERE = frozenset(
 )
 
 
+def is_option(name: str) -> bool:
+    """Tell whether a parameter is an option of its own name."""
+    return name not in _ELSEWHERE
+
+
 def _of_rules(name: str) -> dict[str, Parameter]:
     """Return the parameter of this name, of each rule that has it."""
     return {rule: spec.parameters[name] for rule, spec in RULES.items() if name in spec.parameters}
@@ -36,12 +41,8 @@ def _help(name: str) -> str:
     by_text: dict[tuple[str, str], list[str]] = {}
     for rule, parameter in _of_rules(name).items():
         text = parameter.help + ("" if parameter.kind == "flag" else f" ({parameter.allowed()})")
-        by_text.setdefault((text, str(parameter.default)), []).append(rule)
-    for (text, default), rules in list(by_text.items()):
-        if all(RULES[rule].rate_from_rows == name for rule in rules):  # the shell's own default
-            del by_text[text, default]
-            text = f"{text[:-1]}, or auto: 1 over the median norm of the first 100 rows)"
-            by_text[text, "auto"] = rules
+        default = parameter.default if parameter.shell_default is None else parameter.shell_default
+        by_text.setdefault((text, str(default)), []).append(rule)
     everywhere = len(_of_rules(name)) >= 6 and len(by_text) == 1
     return " ".join(
         f"{'' if everywhere else ', '.join(rules) + ': '}{text} Default: {default.lower()}."
@@ -94,7 +95,8 @@ def parameters(
     Raises ParameterError for one that the rule does not have, or a value that is no number.
     """
     table = RULES[rule].parameters
-    values = {name: parameter.default_for(task) for name, parameter in table.items()}
+    shell = RULES[rule].streams  # those that see all rows at once have their own defaults
+    values = {name: parameter.default_for(task, shell) for name, parameter in table.items()}
     values |= {name: value for name, value in defaults.items() if name in table}
     for name, text in chosen.items():
         if name not in table:
@@ -106,9 +108,9 @@ def parameters(
     return values
 
 
-def value_of(parameter: Parameter, text: str | bool, owner: str) -> Any:
+def value_of(parameter: Parameter, text: Any, owner: str) -> Any:
     """Return the value that a text stands for."""
-    if isinstance(text, bool) or text in parameter.choices:
+    if not isinstance(text, str) or text in parameter.choices:  # or from a checkpoint
         return text
     if text.lower() == "none" and parameter.optional:
         return None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import signal
 import sys
 import time
+import warnings
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from thresher.data.block import Block
 from thresher.data.source import Source
-from thresher.training.passes import Run, Watcher
+from thresher.training.observer import Observer
+from thresher.training.trainer import Trainer
 
 _OFTEN = 0.2  # seconds between two looks of a terminal
 _HEAD = "    examples  pass      loss    nonzeros      rows/s   done  left"
@@ -36,7 +39,7 @@ class Stop:
         self.asked = True
 
 
-class Shown(Watcher):
+class Shown(Observer):
     """What runs have in common: when to show, and what."""
 
     def __init__(self, stop: Stop, passes: int, often: float) -> None:
@@ -44,6 +47,27 @@ class Shown(Watcher):
         self._last = 0.0
         self._began, self._first = time.monotonic(), (0.0, 0)  # share done and steps at the start
         self._records = 0
+        self.mean_loss: float | None = None  # of training that has ended
+        self._seconds: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Time that training took."""
+        return time.monotonic() - self._began if self._seconds is None else self._seconds
+
+    def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
+        """Show a warning."""
+        self.tell("warning", message=message)
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Take what the end of training tells; show all else."""
+        if event == "trained":
+            self.mean_loss, self._seconds = facts["mean_loss"], facts["seconds"]
+        else:
+            self.say(event, facts)
+
+    def say(self, event: str, facts: dict[str, Any]) -> None:
+        """Show what happened."""
 
     def stops(self) -> bool:
         """Tell whether the user wants to stop."""
@@ -54,37 +78,36 @@ class Shown(Watcher):
         source.stops, self.stop.heeded = self.stops, True
         return source
 
-    def progress(self, run: Run, block: Block) -> None:
+    def progress(self, trainer: Trainer) -> None:
         """Show it where the time has come, or a record was made."""
         if self._last == 0.0:
-            self._first = (0.0, run.learning.steps - block.rows)
-        now = time.monotonic()
-        recorded = len(run.learning.history) > self._records
-        if now - self._last < self.often and not recorded:
+            self._first = (0.0, trainer.records.steps - trainer.last_block.rows)
+        now, records = time.monotonic(), len(trainer.records.history)
+        if now - self._last < self.often and records <= self._records:
             return
-        self._last, self._records = now, len(run.learning.history)
-        self.show(self.facts(run, block))
+        self._last, self._records = now, records
+        self.show(self.facts(trainer))
 
-    def facts(self, run: Run, block: Block) -> dict[str, Any]:
-        """Return where a run stands."""
-        learning, size = run.learning, run.source.size
-        last = learning.history[-1] if learning.history else None
+    def facts(self, trainer: Trainer) -> dict[str, Any]:
+        """Return where training stands."""
+        records, size, steps = trainer.records, trainer.source.size, trainer.records.steps
+        last = records.history[-1] if records.history else None
         seconds = time.monotonic() - self._began
         share = None
         if size:
-            share = min(1.0, (run.number + block.raw / size) / self.passes)
+            share = min(1.0, (trainer.number + trainer.last_block.raw / size) / self.passes)
         if self._first[0] == 0.0 and share is not None:
             self._first = (share, self._first[1])
         done = None if share is None else share - self._first[0]
         return {
             "event": "progress",
-            "examples": learning.steps,
-            "pass": run.number + 1,
+            "examples": steps,
+            "pass": trainer.number + 1,
             "loss": None if last is None else last.loss,
-            "mean_loss": learning.mean_since(),
+            "mean_loss": trainer.mean_loss,
             "nonzeros": None if last is None else last.nonzeros,
             "seconds": round(seconds, 3),
-            "rows_per_second": round((learning.steps - self._first[1]) / max(seconds, 1e-9)),
+            "rows_per_second": round((steps - self._first[1]) / max(seconds, 1e-9)),
             "done": share,
             "left": seconds * (1 - share) / done if share and done and done > 0 else None,
         }
@@ -99,7 +122,7 @@ class Shown(Watcher):
 class Quiet(Shown):
     """Shows nothing but warnings."""
 
-    def tell(self, event: str, **facts: Any) -> None:
+    def say(self, event: str, facts: dict[str, Any]) -> None:
         """Show warnings."""
         if event == "warning":
             print(f"warning: {facts['message']}", file=sys.stderr)
@@ -125,8 +148,9 @@ class Json(Shown):
         """Print it."""
         print(as_json(facts), file=self._out, flush=True)
 
-    def tell(self, event: str, **facts: Any) -> None:
+    def say(self, event: str, facts: dict[str, Any]) -> None:
         """Print it."""
+        facts = dict(facts)
         record = facts.pop("record", None)
         if record is not None:
             facts = record._asdict() | facts  # its loss is the pass's, not that since a record
@@ -145,7 +169,7 @@ class Lines(Shown):
             print(_HEAD, file=sys.stderr)
         print(_line(facts), file=sys.stderr, flush=True)
 
-    def tell(self, event: str, **facts: Any) -> None:
+    def say(self, event: str, facts: dict[str, Any]) -> None:
         """Say what happened."""
         text = _told(event, facts)
         if text:
@@ -165,12 +189,12 @@ class Live(Lines):
         print("\r" + _line(facts) + "\x1b[K", end="", file=sys.stderr, flush=True)
         self._open = True
 
-    def tell(self, event: str, **facts: Any) -> None:
+    def say(self, event: str, facts: dict[str, Any]) -> None:
         """Say what happened, below the line."""
         if event == "checkpoint":
             return
         self.close()
-        super().tell(event, **facts)
+        super().say(event, facts)
 
     def close(self) -> None:
         """End the line."""
@@ -189,6 +213,25 @@ def shown(quiet: bool, as_json: bool, passes: int) -> Shown:
     if sys.stderr.isatty():
         return Live(stop, passes, _OFTEN)
     return Lines(stop, passes, _SELDOM)
+
+
+@contextlib.contextmanager
+def warnings_told(observer: Shown) -> Iterator[None]:
+    """Let Python warnings of the library be shown as all else is.
+
+    Parameters
+    ----------
+    observer : Shown
+    """
+
+    def tell(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, UserWarning):
+            observer.warn(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = tell
+        yield
 
 
 def _line(facts: dict[str, Any]) -> str:

@@ -48,16 +48,17 @@ def train(
         str, typer.Option("--model", "-m", metavar="MODEL", help="Where the model goes.")
     ],
     rule: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--rule",
             metavar="RULE",
             help=f"{', '.join(rule for rule in RULES if RULES[rule].streams)} learn row by row; "
             f"{', '.join(rule for rule in RULES if not RULES[rule].streams)} hold all rows in "
-            f"memory.",
+            f"memory. Default: ftrl, or with --resume that of the checkpoint.",
             rich_help_panel=LEARNING,
+            show_default=False,
         ),
-    ] = "ftrl",
+    ] = None,
     loss: Loss = None,
     multiclass: Multiclass = False,
     classes: Classes = None,
@@ -72,8 +73,8 @@ def train(
         ),
     ] = None,
     shuffle: Shuffle = False,
-    seed: Seed = 0,
-    store: Store = "auto",
+    seed: Seed = None,
+    store: Store = None,
     valid: Annotated[
         list[str],
         typer.Option(
@@ -96,11 +97,14 @@ def train(
         ),
     ] = None,
     patience: Annotated[
-        int,
+        int | None,
         typer.Option(
-            min=1, help="Passes without improvement before stopping.", rich_help_panel=LEARNING
+            min=1,
+            help="Passes without improvement before stopping. Default: 5.",
+            rich_help_panel=LEARNING,
+            show_default=False,
         ),
-    ] = 5,
+    ] = None,
     format: Format = None,
     bits: Bits = None,
     zero_based: ZeroBased = False,
@@ -141,8 +145,9 @@ def train(
         bool,
         typer.Option(
             "--resume",
-            help="Go on from the checkpoint, to the same model byte for byte; without one, start "
-            "from the beginning.",
+            help="Continue from the checkpoint, to the same model byte for byte. The rule and all "
+            "options that are not given again are those of the checkpoint. Without one, start from "
+            "the beginning.",
             rich_help_panel=NIGHT,
         ),
     ] = False,

@@ -1,32 +1,18 @@
-"""What `thresher train` says at the end: in the model, and to the user."""
+"""What `thresher train` says at the end."""
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from thresher.cli.show import as_json
 from thresher.data.collisions import Collisions
-from thresher.data.reading import Reading
 from thresher.data.source import Source
 from thresher.learned import least_valid_loss
 from thresher.model import Model
 
 if TYPE_CHECKING:
     from thresher.cli.train import Options
-
-
-def described(options: Options, source: Source) -> dict[str, Any]:
-    """Return how the rows were read, as predicting must read them too."""
-    reading = asdict(Reading(**options.reading))
-    for name in ("threads", "on_bad_line", "labelled"):
-        reading.pop(name)
-    for name in ("interactions", "text", "ignore"):
-        reading[name] = json.dumps(reading[name]) if reading[name] else ""
-    reading["kinds"] = json.dumps(source.kinds) if source.kinds else ""
-    return reading | {"shuffle": "blocks" if options.shuffle else False, "first": source.first}
 
 
 def report(

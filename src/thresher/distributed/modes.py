@@ -14,7 +14,7 @@ from thresher.distributed.robust_stages import RobustStages
 from thresher.errors import ParameterError
 from thresher.rules import RULES, validate
 
-MODES = tuple(sorted({mode for rule in RULES.values() for mode in rule.cluster}))
+MODES = ("stages", "average", "columns")
 
 OWN = {"rounds": "average", "batch": "columns", "blocks": "columns"}  # options of one mode alone
 

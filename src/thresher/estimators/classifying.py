@@ -15,7 +15,7 @@ from thresher.data import is_source, is_sparse
 from thresher.data.matrix_source import MatrixSource
 from thresher.errors import ParameterError
 from thresher.estimators.streaming import StreamingEstimator
-from thresher.estimators.tasks import LinearClassifier, PartialClassifier, no_rows_besides
+from thresher.estimators.tasks import PartialClassifier, no_rows_besides
 from thresher.losses import LOSSES
 from thresher.training.fitted import FittedState
 from thresher.training.labels import Arriving, LabelColumns, Labels, LabelSets
@@ -143,7 +143,7 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
             format="csr",
         )
 
-    @available_if(LinearClassifier._has_probabilities)
+    @available_if(lambda self: self._has_probabilities())
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return probabilities of the classes, for the losses logistic and clipped_square.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -96,12 +95,11 @@ class CoordinateDescent(MatrixEstimator):
                 solving.rest(state)
         self.violation_ = np.array([solver.violation(self.fit_intercept) for solver in solvers])
         if self.tol and not solving.stopped and (self.violation_ > goals).any():
-            warnings.warn(
+            run.observer.warn(
                 f"{type(self).__name__}: after {self.passes} scans the conditions of the optimum "
                 f"are off by {self.violation_.max():.3g}, not the {min(goals):.3g} that tol asks "
                 f"for; give it more passes, or a larger tol",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         found = [output(solver.weights(), solver.intercept()) for solver in solvers]
         return self._keep(params, X.shape, found, solving)

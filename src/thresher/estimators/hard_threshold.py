@@ -6,7 +6,6 @@ memory, so that there is nothing for the core to add.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -137,10 +136,9 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
             if len(psi) <= self.passes:
                 solving.rest(state)
         if _first_rise(psi) is not None:
-            warnings.warn(
+            run.observer.warn(
                 f"{type(self).__name__}: {_advice(problem, step, psi)}",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         self.psi_, self.step_ = np.array(psi), step
         return self._keep(params, X.shape, [output(w, float(b))], solving)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -194,7 +193,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
     ) -> Self:
         batch, jobs = as_batch(X), effective_n_jobs(self.n_jobs)
         learners = self._copies(self._learners) if len(self._learners) > 1 else self._learners
-        stages = _Stages(self, run, learners)
+        stages = _Stages(self._fitted.params, self.history_, run, learners)
         while stages.output < len(learners):
             batch.set_targets(targets[stages.output], weights)
             learners[stages.output].learn(
@@ -278,18 +277,19 @@ class _Stages:
 
     def __init__(
         self,
-        estimator: StabilizedClassifier,
+        params: Mapping[str, Any],
+        history: Sequence[Progress],
         run: SolverRun,
         learners: Sequence[_core.StabilizedLearner],
     ) -> None:
-        self.estimator, self.run, self.learners = estimator, run, learners
+        self.params, self.run, self.learners = params, run, learners
         self.output = 0
         self.unfinished: bytes | None = None
-        self._rate = core_args.stabilized_parameters(estimator._fitted.params, 0, None)[0]["eta0"]
+        self._rate = core_args.stabilized_parameters(params, 0, None)[0]["eta0"]
         self._recorded = (0.0, 0.0)
         self._nonzeros = 0  # of the outputs that are done
         self._warned = False
-        self._before = estimator.history_[-1].examples if estimator.history_ else 0
+        self._before = history[-1].examples if history else 0
         if run.resumed is not None:
             self._resume(*run.resumed)
 
@@ -297,7 +297,7 @@ class _Stages:
         """Record a stage of an output; tell whether to go on."""
         loss, weight = stage.loss_sum - self._recorded[0], stage.weight_sum - self._recorded[1]
         self._recorded = stage.loss_sum, stage.weight_sum
-        published = self.estimator._fitted.params["variant"] == "paper"
+        published = self.params["variant"] == "paper"
         if published and stage.number > 1 and stage.gravity == 0 and stage.beta > 0:
             self._warn(stage)
         self.run.record(
@@ -345,11 +345,11 @@ class _Stages:
         self.unfinished = unfinished[0] if unfinished else None
 
     def _warn(self, stage: _core.Stage) -> None:
-        if self._warned or self.estimator._fitted.params["gravity_rule"] != "update-quantile":
+        if self._warned or self.params["gravity_rule"] != "update-quantile":
             return
         self._warned = True
-        message = without_gravity(self.estimator.loss, stage.number, stage.beta)
-        warnings.warn(message, stacklevel=6)
+        message = without_gravity(self.params["loss"], stage.number, stage.beta)
+        self.run.observer.warn(message)
 
 
 def without_gravity(loss: str, stage: int, beta: float) -> str:

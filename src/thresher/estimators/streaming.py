@@ -193,6 +193,7 @@ class StreamingEstimator(LinearEstimator):
     def _learn_once(self, source: Rows, classes: Any, **prepare: Any) -> Self:
         """Learn rows once, after those learned before."""
         before = None if self._is_new() else self._fitted
+        sparse = before is not None and self._sparse_coef
         requested = self._checked_params(going_on=before is not None)
         known = None if before is None else self._known_labels(source, before)
         plan = self._plan(source, classes, 0, before, known=known, once=True)
@@ -224,6 +225,7 @@ class StreamingEstimator(LinearEstimator):
             if complete or before is not None:
                 trainer.hooks.conclude(trainer, first=False, complete=False)
                 self._keep(trainer, requested, passes, before, named=complete)
+                self._sparse_coef = self._sparse_coef or sparse
         return self
 
     def _known_labels(self, source: Rows, before: FittedState) -> Labels:

@@ -12,7 +12,7 @@ from thresher.health.columns import DynamicRange, dynamic_range
 from thresher.health.steps import SafeStep, safe_step
 from thresher.health.weights import ExponentSpread, exponents
 from thresher.losses import LOSSES
-from thresher.rules import RULES
+from thresher.rules import RULES, core_args
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ def _last_step(estimator: Any) -> tuple[Any, str]:
 def _loss(estimator: Any) -> str:
     """Return the loss of an estimator, "squared" where it is not known."""
     loss = getattr(estimator, "loss", None)
-    if loss is None and hasattr(estimator, "rule"):  # a rule of one loss has no such parameter
-        loss = estimator._loss()
+    rule = getattr(estimator, "rule", None)
+    if loss is None and rule in RULES:  # a rule of one loss has no such parameter
+        loss = core_args.loss_of(rule, {})
     return loss if isinstance(loss, str) and loss in LOSSES else "squared"

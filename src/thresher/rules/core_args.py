@@ -42,6 +42,16 @@ def loss_of(rule: str, params: Mapping[str, Any]) -> str:
     return str(params.get("loss", RULES[rule].losses[0]))
 
 
+def rows_dtype(rule: str, params: Mapping[str, Any]) -> str:
+    """Return the number type in which a cache keeps rows for a rule: that of its weights.
+
+    Double precision where all rows are looked at before the first is learned.
+    """
+    if not RULES[rule].streams or params.get("center"):
+        return "float64"
+    return str(params.get("dtype", "float64"))
+
+
 def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return those parameters that make a learner, and cannot change while it lives."""
     names = ("loss", "epsilon", "quantile", "fit_intercept", "store", "dtype", *RULES[rule].own)

@@ -100,7 +100,9 @@ COMMON: dict[str, Parameter] = {
         high=1e100,
     ),
     "quantile": Parameter("The quantile the quantile loss estimates.", 0.5, low=0.0, high=1.0),
-    "passes": Parameter("Passes over the data.", 20, kind="integer", low=1, high=2**31),
+    "passes": Parameter(
+        "Passes over the data.", 20, kind="integer", low=1, high=2**31, shell_default=1
+    ),
     "shuffle": Parameter(
         "Order of the rows: 'each' a new permutation each pass, 'once' one permutation for all, "
         "'replace' drawn with replacement, 'blocks' blocks of 2000 rows permuted, and rows within "
@@ -108,6 +110,7 @@ COMMON: dict[str, Parameter] = {
         "each",
         kind="choice",
         choices=("each", "once", "replace", "blocks", False),
+        shell_default=False,
     ),
     "fit_intercept": Parameter("Learn an intercept.", True, kind="flag"),
     "store": Parameter(

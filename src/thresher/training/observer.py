@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,17 @@ if TYPE_CHECKING:
 
 
 class Interrupted(Exception):
-    """Training was asked to stop, and did, after writing a checkpoint where one was wanted."""
+    """Training was asked to stop, and did, after writing a checkpoint.
+
+    Parameters
+    ----------
+    examples : int
+        Rows learned so far.
+    """
+
+    def __init__(self, examples: int = 0) -> None:
+        super().__init__(f"interrupted after {examples:,} examples")
+        self.examples = examples
 
 
 class Observer:
@@ -47,10 +57,11 @@ class Observer:
 
         Parameters
         ----------
-        event : {"pass", "record", "checkpoint", "resumed", "note"}
+        event : {"pass", "record", "checkpoint", "resumed", "trained", "note"}
         **facts
             What there is to say: ``message`` of a note; ``number``, ``loss`` and ``record`` of a
-            pass; ``examples`` and ``digest`` of a checkpoint.
+            pass; ``examples`` and ``digest`` of a checkpoint; ``mean_loss`` and ``seconds`` of
+            training that has ended.
         """
 
     def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
@@ -70,7 +81,7 @@ class Observer:
 
 def _caller() -> int:
     """Return how many calls lie between `Observer.warn` and the code that called Thresher."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("thresher"):
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("thresher"):
         level, frame = level + 1, frame.f_back
     return level

@@ -111,6 +111,13 @@ class TrainingPlan:
         params = dict(params)
         if params.get("store") == "auto":
             params["store"] = "hashed" if source.named and source.bits is None else "dense"
+        if not once and params["passes"] > 1 and not source.rereadable:
+            raise ParameterError(
+                f"more than one pass over {source}, which can be read only once, needs a cache "
+                f"that is made from it",
+                owner=owner,
+                parameter="cache",
+            )
         loss = core_args.loss_of(rule, params)
         labels = known
         if labels is None:

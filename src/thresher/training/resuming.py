@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.data.block import Position
-from thresher.errors import DataError, ModelFileError
+from thresher.errors import DataError, ModelFileError, setting
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import Checkpoint
@@ -130,12 +130,17 @@ def resume(trainer: Trainer) -> bool:
 
 
 def _check_options(path: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    if before.get("valid") and before["tol"] is None:
+        before = {**before, "tol": 0.0}  # version 0.1.0 wrote what was given, not what it meant
     for name, value in now.items():
         if name not in _FREE and before.get(name, value) != value:
             raise ModelFileError(
-                f"{path}: {name} was {before[name]!r} in the run that wrote it, and is {value!r} "
-                f"now; a resumed run needs the same options"
-            )
+                (setting(name), f" was {before[name]!r} in the run that wrote it, and is {value!r} "
+                 f"now; a resumed run needs the same options"),
+                place=path,
+                parameter=name,
+                value=value,
+            )  # fmt: skip
 
 
 def _restore(t: Trainer, learning: Mapping[str, Any], saved: Checkpoint, seconds: float) -> None:

@@ -139,7 +139,7 @@ class SolverRun:
             if path is None:
                 raise KeyboardInterrupt
             self._write(path, *state())
-            raise Interrupted
+            raise Interrupted(self._examples())
         if path is None or time.monotonic() - self._written < self.options.every:
             return
         try:

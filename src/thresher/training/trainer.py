@@ -124,23 +124,29 @@ class Trainer:
 
     def run(self) -> None:
         """Make all passes that are left."""
-        if self.ended:
-            return
         try:
-            while self.number < self.plan.passes and not self.stopped:
+            while self.number < self.plan.passes and not (self.stopped or self.ended):
                 self._pass()
         except Stopped:  # while it waited for rows: the state is that behind the last block
             if self.records.steps == 0:
                 raise
             self.interrupt()
-        if self.best and self.best_pass != self.number:
+        if self.best and self.best_pass != self.number and not self.ended:
             self.outputs.restore(self.best)
             self.complete = False
-        if RULES[self.plan.rule].steers and self.plan.target is not None:
+        if RULES[self.plan.rule].steers and self.plan.target is not None and not self.ended:
             assert isinstance(self.outputs, Alone)
             for learner in self.outputs:  # its penalty acts whenever a weight is read
                 learner.steer()
         self.ended = True
+        self.options.observer.tell(
+            "trained", mean_loss=self.mean_loss, seconds=self.records.seconds
+        )
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean progressive loss of all rows so far."""
+        return mean_since(self.outputs.tally)
 
     def once(self, number: int = 0, block: int = 0) -> None:
         """Learn all rows of the source once, after those learned before: no pass ends.
@@ -354,11 +360,14 @@ class Trainer:
         for block in source.blocks(dtype=plan.dtype, kinds=self.kinds):
             self.room.see(block, self.outputs)
             targets = plan.labels.targets(block)
-            asked = block.batch, targets, plan.losses, block.weights
+            weights = block.weights
+            if weights is None and source.traced:  # the same order of summation with and without
+                weights = np.ones(block.rows)
+            asked = block.batch, targets, plan.losses, weights
             total += (
                 self.outputs.loss_on(*asked, plan.average) if kept is None else kept.loss(*asked)
             )
-            weight += float(block.rows if block.weights is None else block.weights.sum())
+            weight += float(block.rows if weights is None else weights.sum())
         if weight == 0:
             raise DataError(f"{source}: no rows to compute a loss on")
         return total / weight
@@ -382,7 +391,7 @@ class Trainer:
         if self.options.checkpoint is None:
             raise KeyboardInterrupt
         self.write_checkpoint()
-        raise Interrupted(f"{self.records.steps:,} examples")
+        raise Interrupted(self.records.steps)
 
     def write_checkpoint(self) -> None:
         """Write where the run stands."""

@@ -1,0 +1,42 @@
+"""What `--resume` takes from the checkpoint: the rule and all values that were not given again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from thresher.cli.options import is_option
+from thresher.rules import RULES
+from thresher.training import checkpoint as checkpoints
+
+if TYPE_CHECKING:
+    from thresher.cli.train import Options
+
+
+def as_begun(options: Options) -> Options:
+    """Return the options of a run that is resumed: those given, and else those it began with.
+
+    Parameters
+    ----------
+    options : Options
+        With `resume`; without a checkpoint they stay as they are.
+    """
+    try:
+        about = checkpoints.read(options.checkpoint_file).about
+    except FileNotFoundError:
+        return options
+    begun: dict[str, Any] = {**about.get("parameters", {}), **about.get("options", {})}
+    rule = str(about.get("rule") or begun.get("rule"))
+    if rule not in RULES:
+        return options  # a damaged file: resuming says so
+    table = RULES[rule].parameters
+    chosen = {name: value for name, value in begun.items() if name in table and is_option(name)}
+    return replace(
+        options,
+        rule=options.rule or rule,
+        loss=options.loss or (begun.get("loss") if len(RULES[rule].losses) > 1 else None),
+        chosen={**chosen, **options.chosen} if options.rule in (None, rule) else options.chosen,
+        shuffle=options.shuffle or bool(begun.get("shuffle")),
+        seed=options.seed if options.seed is not None else about.get("seed", begun.get("seed")),
+        store=options.store or begun.get("store"),
+    )
