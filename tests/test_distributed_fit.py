@@ -254,7 +254,7 @@ def test_weights_of_classes_follow_the_scan(tmp_path):
     [
         (thresher.CoordinateDescentClassifier(), {}, "does not learn on a cluster"),
         (thresher.FTRLClassifier(), {"mode": "stages"}, "mode must be average; got 'stages'"),
-        (thresher.FTRLClassifier(), {"mode": "best"}, "mode must be one of average, columns"),
+        (thresher.FTRLClassifier(), {"mode": "best"}, "mode must be one of stages, average, col"),
         (thresher.StabilizedClassifier(), {"mode": "columns"}, "mode must be stages"),
         (thresher.StabilizedClassifier(), {"rounds": 2}, "rounds goes with mode='average'"),
         (thresher.FTRLClassifier(), {"rounds": 0}, "rounds must be a whole number of 1 or more"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.health.watch import DivergenceWatch
+from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Progress
 from thresher.rules import RULES
 from thresher.training.outputs import Outputs
@@ -77,15 +77,22 @@ class Records:
             self.watch.expect(zero_loss, weight)
 
     def add(
-        self, outputs: Outputs, counted: bool, valid: float | None = None, end: bool = False
-    ) -> str | None:
-        """Add a record of the rows since the one before; return what to warn of.
+        self,
+        outputs: Outputs,
+        counted: bool,
+        warn: Callable[[str, type[Warning]], None],
+        valid: float | None = None,
+        end: bool = False,
+    ) -> None:
+        """Add a record of the rows since the one before, and tell the callback of it.
 
         Parameters
         ----------
         outputs : Outputs
         counted : bool
             Whether nonzero weights are counted, which looks at every weight.
+        warn : callable
+            Is told where training diverges, before the callback.
         valid : float, optional
             Loss on the validation rows.
         end : bool
@@ -101,13 +108,14 @@ class Records:
         )
         if end and self.history and self.history[-1].examples == self.steps:
             self.history[-1] = self.history[-1]._replace(nonzeros=record.nonzeros, valid_loss=valid)
-            return None
+            return
         self.recorded = outputs.tally
         self.history.append(record)
         message = None if self.watch is None else self.watch.see(record, self.zero_loss)
+        if message is not None:
+            warn(message, DivergenceWarning)
         if self.callback is not None and self.callback(record):
             self.stopped = True
-        return message
 
     def nonzeros(self, outputs: Outputs) -> int:
         """Count the weights that are not zero, of all outputs."""

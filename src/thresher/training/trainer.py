@@ -14,7 +14,6 @@ from thresher.data.block import Position
 from thresher.data.reading import Stopped
 from thresher.data.visits import Visit
 from thresher.errors import DataError
-from thresher.health.watch import DivergenceWarning
 from thresher.rules import RULES
 from thresher.training import resuming
 from thresher.training.alone import Alone
@@ -301,9 +300,7 @@ class Trainer:
         """Add a record of the rows since the one before, and warn where training diverges."""
         self._due = False
         counted = end or self.records.steps >= self.room.counted_from
-        message = self.records.add(self.outputs, counted, valid, end)
-        if message is not None:
-            self.options.observer.warn(message, DivergenceWarning)
+        self.records.add(self.outputs, counted, self.options.observer.warn, valid, end)
 
     def _end_pass(self) -> None:
         # First, as it may be interrupted: the state is still that behind the last block.
