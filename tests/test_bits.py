@@ -15,7 +15,7 @@ from fixtures import make
 from thresher.errors import ModelFileError
 from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
-from thresher.training.bits import BITS, bits_of, check_bits
+from thresher.training.bits import BITS, RULE_BITS, bits_of, check_bits
 from thresher.training.checkpoint import Checkpoint
 
 EARLY = "0.1.0 or earlier"
@@ -65,8 +65,8 @@ def test_numbers_that_are_not_known_are_1():
 
 @pytest.mark.usefixtures("folder")
 def test_a_run_that_began_with_other_bits_is_refused(monkeypatch):
-    for name in ("hashing", "ftrl"):  # the run shuffles, is of no names and another rule
-        monkeypatch.setitem(BITS, name, 2)
+    monkeypatch.setitem(BITS, "hashing", 2)  # the run shuffles, is of no names and another rule
+    monkeypatch.setitem(RULE_BITS, "ftrl", 2)
     monkeypatch.setitem(BITS, "shuffling", 3)
     path = "single.thresher.checkpoint"
     assert refusal(path, "shuffling", 1, 3) in resumed("single", code=1)
@@ -82,7 +82,7 @@ def test_a_checkpoint_holds_the_numbers_of_its_run(monkeypatch):
     path.unlink()
     began = ("train", *make.SERIAL["named"][0], "-m", "named.thresher", "--every", "0s", "--json")
     with monkeypatch.context() as later:
-        later.setitem(BITS, "ftrl", 2)
+        later.setitem(RULE_BITS, "ftrl", 2)
         called(*began, code=130, stdout=make.Interrupting(5))
         content = path.read_bytes()
         resumed("named")

@@ -19,7 +19,6 @@ from thresher.training import resuming
 from thresher.training.alone import Alone
 from thresher.training.class_weights import row_weights
 from thresher.training.hooks import Hooks
-from thresher.training.kept_weights import KeptWeights
 from thresher.training.labels import Arriving
 from thresher.training.names import NameKeeper
 from thresher.training.observer import Interrupted
@@ -31,6 +30,7 @@ from thresher.training.run_options import RunOptions
 from thresher.training.targets import Targets
 from thresher.training.together import Together
 from thresher.training.trail import Trail
+from thresher.training.validation import mean_loss
 
 if TYPE_CHECKING:
     from thresher.data.matrix_source import MatrixSource
@@ -304,7 +304,7 @@ class Trainer:
 
     def _end_pass(self) -> None:
         # First, as it may be interrupted: the state is still that behind the last block.
-        valid = None if self.valid is None else self.loss_on(self.valid)
+        valid = None if self.valid is None else self._valid_loss(self.valid)
         if self.records.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")
         self.number, self.position, self.block = self.number + 1, None, 0
@@ -350,24 +350,8 @@ class Trainer:
     def kinds(self, kinds: Mapping[str, str]) -> None:
         self._kinds = kinds
 
-    def loss_on(self, source: Source | MatrixSource) -> float:
-        """Return the mean loss on all rows of a source, by their weights."""
-        total, weight, plan = 0.0, 0.0, self.plan
-        kept = None if plan.target is None else KeptWeights(self.outputs, plan)
-        for block in source.blocks(dtype=plan.dtype, kinds=self.kinds):
-            self.room.see(block, self.outputs)
-            targets = plan.labels.targets(block)
-            weights = block.weights
-            if weights is None and source.traced:  # the same order of summation with and without
-                weights = np.ones(block.rows)
-            asked = block.batch, targets, plan.losses, weights
-            total += (
-                self.outputs.loss_on(*asked, plan.average) if kept is None else kept.loss(*asked)
-            )
-            weight += float(block.rows if weights is None else weights.sum())
-        if weight == 0:
-            raise DataError(f"{source}: no rows to compute a loss on")
-        return total / weight
+    def _valid_loss(self, source: Source | MatrixSource) -> float:
+        return mean_loss(source, self.plan, self.outputs, self.room, self.kinds)
 
     # ---- pauses --------------------------------------------------------------------------------
 
