@@ -7,6 +7,7 @@
 #   make bench      benchmarks of the core        make soak       long property tests
 #   make docs       run the examples in the docs  make fuzz       readers on made-up files, a minute each
 #   make clean      remove all that was built     make experiments  the papers' results, docs/results.md
+#   make quick      lint, types and the tests that matter most, in under a minute
 #
 # `make fuzz` needs clang with its libFuzzer (Debian: apt install clang libclang-rt-dev), and takes
 # FUZZ_SECONDS (of each target) and FUZZ_TARGETS.
@@ -22,7 +23,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 PY := $(BIN)/python
 PYTEST := $(PY) -m pytest
-# Tests of one group, as those on a Ray cluster are, run in one process.
+# Tests on Ray (test_*_ray.py) run in one process: tests/conftest.py.
 PARALLEL := -n $(PYTEST_JOBS) --maxprocesses 4 --dist loadgroup
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 EDITABLE := $(PIP_INSTALL) --no-build-isolation --editable
@@ -34,7 +35,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test lint types format stub docs bench experiments soak sanitize fuzz clean
+.PHONY: help demo build test quick lint types format stub docs bench experiments soak sanitize fuzz clean
 
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
@@ -83,6 +84,15 @@ demo: $(VENV)/.installed
 
 test: lint types
 	$(PYTEST) $(PARALLEL) $(PYTEST_ARGS)
+
+# Exactness against the oracles, estimators, model files, readers, and some of the command line.
+QUICK := $(addprefix tests/test_,$(addsuffix .py,core_* oracles_* estimators* outputs* lanes* \
+  model_files io_* sources search_progressive distributed_engine cli cli_train)) \
+  $(wildcard tests/test_golden*.py) \
+  $(foreach case,ftrl several cache,'tests/test_resume.py::test_killed_and_resumed[$(case)]')
+
+quick: lint types
+	$(PYTEST) $(PARALLEL) $(QUICK) $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev $(VENV)/.installed
 	$(BIN)/ruff check

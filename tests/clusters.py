@@ -1,7 +1,7 @@
 """Ray clusters for tests: one for all of them, whose nodes can be cut off and added.
 
-A test module that uses one says ``pytestmark = clusters.on_ray``, so that all such tests run in one
-process, one after the other, and asks for the fixture ``ray_nodes``.
+A test module that uses it says ``pytestmark = clusters.on_ray``, and its tests ask for the fixture
+``ray_nodes``. Its name ends in ``_ray``: all such tests run in one process, one after the other.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from thresher.distributed.cluster import Cluster
 HAS_RAY = importlib.util.find_spec("ray") is not None
 LIMIT = 60  # seconds for one test, on a busy machine
 
-on_ray = [
-    pytest.mark.xdist_group("ray"),
-    pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install 'thresher[ray]'"),
-    pytest.mark.usefixtures("time_limit"),
-]
+needs_ray = pytest.mark.skipif(
+    not HAS_RAY, reason="Ray is not installed: pip install 'thresher[ray]'"
+)
+on_ray = [needs_ray, pytest.mark.usefixtures("time_limit")]
 
 
 class Nodes:
@@ -92,6 +91,7 @@ def ray_home() -> Iterator[Path]:
         "RAY_health_check_initial_delay_ms": "0",  # a lost node is noticed soon
         "RAY_health_check_period_ms": "500",
         "RAY_health_check_failure_threshold": "4",
+        "RAY_worker_niceness": "0",  # tests beside would take all the time from them
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *_python_path()]),
     }
     with pytest.MonkeyPatch.context() as patch:

@@ -13,6 +13,23 @@ settings.register_profile("soak", max_examples=500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Run all tests of files test_*_ray.py in one process, which starts the only Ray cluster.
+
+    The mark `xdist_group` has no effect since pytest 9.2: xdist 3.8 cannot change the ids of tests.
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "ray" if nodeid.partition("::")[0].endswith("_ray.py") else nodeid
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of data sets: $THRESHER_DATA, or shared/data beside the repository."""

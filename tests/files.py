@@ -14,6 +14,7 @@ from thresher.data import opening
 from thresher.data.source import scan
 
 THRESHER = [sys.executable, "-m", "thresher.cli"]
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
 def thresher(*arguments, code=0, **options):
@@ -23,6 +24,21 @@ def thresher(*arguments, code=0, **options):
     )
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     return done
+
+
+def printed(name, folder, *arguments):
+    """Run an example in a folder; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return done.stdout
 
 
 def svmlight(path: Path, rows=400, features=60, seed=0, classes=(-1, 1), repeat=1) -> Path:

@@ -45,7 +45,9 @@ def piped(rows, *arguments):
     return done
 
 
-@pytest.mark.parametrize("attempt", range(4))
+@pytest.mark.parametrize(
+    "attempt", [0, *(pytest.param(n, marks=pytest.mark.soak) for n in (1, 2, 3))]
+)
 def test_an_error_early_in_a_pipe_ends_it_cleanly(folder, tmp_path, attempt):
     """Threads that read from Python are joined before it ends; they used to abort it."""
     threads = ["--threads", 2 + attempt]

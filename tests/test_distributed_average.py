@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thresher
@@ -59,6 +59,7 @@ def test_as_the_oracle(rule: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=max(8, settings.default.max_examples // 3))  # each runs five times
 @given(data=st.data())
 def test_bits_do_not_depend_on_benches_stops_and_losses(rule: str, data: st.DataObject) -> None:
     case = data.draw(cases(rule))

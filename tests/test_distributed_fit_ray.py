@@ -18,6 +18,8 @@ import clusters
 import thresher
 from distributed_rows import FITS, bits_of, rows_of, write_shards
 from thresher.distributed import fit
+from thresher.distributed.dataset import dataset_to_files, is_dataset
+from thresher.distributed.shards import find_shards
 from thresher.errors import DataError
 
 pytestmark = clusters.on_ray
@@ -73,7 +75,10 @@ def test_a_cluster_learns_the_same_bits(name, ray_nodes, shards, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["average", "robust", *(pytest.param(n, marks=pytest.mark.soak) for n in ("paper", "columns"))],
+    [
+        "average",
+        *(pytest.param(n, marks=pytest.mark.soak) for n in ("robust", "paper", "columns")),
+    ],
 )
 def test_a_worker_that_is_killed_in_a_stage(name, ray_nodes, ray_home, long_shards, tmp_path):
     make, how = LONG[name][0], dict(LONG[name][1])
@@ -154,6 +159,22 @@ def test_a_bad_row_is_named_from_afar(ray_nodes, tmp_path):
     broken.write_text(broken.read_text() + "1 7:1 7:\n")
     with pytest.raises(DataError, match=r"rows-3\.svm:101:\d+: "):
         fit(thresher.FTRLClassifier(), shards, address=ray_nodes.address)
+
+
+def test_rows_of_a_dataset_keep_their_order(ray_nodes, tmp_path):
+    import ray
+
+    colors = ["blue", "red", "red"]
+    items = [{"x": float(i), "color": colors[i % 3], "label": i % 2} for i in range(60)]
+    dataset = ray.data.from_items(items, override_num_blocks=3)
+    assert is_dataset(dataset)
+    assert is_dataset(dataset.materialize())
+    files = dataset_to_files(dataset, tmp_path)
+    assert len(files) == 3
+    shards = find_shards(files, parts=4)
+    labels = [x for part in range(4) for b in shards.source(part).blocks() for x in b.labels]
+    assert labels == [i % 2 for i in range(60)]
+    assert dataset_to_files(dataset, tmp_path, resume=True) == files
 
 
 def test_a_dataset_is_written_and_learned_from(ray_nodes, tmp_path):

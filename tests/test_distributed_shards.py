@@ -4,9 +4,6 @@ import gzip
 import itertools
 import os
 import pickle
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -294,40 +291,3 @@ def test_a_dataset_is_written_once(tmp_path):
     assert not is_dataset(files)
     with pytest.raises(ParameterError, match="dataset must be a Ray Dataset; got list"):
         dataset_to_files(files, tmp_path / "other")
-
-
-RAY = """
-    import sys
-    import ray
-    from thresher.distributed.dataset import dataset_to_files, is_dataset
-    from thresher.distributed.shards import find_shards
-
-    quiet = {"include_dashboard": False, "logging_level": "error", "log_to_driver": False}
-    ray.init("local", num_cpus=2, **quiet)
-    colors = ["blue", "red", "red"]
-    items = [{"x": float(i), "color": colors[i % 3], "label": i % 2} for i in range(60)]
-    dataset = ray.data.from_items(items, override_num_blocks=3)
-    assert is_dataset(dataset) and is_dataset(dataset.materialize())
-    files = dataset_to_files(dataset, sys.argv[1])
-    shards = find_shards(files, parts=4)
-    labels = [x for part in range(4) for b in shards.source(part).blocks() for x in b.labels]
-    assert labels == [i % 2 for i in range(60)], labels
-    assert dataset_to_files(dataset, sys.argv[1], resume=True) == files
-    print(len(files))
-    ray.shutdown()
-"""
-
-
-@pytest.mark.xdist_group("ray")
-def test_a_real_dataset(tmp_path):
-    pytest.importorskip("ray", reason="needs ray")
-    pytest.importorskip("pyarrow", reason="needs the extra arrow")
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(RAY), str(tmp_path / "checkpoint")],
-        env={**os.environ, "HOME": str(tmp_path), "RAY_USAGE_STATS_ENABLED": "0"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.splitlines()[-1] == "3"

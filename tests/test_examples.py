@@ -1,33 +1,15 @@
 """The examples run, in a folder of their own, and what they print is right."""
 
-import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import thresher
-
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-
-
-def printed(name, folder, *arguments):
-    """Run an example; return what it prints."""
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    return done.stdout
+from files import EXAMPLES, printed
 
 
 def test_all_examples_are_short_and_said_to_be_there():
@@ -118,16 +100,6 @@ def test_sparse_regression_finds_a_sparse_model_and_draws_it(tmp_path):
         assert (tmp_path / "sparse_regression.png").stat().st_size > 5_000
 
 
-@pytest.mark.xdist_group("ray")
-def test_several_workers_find_what_one_process_does(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    out = printed("several_workers.py", tmp_path)
-    assert "30 weights: the same bits" in out
-    found = [int(feature) for feature in re.findall(r"^feature (\d+):", out, re.M)]
-    assert len(found) == 5
-    assert max(found) < 30
-
-
 @pytest.mark.parametrize("script", ["sparse_regression.py", "feature_discovery.py"])
 def test_examples_take_files(script, tmp_path):
     rng = np.random.default_rng(0)
@@ -143,7 +115,12 @@ def test_examples_take_files(script, tmp_path):
         assert re.search(r"^ +4 \+0\.9|^ +4 \+1\.0", out, re.M)
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
+SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "name", [SCRIPTS[0], *(pytest.param(name, marks=pytest.mark.soak) for name in SCRIPTS[1:])]
+)
 def test_help_is_what_the_script_says_of_itself(name, tmp_path):
     assert f"python examples/{name}" in printed(name, tmp_path, "--help")
 

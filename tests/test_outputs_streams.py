@@ -13,7 +13,11 @@ import thresher
 from files import called
 from thresher import FTRLClassifier, TruncatedGradientClassifier
 from thresher.training.labels import Arriving
-from thresher.training.learning import Learning
+from thresher.training.observer import Interrupted, Observer
+from thresher.training.plan import TrainingPlan
+from thresher.training.resuming import checkpoint_of
+from thresher.training.run_options import RunOptions
+from thresher.training.trainer import Trainer
 
 ROWS, COLUMNS = 3000, 30
 
@@ -88,36 +92,56 @@ def test_a_pipe_of_one_class(tmp_path: Path) -> None:
 # ---- states -------------------------------------------------------------------------------------
 
 
+class StopsEach(Observer):
+    """Stops a run after every block."""
+
+    left = 0
+
+    def progress(self, trainer: Trainer) -> None:
+        self.left = 1
+
+    def stops(self) -> bool:
+        stop, self.left = self.left > 0, 0
+        return stop
+
+
 @pytest.mark.parametrize("rule", ["truncated-gradient", "ftrl", "averaged-sgd"])
 @pytest.mark.parametrize("sets", [False, True])
-def test_state_with_classes_that_came(folder: Path, rule: str, sets: bool) -> None:
-    """Learning that went on from a state as JSON and bytes ends with the same state."""
-    params = {
+def test_state_with_classes_that_came(
+    folder: Path, tmp_path: Path, rule: str, sets: bool
+) -> None:
+    """A run that is resumed after every block ends with the state of one that is not."""
+    estimator = {
         "truncated-gradient": TruncatedGradientClassifier,
         "ftrl": FTRLClassifier,
         "averaged-sgd": thresher.AveragedSGDClassifier,
-    }[rule](dtype="float32").get_params()
+    }[rule]
+    params = estimator(dtype="float32", random_state=0).get_params()
     params["class_weight"] = None if sets else {1: 2.0}
+    files = [str(folder / ("sets.svm" if sets else "single.svm"))] * 3
 
-    def new() -> Learning:
-        return Learning(rule, "classifier", params, Arriving(sets=sets), 1, grows=True)
+    def new(*run: Any) -> Trainer:
+        plan = TrainingPlan(
+            rule, "classifier", params, Arriving(sets=sets), 1, grows=True,
+            passes=2, shuffle="each", seed=5,
+        )  # fmt: skip
+        return Trainer(plan, thresher.scan(files, multilabel=sets), RunOptions(*run))
 
-    name = "sets.svm" if sets else "single.svm"
-    blocks = list(source(folder, name, multilabel=sets).blocks(dtype="float32"))
-    whole, parts = new(), new()
-    orders = [np.random.default_rng(k).permutation(b.rows) for k, b in enumerate(blocks)]
-    for block, order in zip(blocks, orders, strict=True):
-        whole.learn(block, order)
-        parts.learn(block, order)
-        about, states = parts.state()
-        parts = new()
-        parts.restore(json.loads(json.dumps(about)), states, 0.0)
-    assert parts.state() == whole.state()
-    whole.learn(blocks[0])
-    parts.learn(blocks[0])
-    assert parts.state() == whole.state()
-    assert whole.labels.classes is not None
-    assert whole.labels.classes.tolist() == [1, 2, 5, 9]
+    whole = new()
+    whole.run()
+    path, resumed = str(tmp_path / "run.checkpoint"), 0
+    while True:
+        parts = new(StopsEach(), path)
+        resumed += parts.resume()
+        try:
+            parts.run()
+        except Interrupted:
+            continue
+        break
+    assert resumed == 6
+    assert checkpoint_of(parts).digest == checkpoint_of(whole).digest
+    assert whole.plan.labels.classes is not None
+    assert whole.plan.labels.classes.tolist() == [1, 2, 5, 9]
 
 
 # ---- estimators ---------------------------------------------------------------------------------

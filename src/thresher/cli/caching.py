@@ -12,6 +12,7 @@ from thresher.data.source import Source, scan
 from thresher.data.writing import why_not_current, write
 from thresher.errors import ParameterError
 from thresher.rules import core_args
+from thresher.training.fitting import Specification
 
 
 def _check_may_go(path: str) -> None:
@@ -24,13 +25,13 @@ def _check_may_go(path: str) -> None:
 
 
 def cached(
-    source: Source, path: str, reading: dict[str, Any], watcher: Shown, estimator: Any
+    source: Source, path: str, reading: dict[str, Any], watcher: Shown, spec: Specification
 ) -> Source:
     """Return the cache of a source, made now where it is not there or not current.
 
     Its values are of the learner's number type, which halves what has to be read.
     """
-    dtype = core_args.rows_dtype(estimator.rule, estimator.get_params(deep=False))
+    dtype = core_args.rows_dtype(spec.rule, spec.params)
     reason = why_not_current(path, source, dtype)
     if reason is not None:
         _check_may_go(path)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from thresher.cli.errors import OTHER_LABELS, TWO_CLASSES
-from thresher.cli.estimator import estimator_of
+from thresher.cli.estimator import estimator_of, specification_of
 from thresher.cli.outputs import check_outputs
 from thresher.cli.show import Shown, shown, warnings_told
 from thresher.cli.trained import report
@@ -32,7 +32,7 @@ def train_on_cluster(options: Options) -> int:
     wanted = options.resume or options.every is not None
     folder = options.checkpoint or (options.checkpoint_file if wanted else None)
     check_outputs({"--model": options.model}, {"--checkpoint": folder})
-    estimator = estimator_of(options)
+    estimator = estimator_of(specification_of(options))
     watcher = shown(options.quiet, options.json, estimator.passes)
     source = scan(list(options.data), **options.reading)
     source.spare(options.model, folder)

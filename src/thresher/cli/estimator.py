@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.cli.options import parameters, task_of
 from thresher.errors import ParameterError
-from thresher.estimators import estimator_class
 from thresher.losses import Task
+from thresher.model import Model
 from thresher.rules import RULES
+from thresher.training.fitting import Specification, fit
+from thresher.training.run_options import RunOptions
 
 if TYPE_CHECKING:
     from thresher.cli.train import Options
+    from thresher.data.source import Source
 
 DEFAULT_RULE = "ftrl"
 
 
-def estimator_of(options: Options, task: Task | None = None) -> Any:
-    """Return the estimator that the options stand for, not fitted.
+def specification_of(options: Options, task: Task | None = None) -> Specification:
+    """Return the rule and the parameters that the options stand for.
 
     Parameters
     ----------
@@ -46,9 +49,39 @@ def estimator_of(options: Options, task: Task | None = None) -> Any:
     if not RULES[rule].streams:  # its own tol is another, and it has no patience
         given["tol"] = None
     defaults = {name: value for name, value in given.items() if value is not None}
-    made = estimator_class(rule, task)
-    params, known = parameters(rule, task, options.chosen, defaults), made().get_params(deep=False)
-    return made(**{name: value for name, value in params.items() if name in known})
+    if task not in RULES[rule].tasks:
+        raise ParameterError(f"the rule {rule} is not one for a {task}")
+    params = parameters(rule, task, options.chosen, defaults)
+    return Specification(rule, task, params, f"the rule {rule}")
+
+
+def estimator_of(spec: Specification) -> Any:
+    """Return the estimator of a specification, not fitted."""
+    from thresher.estimators import estimator_class  # it imports scikit-learn, which takes a second
+
+    made = estimator_class(spec.rule, spec.task)
+    known = made().get_params(deep=False)
+    return made(**{name: value for name, value in spec.params.items() if name in known})
+
+
+def fitted_model(spec: Specification, source: Source, **run: Any) -> Model:
+    """Learn from a source; return the model.
+
+    A rule that learns row by row does so without an estimator: it starts faster.
+
+    Parameters
+    ----------
+    spec : Specification
+    source : Source
+    **run
+        As of `fit` of the estimators.
+    """
+    if not RULES[spec.rule].streams:
+        model: Model = estimator_of(spec).fit(source, **run).model_
+        return model
+    valid, classes = run.pop("eval_set", None), run.pop("classes", None)
+    state = fit(spec, source, RunOptions.of(**run), valid=valid, classes=classes)
+    return state.model(spec.params)
 
 
 def check_loss(options: Options) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from thresher.atomic import clear_leftovers
 from thresher.cli.caching import cached
-from thresher.cli.estimator import estimator_of, labels_of
+from thresher.cli.estimator import fitted_model, labels_of, specification_of
 from thresher.cli.outputs import aside_of, check_outputs
 from thresher.cli.resumed import as_begun
 from thresher.cli.show import Shown, shown, warnings_told
@@ -73,17 +73,19 @@ def train(options: Options) -> int:
         if getattr(options, name) is not None:
             raise ParameterError(f"--{name} needs --ray ADDRESS, or --workers 0 for none")
     options = as_begun(options) if options.resume else options
-    estimator = estimator_of(options)
+    spec = specification_of(options)
+    wanted = options.checkpoint is not None or options.every is not None or options.resume
     results = {"--model": options.model, "--checkpoint": options.checkpoint}
     check_outputs(results, {"--cache": options.cache, "--on-bad-line": aside_of(options.reading)})
-    observer = shown(options.quiet, options.json, estimator.passes)
+    observer = shown(options.quiet, options.json, spec.params["passes"])
     source = opened(options, observer, options.model, options.checkpoint)
-    check_replaceable(options.checkpoint_file)
+    if wanted:
+        check_replaceable(options.checkpoint_file)
     if options.cache is not None:
-        made = cached(source, options.cache, options.reading, observer, estimator)
+        made = cached(source, options.cache, options.reading, observer, spec)
         source = observer.watched(made)
-    wanted = options.checkpoint is not None or options.every is not None or options.resume
     run = {
+        "eval_set": _valid(options, observer),
         "observer": observer,
         "checkpoint": options.checkpoint_file,
         "every": seconds_of(options.every or "60s") if wanted else float("inf"),
@@ -91,11 +93,11 @@ def train(options: Options) -> int:
         "names": options.names,
         "seed": options.seed or 0,
     }
-    if estimator.task == "classifier":
+    if spec.task == "classifier":
         run["classes"] = labels_of(options)
     try:
         with warnings_told(observer):
-            estimator.fit(source, eval_set=_valid(options, observer), **run)
+            model = fitted_model(spec, source, **run)
     except Interrupted as stop:
         observer.close()
         print(
@@ -106,12 +108,12 @@ def train(options: Options) -> int:
         return 130
     finally:
         observer.close()
-    estimator.model_.save(options.model)
+    model.save(options.model)
     if wanted:
         clear_leftovers(options.checkpoint_file)
         if os.path.exists(options.checkpoint_file):
             os.unlink(options.checkpoint_file)
-    report(options, estimator.model_, source, observer.seconds, observer.mean_loss)
+    report(options, model, source, observer.seconds, observer.mean_loss)
     return 0
 
 

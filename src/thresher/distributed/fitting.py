@@ -28,6 +28,7 @@ from thresher.distributed.shards import Shards, find_shards
 from thresher.distributed.watching import Watch, for_divergence
 from thresher.errors import ParameterError, setting
 from thresher.rules import core_args
+from thresher.training.fitting import without_weights
 from thresher.training.observer import Observer
 from thresher.training.seeds import stream_seed
 
@@ -252,7 +253,7 @@ class Fitting:
                 names = names_of(shards, keys.tolist(), spread)
         hand_over(self.estimator, job, agreed, shards, driven, names)
         if self.mode == "average" and self.estimator.model_.nnz == 0:
-            Observer().warn(self.estimator.without_weights())
+            Observer().warn(without_weights(type(self.estimator).__name__))
         return self.estimator
 
     def _held(self) -> contextlib.AbstractContextManager[None]:

@@ -16,6 +16,7 @@ from thresher.evidence import Evidence
 from thresher.model import Progress
 from thresher.rules import RULES, core_args
 from thresher.training.fitted import FittedState
+from thresher.training.fitting import Specification
 from thresher.training.records import watch_for
 
 
@@ -51,8 +52,7 @@ def hand_over(
         kinds=shards.reading.get("kinds") or None,
         reading=shards.source(0).described(),
     )
-    if rule.streams:
-        state.hooks = estimator.new_hooks()
+    state.hooks = Specification(job.rule, job.task, job.params, "").hooks()
     outputs = [output for one in learned for output in one.outputs]
     states = learned[0].states
     if states is not None and len(outputs) == 1 and not rule.keeps_facts:

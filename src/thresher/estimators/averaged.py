@@ -5,60 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from thresher.errors import ParameterError
 from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
 from thresher.model import Progress
-from thresher.training.alone import Alone
-from thresher.training.hooks import Hooks
-from thresher.training.trainer import Trainer
-
-
-class Centring(Hooks):
-    """Gives the learners the mean of the rows before the first step.
-
-    Parameters
-    ----------
-    mean : array of shape (features,), optional
-        The mean of the rows to come; by default that of the rows at hand.
-    """
-
-    def __init__(self, mean: Any = None) -> None:
-        self.mean = mean
-
-    def begin(self, trainer: Trainer) -> None:
-        """Centre the learners."""
-        source, mean, owner = trainer.source, self.mean, trainer.plan.owner
-        if mean is None and not source.rereadable:
-            raise ParameterError(
-                f"{owner}: center=True must read the rows twice, and {source} can be read only once"
-            )
-        if mean is None:
-            keys, means = source.mean()
-        else:
-            mean = np.ascontiguousarray(mean, np.float64).ravel()
-            width = trainer.plan.width
-            if mean.shape != (width,) or not np.isfinite(mean).all():
-                raise ValueError(f"mean must be {width} finite numbers, one for each feature")
-            keys = np.flatnonzero(mean).astype(np.uint64)
-            means = mean[keys]
-        trainer.room.widen(int(keys[-1]) + 1 if len(keys) else 0, trainer.outputs)
-        assert isinstance(trainer.outputs, Alone)
-        for learner in trainer.outputs:
-            learner.center(keys, means)
 
 
 class _Centred(StreamingEstimator):
     """Averaged SGD, whose rows can be centred."""
 
     center: bool
-
-    def new_hooks(self, mean: Any = None, **prepare: Any) -> Hooks:
-        """Return what centres the rows, where they are to be centred."""
-        return Centring(mean) if self.center else Hooks()
 
     def _checked_mean(self, mean: Any) -> dict[str, Any]:
         self._checked_params()

@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_array, check_consistent_length
 from thresher.answers import independent
 from thresher.data import is_source, is_sparse
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import PartialClassifier, no_rows_besides
 from thresher.losses import LOSSES
 from thresher.training.fitted import FittedState
-from thresher.training.labels import Arriving, LabelColumns, Labels, LabelSets
-from thresher.training.together import Together
+from thresher.training.labels import LabelColumns, Labels
 
 _CELLS = 1 << 22  # scores held at a time
 _TINY = float(np.finfo(np.float64).tiny)  # no logistic score stands for a probability of 0 or 1
@@ -34,13 +34,18 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
 
     _multilabel: str = ""  # "dense" or "sparse", where rows have any number of labels
 
-    def _how_multilabel(self, source: Any) -> str:
+    def _how_multilabel(self, source: Source | MatrixSource) -> str:
         if isinstance(source, MatrixSource):
             return self._multilabel
         return "sparse" if source.multilabel else ""
 
     def take(self, state: FittedState) -> Self:
-        """Become what a fitted state says."""
+        """Become what a fitted state says.
+
+        Parameters
+        ----------
+        state : FittedState
+        """
         self._multilabel = state.multilabel
         return super().take(state)
 
@@ -87,34 +92,17 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
             return super()._labels()
         return LabelColumns(self.classes_, LOSSES[self._loss()].low)
 
-    def _plan(self, source: Any, classes: Any, seed: int, before: Any, **given: Any) -> Any:
-        if isinstance(source, MatrixSource) and given.get("known") is None:
-            given["known"] = self._labels()  # of the classes that y has
-        return super()._plan(source, classes, seed, before, **given)
-
-    def _known_labels(self, source: Any, before: FittedState) -> Labels:
-        sets, outputs = source.multilabel, before.outputs
-        if sets != self._is_multilabel():
-            raise ParameterError(
-                f"{type(self).__name__}: rows had {'one label' if sets else 'lists of labels'}"
-                f" when learning began, and have {'lists of labels' if sets else 'one'} now"
-            )
-        in_memory = isinstance(source, MatrixSource)
-        low = LOSSES[self._loss()].low
-        if sets and in_memory:
+    def _known_labels(self, source: Source | MatrixSource) -> Labels:
+        if self._is_multilabel() and isinstance(source, MatrixSource) and source.multilabel:
             return self._labels()
-        if not isinstance(outputs, Together):
-            return LabelSets(self.classes_, low) if sets else self._labels()
-        came = np.empty(len(self.classes_), self.classes_.dtype)
-        came[outputs.lane_of] = self.classes_
-        return Arriving(low, sets, came.tolist(), tidied=not in_memory)
+        return super()._known_labels(source)
 
     def _learn_more_checked(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
     ) -> Self:
         if is_source(X):
             no_rows_besides(self, y, sample_weight)
-            return self._learn_once(X, classes, **prepare)
+            return self._learn_once(X, classes=classes, **prepare)
         return super()._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
 
     # ---- answers -------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -20,8 +19,9 @@ from thresher.estimators.pickles import upgraded
 from thresher.frontier import Place
 from thresher.losses import Task
 from thresher.model import Model, Output, Progress
-from thresher.rules import core_args, validate
+from thresher.rules import core_args
 from thresher.training.fitted import FittedState
+from thresher.training.fitting import Specification
 from thresher.training.labels import Labels
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of
@@ -76,24 +76,12 @@ class LinearEstimator(BaseEstimator, ABC):
     def _is_new(self) -> bool:
         return not hasattr(self, "_fitted")
 
+    def _specification(self) -> Specification:
+        return Specification(self.rule, self.task, self.get_params(deep=False), type(self).__name__)
+
     def _checked_params(self, going_on: bool = False) -> dict[str, Any]:
         """Check all parameters; when learning goes on, also that the learners' are the same."""
-        params: dict[str, Any] = self.get_params(deep=False)
-        validate.check(self.rule, self.task, params, type(self).__name__)
-        made_of = core_args.learner_parameters(self.rule, params)
-        if going_on:
-            if self._fitted.final:
-                raise ParameterError(
-                    f"{type(self).__name__}: was learned on a cluster or in a search, and cannot "
-                    f"go on from there; fit anew without warm_start"
-                )
-            for name, before in self._fitted.requested.items():
-                if made_of[name] != before:
-                    raise ParameterError(
-                        f"{type(self).__name__}: {name} was {before!r} when learning began and "
-                        f"cannot become {made_of[name]!r}; fit anew without warm_start"
-                    )
-        return made_of
+        return self._specification().checked(self._fitted if going_on else None)
 
     def _learned(self, name: str) -> Any:
         """Return a parameter as the learners have it; before fitting, as it is set."""
@@ -209,44 +197,14 @@ class LinearEstimator(BaseEstimator, ABC):
         """The model as it stands now: sparse weights, and how they came about."""
         check_is_fitted(self, "_fitted")
         if self._model is None:
-            self._model = self._model_of(self._outputs(), **self._extras())
+            self._model = self._model_of(None)
         return self._model
 
-    def _outputs(self) -> list[Output]:
-        """Return what has been learned."""
-        return self._fitted.learned()
-
-    def _extras(self) -> dict[str, Any]:
-        """Return what else the model says of itself."""
-        return self._fitted.all_extras()
-
-    def _model_of(self, outputs: list[Output], **extras: Any) -> Model:
-        state, evidence = self._fitted, extras.get("evidence")  # why() may be asked of all it has
-        named = evidence.features if evidence else np.concatenate([o.keys for o in outputs])
-        parameters = {"rule": self.rule, **self.get_params(deep=False), **state.params}
-        parameters |= state.reading
-        if self._is_multilabel():
-            parameters["multilabel"] = True
-        if state.kinds:
-            parameters["kinds"] = json.dumps(state.kinds)
-        return Model.of(
-            outputs,
-            n_features=state.width,
-            classes=getattr(self, "classes_", None),
-            loss=self._learned_loss(),
-            parameters=parameters,
-            history=tuple(self.history_),
-            names=self._named(np.unique(named).tolist()),
-            frontier=self._place,
-            **extras,
-        )
-
-    def _named(self, features: list[int]) -> dict[int, str] | None:
-        """Return the names of features, where they have any."""
+    def _model_of(self, outputs: list[Output] | None) -> Model:
+        """Return the model of these outputs; None: of those learned last."""
         columns = getattr(self, "feature_names_in_", None)
-        if columns is not None:
-            return {feature: str(columns[feature]) for feature in features}
-        return self._fitted.named(features)
+        names = None if columns is None else {k: str(name) for k, name in enumerate(columns)}
+        return self._fitted.model(self.get_params(deep=False), outputs, names, self._place)
 
     def _loss(self) -> str:
         """Return the loss as it is set; a rule with a single one has no such parameter."""

@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-from thresher.certificates import Certificate
-from thresher.estimators import certifying
 from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
 from thresher.model import Progress
 from thresher.training.hooks import Hooks
-from thresher.training.outputs import Outputs
-from thresher.training.trainer import Trainer
-
-
-class RegretCertificates(Hooks):
-    """Certificates of the regret, where they are asked for."""
-
-    found: Sequence[tuple[Certificate, Certificate]] = ()  # of each output
-
-    def conclude(self, trainer: Trainer, first: bool, complete: bool) -> None:
-        """Certify the regret of each output."""
-        params, self.found = trainer.plan.params, []
-        if params["certify"]:
-            outputs = range(len(trainer.outputs))
-            self.found = [certifying.regret(trainer, k, params, first) for k in outputs]
-
-    def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:
-        """Return the certificates."""
-        if not self.found:
-            return {}
-        return {"certificates": certifying.labelled(self.found, classes)}
+from thresher.training.regret import RegretCertificates
 
 
 class Certified(StreamingEstimator):
     """Truncated gradient with a regret certificate, where it is asked for."""
-
-    def new_hooks(self, **prepare: Any) -> Hooks:
-        """Return what certifies the regret."""
-        return RegretCertificates()
 
     @staticmethod
     def hooks_of_pickle(state: dict[str, Any]) -> Hooks:

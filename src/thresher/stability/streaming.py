@@ -17,7 +17,6 @@ from thresher.data import as_batch, is_source
 from thresher.data.source import Source
 from thresher.density import column_counts
 from thresher.errors import DataError, ParameterError
-from thresher.training.plan import labels_for
 from thresher.search.grid import Point, check_single_labels
 from thresher.search.readings import checked_limit
 from thresher.stability.dealing import Dealer

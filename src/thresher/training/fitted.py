@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from thresher.frontier import Place
 from thresher.health.watch import DivergenceWatch
-from thresher.model import Output, Progress
+from thresher.model import Model, Output, Progress
+from thresher.rules import core_args
 from thresher.training.hooks import Hooks
 from thresher.training.outputs import Outputs
 from thresher.training.recipe import Recipe
@@ -117,11 +122,48 @@ class FittedState:
             return self.extras
         return self.hooks.extras(self.outputs, self.params, self.classes)
 
-    def named(self, features: list[int]) -> dict[int, str] | None:
-        """Return the names of features, where they have any."""
-        if self.names is None:
-            return None
-        return {feature: self.names[feature] for feature in features if feature in self.names}
+    def model(
+        self,
+        params: Mapping[str, Any],
+        outputs: list[Output] | None = None,
+        names: Mapping[int, str] | None = None,
+        place: Place | None = None,
+    ) -> Model:
+        """Return the model.
+
+        Parameters
+        ----------
+        params : mapping
+            All parameters of the estimator, as the model tells them.
+        outputs : list of Output, optional
+            Others than those learned last.
+        names : mapping, optional
+            Names of all columns, where these have any.
+        place : Place, optional
+            In the search that the model came from.
+        """
+        extras = self.all_extras() if outputs is None else {}
+        outputs = self.learned() if outputs is None else outputs
+        evidence = extras.get("evidence")  # why() may be asked of all features it has
+        keys = evidence.features if evidence else np.concatenate([o.keys for o in outputs])
+        parameters = {"rule": self.rule, **params, **self.params, **self.reading}
+        if self.multilabel:
+            parameters["multilabel"] = True
+        if self.kinds:
+            parameters["kinds"] = json.dumps(self.kinds)
+        known = self.names if names is None else names
+        features = np.unique(keys).tolist()
+        return Model.of(
+            outputs,
+            n_features=self.width,
+            classes=self.classes,
+            loss=core_args.loss_of(self.rule, self.params),
+            parameters=parameters,
+            history=tuple(self.history),
+            names=None if known is None else {f: known[f] for f in features if f in known},
+            frontier=place,
+            **extras,
+        )
 
     # ---- pickling ------------------------------------------------------------------------------
 

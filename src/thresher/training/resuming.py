@@ -29,7 +29,7 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     values |= {"rule": plan.rule, "seed": plan.seed, "tol": plan.tol}
     values["shuffle"] = plan.shuffle if plan.in_memory else plan.shuffle is not False
     values |= source.identity()
-    if valid is not None and None not in valid.facts():
+    if valid is not None and not valid.traced:
         values["validation rows"] = valid.facts()
     labels = plan.labels
     if not isinstance(labels, TwoClasses | Arriving) and labels.classes is not None:
@@ -71,6 +71,7 @@ def checkpoint_of(trainer: Trainer) -> Checkpoint:
         "block": t.block,
         "best": [t.best_loss, t.best_pass, t.stale],
         "pass_tally": list(t.pass_tally),
+        "valid_digest": t.valid_digest,
         "hooks": t.hooks.state(),
         "unit_weights": t.unit_weights,
         "ended": t.plan.passes if t.ended else None,
@@ -101,7 +102,7 @@ def resume(trainer: Trainer) -> bool:
     check_bits(about.get("bits"), _bits(t), path, saved.version)
     if t.requested.get("random_state") is None and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # any seed will do, so this one
-    _check_options(path, about["options"], identity(t))
+    _check_options(path, about["options"], identity(t), t.requested)
     t.ended = about.get("ended") is not None
     if t.ended and about["ended"] != t.plan.passes:
         raise ModelFileError(
@@ -117,6 +118,7 @@ def resume(trainer: Trainer) -> bool:
     t.best = list(saved.best)
     t.best_loss, t.best_pass, t.stale = about["best"]
     loss, weight = about["pass_tally"]
+    t.valid_digest = about.get("valid_digest")
     t.pass_tally, t.unit_weights = (loss, weight), about.get("unit_weights", False)
     t.hooks.restore(about["hooks"] if "hooks" in about else {"updates": about["updates"]}, t)
     if t.names is not None:
@@ -129,13 +131,16 @@ def resume(trainer: Trainer) -> bool:
     return True
 
 
-def _check_options(path: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def _check_options(
+    path: str, before: Mapping[str, Any], now: Mapping[str, Any], known: Mapping[str, Any]
+) -> None:
     if before.get("valid") and before["tol"] is None:
         before = {**before, "tol": 0.0}  # version 0.1.0 wrote what was given, not what it meant
     for name, value in now.items():
         if name not in _FREE and before.get(name, value) != value:
+            named = setting(name) if name in known else name
             raise ModelFileError(
-                (setting(name), f" was {before[name]!r} in the run that wrote it, and is {value!r} "
+                (named, f" was {before[name]!r} in the run that wrote it, and is {value!r} "
                  f"now; a resumed run needs the same options"),
                 place=path,
                 parameter=name,

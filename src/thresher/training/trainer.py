@@ -108,6 +108,7 @@ class Trainer:
         self.best: list[bytes] = []
         self.best_loss, self.best_pass, self.stale = float("inf"), 0, 0
         self.pass_tally = self.outputs.tally  # at the start of the pass
+        self.valid_digest: int | None = None  # of the validation rows
         self.stopped = self.ended = False
         self.complete = self.whole_passes = self.unit_weights = True
         self.last_block: Any = None
@@ -351,7 +352,11 @@ class Trainer:
         self._kinds = kinds
 
     def _valid_loss(self, source: Source | MatrixSource) -> float:
-        return mean_loss(source, self.plan, self.outputs, self.room, self.kinds)
+        loss, digest = mean_loss(source, self.plan, self.outputs, self.room, self.kinds)
+        if self.valid_digest not in (None, digest):
+            raise DataError(f"{source}: the rows have changed since they were read before")
+        self.valid_digest = digest
+        return loss
 
     # ---- pauses --------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from thresher import _core
 from thresher.errors import DataError
 from thresher.training.kept_weights import KeptWeights
 from thresher.training.outputs import Outputs
@@ -24,8 +25,8 @@ def mean_loss(
     outputs: Outputs,
     room: Room,
     kinds: Mapping[str, str],
-) -> float:
-    """Return the mean loss on all rows of a source, by their weights.
+) -> tuple[float, int]:
+    """Return the mean loss on all rows of a source, by their weights, and a digest of the rows.
 
     Parameters
     ----------
@@ -38,11 +39,12 @@ def mean_loss(
     kinds : mapping
         What columns of tables are taken for.
     """
-    total, weight = 0.0, 0.0
+    total, weight, digest = 0.0, 0.0, 0
     kept = None if plan.target is None else KeptWeights(outputs, plan)
     for block in source.blocks(dtype=plan.dtype, kinds=kinds):
         room.see(block, outputs)
         targets = plan.labels.targets(block)
+        digest = _core.mix_keys(digest, block.digest) if source.traced else 0
         weights = block.weights
         if weights is None and source.traced:  # the same order of summation with and without
             weights = np.ones(block.rows)
@@ -51,4 +53,4 @@ def mean_loss(
         weight += float(block.rows if weights is None else weights.sum())
     if weight == 0:
         raise DataError(f"{source}: no rows to compute a loss on")
-    return total / weight
+    return total / weight, digest

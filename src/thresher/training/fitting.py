@@ -1,0 +1,331 @@
+"""From a rule, its parameters and rows to a fitted state: for estimators and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thresher.data.arrays import nonzeros
+from thresher.data.matrix_source import MatrixSource
+from thresher.data.reading import Stopped
+from thresher.errors import ParameterError
+from thresher.health.watch import DivergenceWatch
+from thresher.losses import LOSSES, Task
+from thresher.rules import RULES, core_args, validate
+from thresher.training.centring import Centring
+from thresher.training.fitted import FittedState
+from thresher.training.hooks import Hooks
+from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, Values
+from thresher.training.levels import Levels
+from thresher.training.outputs import Outputs
+from thresher.training.plan import TrainingPlan
+from thresher.training.records import Records, watch_for
+from thresher.training.regret import RegretCertificates
+from thresher.training.room import Room
+from thresher.training.run_options import RunOptions
+from thresher.training.seeds import seed_of, stream_seed
+from thresher.training.together import Together
+from thresher.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from thresher.data.source import Source
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What is to be learned: a rule that learns row by row, and all its parameters.
+
+    Attributes
+    ----------
+    rule : str
+        A key of ``RULES``.
+    task : {"classifier", "regressor"}
+    params : mapping
+        All parameters of the estimator.
+    owner : str
+        Whose parameters they are, for messages.
+    """
+
+    rule: str
+    task: Task
+    params: Mapping[str, Any]
+    owner: str
+
+    def checked(self, before: FittedState | None = None) -> dict[str, Any]:
+        """Check all parameters; where learning goes on, also that the learners' are the same."""
+        validate.check(self.rule, self.task, self.params, self.owner)
+        made_of = core_args.learner_parameters(self.rule, self.params)
+        if before is None:
+            return made_of
+        if before.final:
+            raise ParameterError(
+                "was learned on a cluster or in a search, and cannot go on from there",
+                owner=self.owner,
+                hint="fit anew without warm_start",
+            )
+        for name, was in before.requested.items():
+            if made_of[name] != was:
+                raise ParameterError(
+                    f"{name} was {was!r} when learning began and cannot become {made_of[name]!r}",
+                    owner=self.owner,
+                    parameter=name,
+                    value=made_of[name],
+                    hint="fit anew without warm_start",
+                )
+        return made_of
+
+    @property
+    def loss(self) -> str:
+        """Name of the loss."""
+        return core_args.loss_of(self.rule, self.params)
+
+    def seed(self, source: Source | MatrixSource, run: RunOptions) -> int:
+        """Return the seed of the shuffling."""
+        if isinstance(source, MatrixSource):
+            return seed_of(self.params["random_state"], self.owner)
+        if run.seed is not None:
+            return run.seed
+        return stream_seed(self.params["random_state"], self.owner)
+
+    def hooks(self, mean: Any = None) -> Hooks:
+        """Return what the rule does besides learning rows."""
+        if "levels" in self.params:
+            return Levels(tuple(self.params["levels"]), self.params["max_density"])
+        if "certify" in self.params:
+            return RegretCertificates()
+        return Centring(mean) if self.params.get("center") else Hooks()
+
+    def plan(
+        self, source: Source | MatrixSource, before: FittedState | None, **given: Any
+    ) -> TrainingPlan:
+        """Return the plan for a source; `given` are the other arguments of ``resolve``."""
+        params = {**self.params, **({} if before is None else before.params)}
+        return TrainingPlan.resolve(self.rule, self.task, params, source, owner=self.owner, **given)
+
+    def records(self, plan: TrainingPlan, before: FittedState | None) -> Records:
+        """Return the records of a run, after those of the one before."""
+        watch = watch_for(self.rule, 0 if before is None else before.outputs_steps)
+        told = plan.average, plan.target, watch, self.params["callback"]
+        return Records(*told) if before is None else Records(*told, before.history, before.recorded)
+
+
+def fit(
+    spec: Specification,
+    source: Source | MatrixSource,
+    run: RunOptions,
+    *,
+    valid: Source | MatrixSource | None = None,
+    classes: Any = None,
+    known: Labels | None = None,
+    before: FittedState | None = None,
+    multilabel: str | None = None,
+) -> FittedState:
+    """Learn in passes; return what was learned.
+
+    Parameters
+    ----------
+    spec : Specification
+    source : Source or MatrixSource
+    run : RunOptions
+    valid : Source or MatrixSource, optional
+        Rows to compute the loss on after each pass.
+    classes : array, "binary" or "arriving", optional
+        As of `TrainingPlan.resolve`.
+    known : Labels, optional
+        The labels, where they are known.
+    before : FittedState, optional
+        What to go on from: `warm_start`.
+    multilabel : {"", "dense", "sparse"}, optional
+        How labels came; by default as the source says.
+    """
+    requested = spec.checked(before)
+    if source.multilabel and spec.params.get("class_weight") is not None:
+        raise ParameterError(
+            "class_weight needs rows of one class each, and these have any number of labels",
+            owner=spec.owner,
+            parameter="class_weight",
+        )
+    seed = spec.seed(source, run)
+    plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
+    trainer = Trainer(
+        plan,
+        source,
+        run,
+        outputs=None if before is None else _continued(spec, before, plan),
+        hooks=spec.hooks() if before is None else copy(before.hooks),
+        records=spec.records(plan, before),
+        room=_room(plan, before),
+        valid=valid,
+    )
+    if run.resume and not trainer.resume():
+        message = f"no checkpoint {run.checkpoint}: starting from the beginning"
+        run.observer.tell("note", message=message)
+    trainer.run()
+    passes = trainer.number + (0 if before is None else before.passes)
+    try:
+        trainer.hooks.conclude(trainer, before is None, trainer.complete)
+        state = _state(spec, trainer, requested, passes, None, multilabel)
+        if run.names:
+            state.names = _names(trainer, state) or None
+    except Stopped:  # while rows were read once more
+        trainer.interrupt()
+    last = state.history[-1] if state.history else None
+    empty = isinstance(source, MatrixSource) and nonzeros(source.block.X) == 0
+    if last is not None and last.nonzeros == 0 and not empty:
+        run.observer.warn(without_weights(spec.owner))
+    return state
+
+
+def learn_once(
+    spec: Specification,
+    source: Source | MatrixSource,
+    before: FittedState | None,
+    *,
+    classes: Any = None,
+    known: Labels | None = None,
+    mean: Any = None,
+    multilabel: str | None = None,
+) -> Any:
+    """Learn rows once, after those learned before: a generator of the states to keep.
+
+    It yields one state: what was learned, be it up to a bad row, whose error it then raises.
+
+    Parameters
+    ----------
+    spec, source, before, classes, known, multilabel
+        As of `fit`.
+    mean : array, optional
+        The mean of the rows to come, where rows are centred.
+    """
+    requested = spec.checked(before)
+    plan = spec.plan(source, before, classes=classes, known=known, once=True)
+    room, outputs = _room(plan, before), None
+    if before is not None:
+        outputs = before.outputs
+        assert outputs is not None
+        if plan.store != "dense" and room.size == 0:
+            outputs.widen(0)  # those of a matrix took its columns alone
+    trainer = Trainer(
+        plan,
+        source,
+        RunOptions(),
+        outputs=outputs,
+        hooks=spec.hooks(mean) if before is None else before.hooks,
+        records=spec.records(plan, before),
+        room=room,
+    )
+    if before is not None:
+        trainer.records.watch = before.watch if RULES[spec.rule].diverges else None
+        if before.kinds:
+            trainer.kinds = {**source.kinds, **before.kinds}
+    passes = max(1, 0 if before is None else before.passes)
+    failure: BaseException | None = None
+    try:
+        trainer.once()
+    except BaseException as error:
+        failure = error
+    if failure is None or before is not None:  # what was learned before a bad row counts
+        trainer.hooks.conclude(trainer, first=False, complete=False)
+        state = _state(spec, trainer, requested, passes, before, multilabel)
+        if failure is None:
+            state.names = {**(state.names or {}), **_names(trainer, state)} or None
+        yield state
+    if failure is not None:
+        raise failure
+
+
+def known_labels(spec: Specification, source: Source | MatrixSource, before: FittedState) -> Labels:
+    """Return what is known of the labels of a source from rows that were learned before."""
+    if spec.task == "regressor":
+        return Values(spec.loss)
+    sets, low, classes = source.multilabel, LOSSES[spec.loss].low, before.classes
+    assert classes is not None
+    if sets != bool(before.multilabel):
+        raise ParameterError(
+            f"rows had {'one label' if sets else 'lists of labels'} when learning began, and have "
+            f"{'lists of labels' if sets else 'one'} now",
+            owner=spec.owner,
+        )
+    in_memory = isinstance(source, MatrixSource)
+    if not isinstance(before.outputs, Together):
+        return LabelSets(classes, low) if sets else ManyClasses(classes, low, tidied=False)
+    came = np.empty(len(classes), classes.dtype)
+    came[before.outputs.lane_of] = classes
+    return Arriving(low, sets, came.tolist(), tidied=not in_memory)
+
+
+def without_weights(owner: str) -> str:
+    """Return what a warning says where no weight is left."""
+    return (
+        f"{owner}: all weights are zero; lower the penalty, or scale the rows "
+        f"(thresher.health.check looks at them)"
+    )
+
+
+def _continued(spec: Specification, before: FittedState, plan: TrainingPlan) -> Outputs:
+    """Return copies of the outputs of a fit, which go on in further passes."""
+    outputs, classes = before.copied_outputs(), plan.labels.classes
+    known = before.classes is None or np.array_equal(before.classes, classes)
+    if not known or (plan.in_memory and plan.width != before.width):
+        raise ParameterError(
+            "warm_start=True needs the features and classes of the fit before",
+            owner=spec.owner,
+            parameter="warm_start",
+        )
+    outputs.next_pass()
+    return outputs
+
+
+def _room(plan: TrainingPlan, before: FittedState | None) -> Room:
+    room = Room(plan)
+    if before is not None and before.width < 2**64:
+        room.size = max(room.size, before.width) if room.size else 0
+        room.width = max(room.width, before.width)
+    return room
+
+
+def _state(
+    spec: Specification,
+    trainer: Trainer,
+    requested: dict[str, Any],
+    passes: int,
+    before: FittedState | None,
+    multilabel: str | None,
+) -> FittedState:
+    """Return what a trainer has learned, after what was learned before."""
+    plan, source, records = trainer.plan, trainer.source, trainer.records
+    if multilabel is None:
+        multilabel = "sparse" if source.multilabel else ""
+    return FittedState(
+        rule=spec.rule,
+        params=plan.learner_params,
+        requested=requested,
+        rows=plan.rows if before is None else before.rows,
+        width=trainer.room.width or 2**64,
+        history=records.history,
+        passes=passes,
+        outputs=trainer.outputs,
+        hooks=trainer.hooks,
+        recorded=records.recorded,
+        watch=records.watch or DivergenceWatch(),
+        classes=plan.labels.classes,
+        multilabel=multilabel,
+        names=None if before is None else before.names,
+        kinds=dict(trainer.kinds) or None,
+        reading=source.described(),
+    )
+
+
+def _names(trainer: Trainer, state: FittedState) -> dict[int, str]:
+    """Return the names of features with nonzero weights, where the source has names."""
+    if not trainer.source.named:
+        return {}
+    keys = np.unique(np.concatenate([output.keys for output in state.learned()])).tolist()
+    if trainer.names is not None:
+        known = trainer.names.names()
+        return {key: known[key] for key in keys if key in known}
+    return trainer.source.names(keys, trainer.kinds)

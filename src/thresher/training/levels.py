@@ -1,0 +1,131 @@
+"""Levels of density, and certificates, of the margin perceptron."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thresher import _core
+from thresher.certificates import Certificate
+from thresher.model import Output
+from thresher.training import certifying
+from thresher.training.alone import Alone
+from thresher.training.hooks import Hooks
+from thresher.training.outputs import Outputs
+
+if TYPE_CHECKING:
+    from thresher.training.trainer import Trainer
+
+_NEVER = 2**63 - 1
+
+
+class Levels(Hooks):
+    """Models at levels of density, a limit of it, the end of learning, and certificates.
+
+    Parameters
+    ----------
+    levels : tuple of float
+        Shares of nonzero weights at which the model is kept.
+    max_density : float or None
+        Share of nonzero weights at which an output stops learning.
+
+    Attributes
+    ----------
+    reached : list of dict
+        What each output was at the levels that it has reached.
+    updates : float
+        Updates of all outputs at the end of the pass before.
+    """
+
+    def __init__(self, levels: tuple[float, ...], max_density: float | None) -> None:
+        self.levels, self.max_density = levels, max_density
+        self.limit, self.width, self.updates = math.inf, 0, -1.0
+        self.reached: list[dict[float, Output]] = []
+        self.unit_weights = True
+        self.of_rows: list[tuple[Certificate, Certificate]] = []
+
+    # ---- density -------------------------------------------------------------------------------
+
+    def begin(self, trainer: Trainer) -> None:
+        """Let each output pause at its first level, or at the limit."""
+        assert isinstance(trainer.outputs, Alone)
+        self.width = trainer.plan.width
+        self.limit = math.inf if self.max_density is None else self.max_density * self.width
+        self.reached = [{} for _ in trainer.outputs]
+        for learner, reached in zip(trainer.outputs, self.reached, strict=True):
+            self._pause_next(learner, reached)
+
+    def _pause_next(self, learner: _core.Learner, reached: dict[float, Output]) -> None:
+        """Let a learner pause at the next level, or at the limit."""
+        wanted = [level * self.width for level in self.levels if level not in reached]
+        least = min([*wanted, self.limit])
+        learner.pause_at(_NEVER if least == math.inf else math.ceil(least))
+
+    def paused(self, output: int, learner: _core.Learner) -> bool:
+        """Keep the model at the levels that are reached; tell whether the limit is."""
+        nonzeros, reached = learner.facts()["nonzeros"], dict(self.reached[output])
+        for level in self.levels:
+            if level not in reached and nonzeros >= level * self.width:
+                reached[level] = Output(*learner.weights(), learner.intercept())
+        # A list of its own: a fit that fails later leaves the one before as it was.
+        self.reached = [*self.reached[:output], reached, *self.reached[output + 1 :]]
+        self._pause_next(learner, reached)
+        return self.is_full(learner)
+
+    def is_full(self, learner: _core.Learner) -> bool:
+        """Tell whether an output has reached `max_density`."""
+        return self.max_density is not None and learner.facts()["nonzeros"] >= self.limit
+
+    def ended(self, outputs: Outputs) -> bool:
+        """Tell whether the pass brought no update."""
+        assert isinstance(outputs, Alone)
+        before, self.updates = self.updates, sum(m.facts()["updates"] for m in outputs)
+        return self.updates == before
+
+    # ---- certificates --------------------------------------------------------------------------
+
+    def conclude(self, trainer: Trainer, first: bool, complete: bool) -> None:
+        """Take from the rows what certificates need."""
+        self.unit_weights = self.unit_weights and trainer.unit_weights
+        self.of_rows = [
+            certifying.of_rows(trainer, output, trainer.plan.params, complete)
+            if first
+            else certifying.without_rows()
+            for output in range(len(trainer.outputs))
+        ]
+
+    def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:
+        """Return the certificates."""
+        assert isinstance(outputs, Alone)
+        found = [
+            (certifying.norm(learner, params, self.unit_weights), *of_rows)
+            for learner, of_rows in zip(outputs, self.of_rows, strict=True)
+        ]
+        return {"certificates": certifying.labelled(found, classes)}
+
+    # ---- state ---------------------------------------------------------------------------------
+
+    def state(self) -> Any:
+        """Return the levels that were reached, and the number of updates."""
+        reached = [
+            [[level, o.keys.tolist(), o.weights.tolist(), o.intercept] for level, o in own.items()]
+            for own in self.reached
+        ]
+        return {"updates": self.updates, "reached": reached}
+
+    def restore(self, saved: Any, trainer: Trainer) -> None:
+        """Continue from a state."""
+        assert isinstance(trainer.outputs, Alone)
+        self.updates = saved["updates"]
+        self.reached = [
+            {
+                level: Output(np.array(keys, np.uint64), np.array(weights, np.float64), intercept)
+                for level, keys, weights, intercept in own
+            }
+            for own in saved.get("reached", [[] for _ in trainer.outputs])
+        ]
+        for learner, own in zip(trainer.outputs, self.reached, strict=True):
+            self._pause_next(learner, own)

@@ -1,0 +1,33 @@
+"""Certificates of the regret of truncated gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from thresher.certificates import Certificate
+from thresher.training import certifying
+from thresher.training.hooks import Hooks
+from thresher.training.outputs import Outputs
+
+if TYPE_CHECKING:
+    from thresher.training.trainer import Trainer
+
+
+class RegretCertificates(Hooks):
+    """Certificates of the regret, where they are asked for."""
+
+    found: Sequence[tuple[Certificate, Certificate]] = ()  # of each output
+
+    def conclude(self, trainer: Trainer, first: bool, complete: bool) -> None:
+        """Certify the regret of each output."""
+        params, self.found = trainer.plan.params, []
+        if params["certify"]:
+            outputs = range(len(trainer.outputs))
+            self.found = [certifying.regret(trainer, k, params, first) for k in outputs]
+
+    def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:
+        """Return the certificates."""
+        if not self.found:
+            return {}
+        return {"certificates": certifying.labelled(self.found, classes)}

@@ -1,0 +1,66 @@
+"""What the README and the examples say of clusters works as it stands there."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import clusters
+from files import printed
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = clusters.needs_ray
+
+
+@pytest.mark.parametrize(
+    ("where", "rows", "l1"),
+    [("shared", 6_000, 20), pytest.param("local", 20_000, 60, marks=pytest.mark.soak)],
+)
+def test_the_shell_session_of_the_readme(where, rows, l1, ray_nodes, tmp_path, tmp_path_factory):
+    """In its order, with fewer rows, and on the cluster of the tests instead of a new one."""
+    commands = re.findall(r"^\$ (thresher [^#\n]*)", (ROOT / "README.md").read_text(), re.M)
+    assert len(commands) >= 6
+    assert sum("--ray local" in command for command in commands) == 2
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    found = {}
+    for command in commands:
+        short = command.replace("--examples 100000", f"--examples {rows}")
+        short = short.replace("--l1 300", f"--l1 {l1}")
+        if where == "shared":
+            short = short.replace("--ray local", f"--ray {ray_nodes.address}")
+        done = subprocess.run(
+            short,
+            shell=True,
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path, "HOME": str(tmp_path_factory.mktemp("home"))},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, (command, done.stderr)
+        found[command.split()[1]] = done.stdout
+    assert found["inspect"].count("x^true") == 5
+    scores = (tmp_path / "scores.txt").read_text().split()
+    assert len(scores) == rows
+    assert all(0 <= float(score) <= 1 for score in scores)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {
+        *("clicks.vw", "clicks.thresher", "scores.txt", "night.thresher", "clicks.cache"),
+        *("best.thresher", "result.html", "report.html", "compared.html"),
+        *("spread.thresher", "run"),
+    }
+    assert "14 combinations, 84 models" in found["tune"]
+
+
+@pytest.mark.parametrize("where", ["shared", pytest.param("local", marks=pytest.mark.soak)])
+def test_several_workers_find_what_one_process_does(where, ray_nodes, tmp_path):
+    address = ["--address", ray_nodes.address] if where == "shared" else []
+    out = printed("several_workers.py", tmp_path, *address)
+    assert "30 weights: the same bits" in out
+    found = [int(feature) for feature in re.findall(r"^feature (\d+):", out, re.M)]
+    assert len(found) == 5
+    assert max(found) < 30
