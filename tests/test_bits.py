@@ -65,8 +65,8 @@ def test_numbers_that_are_not_known_are_1():
 
 @pytest.mark.usefixtures("folder")
 def test_a_run_that_began_with_other_bits_is_refused(monkeypatch):
-    for name in ("hashing", "ftrl"):  # the run shuffles, is of no names and another rule
-        monkeypatch.setitem(BITS, name, 2)
+    monkeypatch.setitem(BITS, "hashing", 2)  # the run shuffles, is of no names and another rule
+    monkeypatch.setitem(RULE_BITS, "ftrl", 2)
     monkeypatch.setitem(BITS, "shuffling", 3)
     path = "single.thresher.checkpoint"
     assert refusal(path, "shuffling", 1, 3) in resumed("single", code=1)

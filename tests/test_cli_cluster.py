@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -15,8 +17,7 @@ import pytest
 import thresher
 from distributed_rows import rows_of, write_shards
 from files import THRESHER, called
-from thresher.cli.cluster import _told
-from thresher.cli.show import shown
+from thresher.cli.show import shown, warnings_told
 from thresher.distributed import fit
 from thresher.distributed.folder import held
 
@@ -134,7 +135,7 @@ def test_warnings_are_told_once(shards, tmp_path, options, message):
 def test_what_others_print_stays_off_standard_output(capsys):
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     watcher = shown(False, True, 1)
-    with _told(watcher):
+    with contextlib.redirect_stdout(sys.stderr), warnings_told(watcher):
         print("(raylet) A worker died")
         watcher.tell("note", message="a worker was lost")
     for number, handler in before.items():

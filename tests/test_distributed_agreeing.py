@@ -24,6 +24,15 @@ from thresher.distributed.agreeing import (
 )
 from thresher.distributed.shards import find_shards
 from thresher.errors import DataError
+from thresher.rules import core_args
+from thresher.training.plan import labels_for
+
+
+def labels_of(estimator, source):
+    """Return what one machine makes of the labels of a source."""
+    params = estimator.get_params(deep=False)
+    loss = core_args.loss_of(estimator.rule, params)
+    return labels_for(estimator.rule, estimator.task, loss, params, source, "")
 
 
 def sent(function, items):

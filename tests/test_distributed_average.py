@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import thresher
 from average_cases import OWN, SEED, WIDTH, Case, PieceFiles, cases, defaults, run
 from thresher.distributed.average import Average
-from thresher.distributed.average_pieces import make_learner
+from thresher.distributed.average_pieces import make_outputs
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import Driven, StageReport, drive
 from thresher.distributed.pieces import Job
@@ -100,7 +100,7 @@ def test_states_go_on(rule: str, data: st.DataObject) -> None:
     average = bool(case.params.get("average", False))
     with case.job() as job:
         for output, state in zip(driven.learned.outputs, states(driven), strict=True):
-            learner = make_learner(job, None)
+            learner = make_outputs(job.plan(), 1)[0]
             learner.restore(state)
             keys, weights = learner.weights(average)
             assert keys.tolist() == output.keys.tolist()

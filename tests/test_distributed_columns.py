@@ -33,7 +33,7 @@ def test_a_batch_of_one_row_is_the_serial_rule(data: Data, blocks: int, benches:
     with tempfile.TemporaryDirectory() as folder:
         learned = run(data.job(folder), benches=benches, batch=1, blocks=blocks).learned
     serial = data.fit()
-    learner = serial._learners[0]
+    learner = serial._fitted.outputs[0]
     np.testing.assert_array_equal(dense(learned, data.X.shape[1]), serial.coef_[0])
     assert learned.outputs[0].intercept == serial.intercept_[0]
     assert learned.facts["updates"] == learner.facts()["updates"]
@@ -48,7 +48,7 @@ def test_one_block_is_the_serial_rule_for_any_batch(data: Data, batch: int) -> N
     serial = data.fit()
     np.testing.assert_array_equal(dense(learned, data.X.shape[1]), serial.coef_[0])
     assert learned.outputs[0].intercept == serial.intercept_[0]
-    assert learned.facts["updates"] == serial._learners[0].facts()["updates"]
+    assert learned.facts["updates"] == serial._fitted.outputs[0].facts()["updates"]
 
 
 @given(data=datasets(exact=False, dtype="float64", shrink="touched"))

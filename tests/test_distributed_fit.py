@@ -9,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 
 import thresher
 from distributed_rows import FITS, bits_of, rows_of, write_shards
 from thresher.distributed import ContinueLater, fit
 from thresher.errors import DataError, ModelFileError, ParameterError
+from thresher.model import Progress
+from thresher.training.records import mean_since
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +70,7 @@ def test_a_fitted_estimator_is_one(name, shards):
         estimator.partial_fit(X, y)
         assert bits_of(estimator) != before
     else:
-        with pytest.raises(ParameterError, match="was learned on a cluster, and cannot go on"):
+        with pytest.raises(ParameterError, match="learned on a cluster or in a search, and cannot"):
             estimator.partial_fit(X, y)
     assert estimator.fit(X, y).score(X, y) > 0.5
 
@@ -140,6 +143,77 @@ def test_features_with_names_need_a_place(tmp_path):
     (tmp_path / "rows.vw").write_text("1 |ad sport\n-1 |ad loan\n" * 20)
     with pytest.raises(ParameterError, match="features with names need store='hashed', or bits="):
         fit(thresher.FTRLClassifier(), tmp_path / "rows.vw", workers=0)
+
+
+def test_the_scan_decides_what_is_auto(tmp_path):
+    for number in range(3):
+        text = "1 |ad sport |user anna\n-1 |ad loan |user bob\n" * (20 + number)
+        (tmp_path / f"{number}.vw").write_text(text)
+    for how, store in (({}, "hashed"), ({"bits": 8}, "dense")):
+        auto, given = (
+            fit(
+                thresher.FTRLClassifier(passes=2, random_state=0, **params),
+                str(tmp_path / "*.vw"), workers=0, **how,
+            )
+            for params in ({"alpha": "auto", "store": "auto"}, {"alpha": 0.71, "store": store})
+        )  # fmt: skip
+        assert bits_of(auto) == bits_of(given)
+        assert auto.model_.parameters["alpha"] == 0.71
+        assert auto.model_.parameters["store"] == store
+        auto.partial_fit(thresher.scan(tmp_path / "0.vw", **how))
+        assert auto.alpha == auto.store == "auto"
+
+
+def test_rows_with_any_number_of_labels(tmp_path):
+    X, y = rows_of(3, classes=3)
+    shards = write_shards(tmp_path, X, [f"{c},7" if c else "" for c in y])
+    model = thresher.FTRLClassifier(passes=4, random_state=0)
+    fit(model, shards, workers=0, multilabel=True)
+    assert model.classes_.tolist() == [1, 2, 7]
+    found = model.predict(X)
+    assert sp.issparse(found)
+    assert (found.toarray()[:, 2] == (y > 0)).mean() > 0.9
+    assert model.model_.parameters["multilabel"] is True
+    assert fit(model, write_shards(tmp_path, X, y), workers=0).predict(X).shape == (400,)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        thresher.TruncatedGradientClassifier,
+        thresher.AveragedSGDClassifier,
+        thresher.DualAveragingClassifier,
+    ],
+)
+def test_learning_goes_on_where_the_cluster_ended(kind, shards):
+    """The next record, and the watch for divergence, look at the rows that come after."""
+    X, y = rows_of(1, rows=848)
+    model = fit(kind(passes=3, random_state=0), shards, workers=0)
+    assert model.history_[-1].examples == 3 * 400
+    before = model._fitted.outputs.tally
+    model.partial_fit(X, y)
+    assert [record.examples for record in model.history_[-2:]] == [1200, 2048]
+    assert model.history_[-1].loss == mean_since(model._fitted.outputs.tally, before)
+    assert model._fitted.watch.see(Progress(2148, 1e15, None, 0.0, 0.0)).startswith(
+        "training diverges: the mean loss of the last 100 rows"
+    )
+
+
+def test_there_is_no_certificate_and_why(shards):
+    def clf(**params):
+        return thresher.TruncatedGradientClassifier(random_state=0, passes=2, **params)
+
+    with pytest.raises(ParameterError, match=r"certify does not go .* sums that hold for one str"):
+        fit(clf(certify=True), shards, workers=0)
+    model = fit(clf(), shards, workers=0)
+    X, y = rows_of(1)
+    assert model.partial_fit(X, y).model_.certificates == ()
+    with pytest.raises(ParameterError, match="certify was False when learning began"):
+        model.set_params(certify=True).partial_fit(X, y)
+
+
+def test_a_perceptron_has_kept_no_levels(shards):
+    assert fitted("columns", shards).level_models_ == {}
 
 
 def test_a_seed_that_was_not_given_is_the_checkpoints(shards, tmp_path):

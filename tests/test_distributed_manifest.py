@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 
 from files import svmlight
-from thresher import scan
+from thresher import __version__, scan
 from thresher.data import opening
 from thresher.data.writing import write
 from thresher.distributed.agreeing import agree, in_turn
 from thresher.distributed.manifest import Manifest, check, earlier
 from thresher.distributed.shards import find_shards
 from thresher.errors import DataError, ModelFileError, ParameterError
+from thresher.training.bits import BITS, RULE_BITS, bits_of
 
 OPTIONS = {"mode": "stages", "rule": "stabilized", "l1": 0.5, "ranges": 4, "seed": 0}
 
@@ -187,6 +189,46 @@ def test_missing_and_new_files_are_refused(folder, data, tmp_path):
 def test_files_in_another_order_are_refused(folder, tmp_path):
     with pytest.raises(ModelFileError, match="the data were cut in other places"):
         resumed(folder, [tmp_path / f"{number}.svm" for number in (1, 0, 2)])
+
+
+# ---- bits ----------------------------------------------------------------------------------------
+
+
+def refused(folder, data, name, version, **options):
+    """See that a run is not gone on with, as it would give other bits."""
+    message = f"{folder}: begun by Thresher {version}, where {name} gave other bits than now"
+    with pytest.raises(ModelFileError, match=re.escape(message)):
+        resumed(folder, data, nobody, **options)
+
+
+def test_a_run_that_began_with_other_bits_is_refused(folder, data, monkeypatch):
+    for name in ("hashing", "comparison"):  # these features have numbers
+        monkeypatch.setitem(BITS, name, 2)
+    assert resumed(folder, data, nobody)
+    for name, numbers in (("shuffling", BITS), ("summation", BITS), ("stabilized", RULE_BITS)):
+        with monkeypatch.context() as later:
+            later.setitem(numbers, name, 2)
+            refused(folder, data, name, __version__)
+
+
+def test_a_manifest_holds_the_numbers_of_its_run(tmp_path, data, monkeypatch):
+    folder, options = tmp_path / "other", {"mode": "average", "rule": "ftrl", "shuffle": False}
+    with monkeypatch.context() as later:
+        later.setitem(RULE_BITS, "ftrl", 2)
+        begun(folder, data, **options)
+        assert resumed(folder, data, nobody, **options)
+    refused(folder, data, "ftrl", __version__, **options)
+    assert earlier(folder, resume=True).bits == bits_of("ftrl", shuffle=False) | {"ftrl": 2}
+
+
+def test_a_manifest_without_numbers_is_of_those_before_any_changed(folder, data, monkeypatch):
+    file = folder / "manifest.json"
+    content = json.loads(file.read_text())
+    del content["bits"], content["version"]  # as version 0.1.0 wrote it
+    file.write_text(json.dumps(content))
+    assert resumed(folder, data, nobody)
+    monkeypatch.setitem(BITS, "shuffling", 2)
+    refused(folder, data, "shuffling", "0.1.0 or earlier")
 
 
 # ---- the folder ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.distributed.average_pieces import AveragePart, AverageRange, Mean, make_learner
+from thresher.distributed.average_pieces import AveragePart, AverageRange, Mean, make_outputs
 from thresher.distributed.crew import Crew
 from thresher.distributed.pieces import Job, Lead, Learned, Mode
 from thresher.errors import DataError, ParameterError, setting
@@ -139,7 +139,7 @@ class AverageLead(Lead):
     def stage(self, crew: Crew) -> dict[str, Any]:
         """Let all parts learn a round, and average."""
         job, piece = self.job, self.made % self.rounds
-        if job.params.get("alpha") == "auto" and self.alpha is None:
+        if job.plan().waits_for_rows and self.alpha is None:
             self.alpha = self._agreed_alpha(crew)
         newcomers = any(self.steps) and not all(self.steps)
         message = {
@@ -224,11 +224,12 @@ class AverageLead(Lead):
         clocks, models = self._clocks(crew), crew.ask_ranges({"what": "model"})
         average = bool(self.job.params.get("average", False))
         outputs, states = [], []
+        plan = self.job.plan(self.alpha)
         for output, clock in enumerate(clocks):
             keys = np.concatenate([model[output][0] for model in models])
             numbers = np.concatenate([model[output][1] for model in models])
             order = np.argsort(keys)
-            learner = make_learner(self.job, self.alpha)
+            learner = make_outputs(plan, 1)[0]  # one at a time: each may need much memory
             learner.set_clock(clock)
             learner.adopt_bias(np.asarray(self.biases[output]))
             learner.settle_down(

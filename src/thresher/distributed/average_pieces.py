@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data.block import Block
 from thresher.distributed.folder import Folder
 from thresher.distributed.packing import are_in, merged, narrow, narrow_reals
 from thresher.distributed.pieces import Arrays, Job, Lost, Outcome, Piece
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
-from thresher.training.class_weights import class_factors, row_weights
-from thresher.training.plan import alpha_for
-from thresher.training.recipe import Recipe
+from thresher.training.alone import Alone
+from thresher.training.plan import TrainingPlan, alpha_for
+from thresher.training.records import NoRecords
+from thresher.training.room import Room
+from thresher.training.trainer import Trainer
 
 _STATE = (
     "state:"  # in front of what a checkpoint's file has of a piece's state, as `Bench` writes it
@@ -28,21 +30,16 @@ _PIECE = 2**20  # numbers of blocks in a piece of a part, and
 _PART = 2**40  # of those in a part: no two blocks are shuffled alike
 
 
-def make_learner(job: Job, alpha: float | None, whole: bool = True) -> _core.Learner:
-    """Make the learner of an output, before its first step.
+def make_outputs(plan: TrainingPlan, count: int) -> Alone:
+    """Make so many outputs, before their first step: learners whose numbers can be averaged."""
+    return Alone(plan.recipe(Room(plan).size), count)
 
-    `alpha` is FTRL's rate as it was agreed on; `whole`: it is to hold weights, and not just to say
-    what becomes of some.
-    """
-    params = dict(job.params)
-    if params.get("alpha") == "auto":
-        params["alpha"] = 1.0 if alpha is None else alpha
-    width = max(job.width, 1) if whole and params.get("store", "dense") == "dense" else job.width
-    if not whole:
-        params["store"], width = "hashed", int(RULES[job.rule].needs_width)
-    recipe = Recipe(job.rule, params, None, width, max(job.width, 1))
-    core = RULES[job.rule].core
-    return _core.make_learner(core, recipe.store, recipe.dtype, width, *recipe.parameters())
+
+def make_combiner(job: Job) -> _core.Learner:
+    """Make a learner that holds no weights: it tells what the rule makes of those of others."""
+    plan, width = job.plan(), int(RULES[job.rule].needs_width)
+    empty = replace(plan, params={**job.params, "store": "hashed"})
+    return Alone(empty.recipe(width), 1)[0]
 
 
 def ranges_of(keys: NDArray[np.uint64], job: Job) -> NDArray[np.int64]:
@@ -61,17 +58,20 @@ class Replica:
     ----------
     rounds : int
         That have been combined in it.
+    plan : TrainingPlan
+    outputs : Alone
     """
 
     def __init__(self, job: Job, alpha: float | None) -> None:
         self.rounds = 0
-        self.learners = [make_learner(job, alpha) for _ in range(job.labels.outputs)]
-        self.fresh = [learner.clock() for learner in self.learners]
+        self.plan = job.plan(alpha)
+        self.outputs = make_outputs(self.plan, job.labels.outputs)
+        self.fresh = [learner.clock() for learner in self.outputs]
 
     def take(self, received: Sequence[Arrays]) -> None:
         """Take what ranges have sent: features whose numbers are new."""
         for arrays in received:
-            for output, learner in enumerate(self.learners):
+            for output, learner in enumerate(self.outputs):
                 keys, numbers = arrays[f"{output}:keys"], arrays[f"{output}:numbers"]
                 learner.adopt(keys.astype(np.uint64), numbers.astype(np.float64))
 
@@ -129,7 +129,7 @@ class AveragePart(Piece):
         replica.rounds = self.rounds
 
     def _round(self, replica: Replica, message: dict[str, Any]) -> Outcome:
-        learners = replica.learners
+        learners = list(replica.outputs)
         clocks = self.clocks or message["clocks"] or replica.fresh
         for output, learner in enumerate(learners):
             learner.set_clock(clocks[output])
@@ -140,7 +140,7 @@ class AveragePart(Piece):
             learner.begin_round()
         before = [(learner.loss_sum, learner.weight_sum) for learner in learners]
         updates = _updates(self.job, learners)
-        rows = self._learn(learners, message)
+        rows = self._learn(replica, message)
         told = {
             "rows": rows,
             "losses": [x.loss_sum - loss for x, (loss, _) in zip(learners, before, strict=True)],
@@ -154,40 +154,21 @@ class AveragePart(Piece):
         self.rounds, self.rows = self.rounds + 1, self.rows + rows
         return Outcome(told, sent)
 
-    def _learn(self, learners: list[_core.Learner], message: dict[str, Any]) -> int:
-        job, passes, piece = self.job, message["pass"], message["piece"]
-        source = job.rows.source(self.number, piece, message["pieces"])
-        shuffle = job.params.get("shuffle", False) is not False
-        order = (job.seed, passes) if shuffle and source.shuffles else None
-        rows = 0
-        dtype = str(job.params.get("dtype", "float64"))
-        for number, block in enumerate(source.blocks(dtype=dtype, order=order)):
-            place = self.number * _PART + piece * _PIECE + number
-            self._learn_block(
-                learners,
-                block,
-                _core.path_order(job.seed, place, passes, block.rows) if shuffle else None,
-            )
-            rows += block.rows
-        return rows
+    def _learn(self, replica: Replica, message: dict[str, Any]) -> int:
+        """Learn the rows of a piece of a pass; return how many they are.
 
-    def _learn_block(
-        self, learners: list[_core.Learner], block: Block, order: NDArray[np.int64] | None
-    ) -> None:
-        labels, batch = self.job.labels, block.batch
-        targets = labels.targets(block)
-        factors = class_factors(self.job.params.get("class_weight"), labels, "")
-        weights = row_weights(block, targets, factors)
+        The driver keeps the history and watches for divergence, over all parts.
+        """
+        piece = message["piece"]
+        source = self.job.rows.source(self.number, piece, message["pieces"])
+        trainer = Trainer(replica.plan, source, outputs=replica.outputs, records=NoRecords())
         try:
-            for output, learner in enumerate(learners):
-                batch.set_targets(targets[output], weights)
-                learner.learn(batch, order)
-        except _core.DataError as error:
-            raise block.located(error) from None
-        except _core.DivergenceError as error:
-            row = re.search(r"row (\d+)", str(error))
+            trainer.once(message["pass"], self.number * _PART + piece * _PIECE)
+        except DivergenceError as error:
+            block, row = trainer.prepared, re.search(r"row (\d+)", str(error))
             place = block.file if row is None else block.place(int(row[1]))
             raise DivergenceError(f"{place}: {error}") from None
+        return trainer.first_row
 
     def _sent(self, learners: list[_core.Learner]) -> list[Arrays]:
         """Return what each range gets; the weights are put back."""
@@ -242,7 +223,7 @@ class AverageRange(Piece):
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.learner = make_learner(job, None, whole=False)  # holds nothing: it knows the rule
+        self.learner = make_combiner(job)
         shape = (0, self.learner.shares)
         outputs = job.labels.outputs
         self.model = [(np.zeros(0, np.uint64), np.zeros(shape)) for _ in range(outputs)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -28,7 +27,10 @@ from thresher.distributed.ray_crew import RayCrew
 from thresher.distributed.shards import Shards, find_shards
 from thresher.distributed.watching import Watch, for_divergence
 from thresher.errors import ParameterError, setting
+from thresher.rules import core_args
 from thresher.training.fitting import without_weights
+from thresher.training.observer import Observer
+from thresher.training.seeds import stream_seed
 
 _RANGES = 32  # at most: each gets a message from every worker in every stage (docs/cluster.md)
 
@@ -182,7 +184,8 @@ class Fitting:
         self.parts, self.chosen = 0, dict[str, int]()
         self._params = checked_params(estimator, self.mode)
         self._own = _own_options(self.mode, wishes)
-        self._seed = int(estimator._generator().integers(2**31))
+        self._seed = stream_seed(estimator.random_state, type(estimator).__name__)
+        self._loss = core_args.loss_of(estimator.rule, self._params)
         if wishes.every is not None and (type(wishes.every) is not int or wishes.every < 1):
             raise ParameterError(
                 parameter="every", value=wishes.every, allowed="a whole number of 1 or more"
@@ -238,7 +241,7 @@ class Fitting:
             if check is not None:
                 check(agreed)
             job = self._job(shards, agreed, manifest.options["ranges"])
-            driven, watch = [], for_divergence(self.estimator, job, watch)
+            driven, watch = [], for_divergence(job, watch)
             for output, mode in enumerate(modes_of(job, self.mode, self._own)):
                 self.chosen = {name: getattr(mode, name) for name in OWN if hasattr(mode, name)}
                 folder = self._folder(output, job)
@@ -250,7 +253,7 @@ class Fitting:
                 names = names_of(shards, keys.tolist(), spread)
         hand_over(self.estimator, job, agreed, shards, driven, names)
         if self.mode == "average" and self.estimator.model_.nnz == 0:
-            warnings.warn(without_weights(type(self.estimator).__name__), stacklevel=3)
+            Observer().warn(without_weights(type(self.estimator).__name__))
         return self.estimator
 
     def _held(self) -> contextlib.AbstractContextManager[None]:
@@ -278,7 +281,7 @@ class Fitting:
 
     def _agreed(self, shards: Shards, spread: Spread, ranges: int) -> Manifest:
         """Return the manifest of the run: the one it goes on from, or a new one."""
-        folder, loss = self.wishes.checkpoint, self.estimator._loss()
+        folder = self.wishes.checkpoint
         before = None if folder is None else manifests.earlier(folder, self.wishes.resume)
         if before is not None:
             ranges = before.options["ranges"]  # no matter how many workers there are now
@@ -293,7 +296,7 @@ class Fitting:
             manifests.check(before, now, folder, spread)
             return before
         dtype = str(self._params.get("dtype", "float64"))
-        found = agree(shards, spread, task=self.estimator.task, loss=loss, dtype=dtype)
+        found = agree(shards, spread, task=self.estimator.task, loss=self._loss, dtype=dtype)
         now = replace(now, agreed=found)
         if folder is not None:
             now.write(folder)
@@ -310,11 +313,11 @@ class Fitting:
             )  # fmt: skip
         estimator, multilabel = self.estimator, bool(shards.reading.get("multilabel"))
         checkpoint = self.wishes.checkpoint
-        labels = agreed_labels(estimator.task, estimator._loss(), multilabel, agreed)
+        labels = agreed_labels(estimator.task, self._loss, multilabel, agreed)
         return Job(
             rule=estimator.rule,
             task=estimator.task,
-            params=_with_weights(self._params, agreed, multilabel),
+            params=_decided(self._params, agreed, multilabel),
             rows=shards,
             labels=labels,
             width=0 if agreed.width == 2**64 else agreed.width,
@@ -373,8 +376,10 @@ def _own_options(mode: str, wishes: Wishes) -> dict[str, int]:
     return own
 
 
-def _with_weights(params: dict[str, Any], agreed: Agreed, multilabel: bool) -> dict[str, Any]:
-    """Return parameters whose weights of classes are numbers: "balanced" follows the scan."""
+def _decided(params: dict[str, Any], agreed: Agreed, multilabel: bool) -> dict[str, Any]:
+    """Return parameters with what the scan decides: store="auto", class_weight="balanced"."""
+    if params.get("store") == "auto":
+        params = {**params, "store": "hashed" if agreed.width == 2**64 else "dense"}
     if params.get("class_weight") is None:
         return params
     if multilabel:

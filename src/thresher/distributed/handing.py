@@ -16,6 +16,8 @@ from thresher.evidence import Evidence
 from thresher.model import Progress
 from thresher.rules import RULES, core_args
 from thresher.training.fitted import FittedState
+from thresher.training.fitting import Specification
+from thresher.training.records import watch_for
 
 
 def hand_over(
@@ -35,11 +37,11 @@ def hand_over(
     paths = int(job.params.get("paths", 1))  # rows are told as each path takes them
     history = [record for one in driven for record in _records(one, paths)]
     rows = sum(agreed.rows) / (1 if rule.streams else job.rows.parts)  # that a path walks through
-    params = core_args.learner_parameters(job.rule, job.params)
+    rate = learned[0].facts.get("alpha")  # that all parts have agreed on, where rows decide it
     state = FittedState(
         rule=job.rule,
-        params=params,
-        requested=params,
+        params=job.plan(rate).learner_params,
+        requested=core_args.learner_parameters(job.rule, estimator.get_params(deep=False)),
         rows=None if rule.streams else sum(agreed.rows),
         width=agreed.width,
         history=history,
@@ -50,10 +52,13 @@ def hand_over(
         kinds=shards.reading.get("kinds") or None,
         reading=shards.source(0).described(),
     )
+    state.hooks = Specification(job.rule, job.task, job.params, "").hooks()
     outputs = [output for one in learned for output in one.outputs]
     states = learned[0].states
     if states is not None and len(outputs) == 1 and not rule.keeps_facts:
         state.outputs = state.recipe.restore(states, 1)
+        state.recorded = state.outputs.tally  # the history has all rows so far
+        state.watch = watch_for(job.rule, state.outputs.steps) or state.watch
     else:
         state.weights, state.final = outputs, True
         if all(one.evidence is not None for one in learned):

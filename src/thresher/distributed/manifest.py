@@ -22,7 +22,8 @@ from thresher.data.reading import Reading
 from thresher.distributed.agreeing import Agreed, Spread, checksums_of, in_turn
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError, ModelFileError, setting
-from thresher.file_format import check_format
+from thresher.file_format import check_format, writer_of
+from thresher.training.bits import bits_of, check_bits
 
 FORMAT = 1
 NAME = "manifest.json"
@@ -44,12 +45,19 @@ class Manifest:
         Size and time of change, in nanoseconds, of each file; None where it is not known.
     agreed : Agreed or None
         What the first scan has found; None before it.
+    version : str
+        The version of Thresher that began the run.
+    bits : dict or None
+        Behaviours that the bits of the result depend on, with their numbers, as the file has them;
+        None before it is written, and in files of early versions.
     """
 
     options: dict[str, Any]
     shards: Shards
     files: dict[str, tuple[int | None, int | None]]
     agreed: Agreed | None = None
+    version: str = __version__
+    bits: dict[str, int] | None = None
 
     @classmethod
     def of(
@@ -71,6 +79,7 @@ class Manifest:
         content = {
             "format": FORMAT,
             "version": __version__,
+            "bits": _bits(self.options, self.agreed),
             "options": self.options,
             "shards": self.shards.to_json(),
             "files": self.files,
@@ -88,7 +97,9 @@ class Manifest:
             check_format(file, content, FORMAT, ModelFileError)
             files = {name: (size, time) for name, (size, time) in content["files"].items()}
             shards = Shards.from_json(content["shards"])
-            return cls(content["options"], shards, files, Agreed.from_json(content["agreed"]))
+            agreed, version = Agreed.from_json(content["agreed"]), writer_of(content)
+            bits = dict(content["bits"]) if "bits" in content else None
+            return cls(content["options"], shards, files, agreed, version, bits)
         except FileNotFoundError:
             return None
         except ModelFileError:
@@ -149,12 +160,13 @@ def check(
     Raises
     ------
     ModelFileError
-        An option is not what it was.
+        An option is not what it was, or the version that began the run gave other bits.
     DataError
         A file is missing, is another one, or has changed.
     """
     assert before.agreed is not None
     _compare(folder, before.options, now.options)
+    check_bits(before.bits, _bits(now.options, before.agreed), folder, before.version)
     read, reads = _reading(before), _reading(now)
     kinds = {"kinds": dict(read.pop("kinds"))}, {"kinds": dict(reads.pop("kinds"))}
     _compare(folder, read, reads)
@@ -186,6 +198,11 @@ def check(
             f"resumed run needs the same"
         )
     return before.agreed
+
+
+def _bits(options: Mapping[str, Any], agreed: Agreed) -> dict[str, int]:
+    """Return the behaviours that a run depends on; a rule without the option always shuffles."""
+    return bits_of(options["rule"], options.get("shuffle", True) is not False, agreed.named)
 
 
 def _check_files(before: Manifest, now: Manifest) -> None:

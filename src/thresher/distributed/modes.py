@@ -12,7 +12,7 @@ from thresher.distributed.paper_stages import PaperStages
 from thresher.distributed.pieces import Job, Mode
 from thresher.distributed.robust_stages import RobustStages
 from thresher.errors import ParameterError
-from thresher.rules import RULES
+from thresher.rules import RULES, validate
 
 MODES = ("stages", "average", "columns")
 
@@ -48,9 +48,9 @@ def checked_params(estimator: Any, mode: str) -> dict[str, Any]:
 
     Raises ParameterError for those that make no sense on a cluster.
     """
-    estimator._checked_params()
     params: dict[str, Any] = estimator.get_params(deep=False)
     name = type(estimator).__name__
+    validate.check(estimator.rule, estimator.task, params, name)
     if params.get("callback") is not None:
         raise ParameterError(f"{name}: callback is not called on a cluster; watch= of fit is")
     if params.get("warm_start"):

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from thresher.evidence import Evidence
 from thresher.learned import Output
 from thresher.losses import Task
+from thresher.rules import RULES
 from thresher.training.labels import Labels
+from thresher.training.plan import TrainingPlan
 
 if TYPE_CHECKING:
     from thresher.distributed.crew import Crew
@@ -148,6 +150,27 @@ class Job:
     ranges: int = 1
     output: int = 0
     folder: str | None = None
+
+    def plan(self, rate: float | None = None) -> TrainingPlan:
+        """Return what a trainer is told of it.
+
+        Parameters
+        ----------
+        rate : float, optional
+            What all parts have agreed on, where the first rows decide the rate.
+        """
+        plan = TrainingPlan(
+            rule=self.rule,
+            task=self.task,
+            params=self.params,
+            labels=self.labels,
+            width=self.width,
+            grows=False,
+            shuffle=self.params.get("shuffle", False),
+            seed=self.seed,
+            owner=RULES[self.rule].estimators[self.task],
+        )
+        return plan if rate is None or not plan.waits_for_rows else plan.with_rate(rate)
 
 
 @dataclass(frozen=True)

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from thresher import _core
 from thresher.distributed.driving import StageReport
 from thresher.distributed.pieces import Job
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Progress
-from thresher.rules import RULES
+from thresher.training.class_weights import row_weights
+from thresher.training.observer import Observer
+from thresher.training.records import watch_for
 
 Watch = Callable[[StageReport], Any]
 
 
-def for_divergence(estimator: Any, job: Job, watch: Watch | None) -> Watch | None:
+def for_divergence(job: Job, watch: Watch | None) -> Watch | None:
     """Return a watcher that also warns where training diverges; the same where none can tell.
 
     Parameters
     ----------
-    estimator : LinearEstimator
     job : Job
-        What it learns.
+        What is learned.
     watch : callable or None
         Of the user.
     """
-    if not (RULES[job.rule].streams and RULES[job.rule].diverges):
+    eye, rows = watch_for(job.rule), 0
+    if eye is None:
         return watch
-    eye, rows = DivergenceWatch(_zero_loss(job)), 0
+    _expect(eye, job)
 
     def see(report: StageReport) -> Any:
         nonlocal rows
@@ -40,24 +37,17 @@ def for_divergence(estimator: Any, job: Job, watch: Watch | None) -> Watch | Non
             rows += report.rows
             message = eye.see(Progress(rows, report.loss, None, 0.0, 0.0))
             if message is not None:
-                warnings.warn(message, DivergenceWarning, stacklevel=2)
+                Observer().warn(message, DivergenceWarning)
         return None if watch is None else watch(report)
 
     return see
 
 
-def _zero_loss(job: Job) -> float | None:
-    """Return the mean loss of predicting zero, on the first rows."""
-    params = job.params
-    name = str(params.get("loss", RULES[job.rule].losses[0]))
-    shape = float(params.get("epsilon", 0.0)), float(params.get("quantile", 0.5))
-
-    def losses(
-        predictions: NDArray[np.float64], labels: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        return _core.loss_values(name, *shape, predictions, labels)[0]
-
-    for block in job.rows.source(0).blocks():
+def _expect(eye: DivergenceWatch, job: Job) -> None:
+    """Tell a watch what predicting zero would cost on the first rows."""
+    plan = job.plan()
+    for block in job.rows.source(0).blocks(dtype=plan.dtype):
         if block.rows:
-            return job.labels.targets(block).zero_loss(losses, None)
-    return None
+            targets = plan.labels.targets(block)
+            eye.expect(*plan.zero_loss(targets, row_weights(block, targets, plan.class_factors())))
+            return

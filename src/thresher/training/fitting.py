@@ -23,7 +23,7 @@ from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, V
 from thresher.training.levels import Levels
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
-from thresher.training.records import Records
+from thresher.training.records import Records, watch_for
 from thresher.training.regret import RegretCertificates
 from thresher.training.room import Room
 from thresher.training.run_options import RunOptions
@@ -108,9 +108,7 @@ class Specification:
 
     def records(self, plan: TrainingPlan, before: FittedState | None) -> Records:
         """Return the records of a run, after those of the one before."""
-        watch = None
-        if RULES[self.rule].diverges:
-            watch = DivergenceWatch(examples=0 if before is None else before.outputs_steps)
+        watch = watch_for(self.rule, 0 if before is None else before.outputs_steps)
         told = plan.average, plan.target, watch, self.params["callback"]
         return Records(*told) if before is None else Records(*told, before.history, before.recorded)
 

@@ -19,6 +19,7 @@ from thresher.training.class_weights import class_factors
 from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.outputs import Outputs
 from thresher.training.recipe import Recipe
+from thresher.training.targets import Targets
 from thresher.training.together import OnlyNonzero
 
 if TYPE_CHECKING:
@@ -219,6 +220,13 @@ class TrainingPlan:
         numbers, words = self.recipe(1).parameters()
         loss = words["loss"], numbers["epsilon"], numbers["quantile"]
         return _core.loss_values(*loss, predictions, labels)[0]
+
+    def zero_loss(
+        self, targets: Targets, weights: NDArray[np.float64] | None
+    ) -> tuple[float, float]:
+        """Return the mean loss of predicting zero on these rows, and their total weight."""
+        weight = float(targets.rows if weights is None else weights.sum())
+        return targets.zero_loss(self.losses, weights), weight
 
 
 # ---- labels --------------------------------------------------------------------------------------

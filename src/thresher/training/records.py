@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from thresher.health.watch import DivergenceWatch
+from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Progress
+from thresher.rules import RULES
 from thresher.training.outputs import Outputs
 
 Tally = tuple[float, float]  # sums of losses and of weights
@@ -75,15 +77,22 @@ class Records:
             self.watch.expect(zero_loss, weight)
 
     def add(
-        self, outputs: Outputs, counted: bool, valid: float | None = None, end: bool = False
-    ) -> str | None:
-        """Add a record of the rows since the one before; return what to warn of.
+        self,
+        outputs: Outputs,
+        counted: bool,
+        warn: Callable[[str, type[Warning]], None],
+        valid: float | None = None,
+        end: bool = False,
+    ) -> None:
+        """Add a record of the rows since the one before, and tell the callback of it.
 
         Parameters
         ----------
         outputs : Outputs
         counted : bool
             Whether nonzero weights are counted, which looks at every weight.
+        warn : callable
+            Is told where training diverges, before the callback.
         valid : float, optional
             Loss on the validation rows.
         end : bool
@@ -99,14 +108,13 @@ class Records:
         )
         if end and self.history and self.history[-1].examples == self.steps:
             self.history[-1] = self.history[-1]._replace(nonzeros=record.nonzeros, valid_loss=valid)
-            return None
+            return
         self.recorded = outputs.tally
         self.history.append(record)
-        return None if self.watch is None else self.watch.see(record, self.zero_loss)
-
-    def ask(self) -> None:
-        """Tell the callback of the last record; it may stop training."""
-        if self.callback is not None and self.callback(self.history[-1]):
+        message = None if self.watch is None else self.watch.see(record, self.zero_loss)
+        if message is not None:
+            warn(message, DivergenceWarning)
+        if self.callback is not None and self.callback(record):
             self.stopped = True
 
     def nonzeros(self, outputs: Outputs) -> int:
@@ -132,6 +140,28 @@ class Records:
         if self.watch is not None:
             vars(self.watch).update(saved["watch"])
         self.steps, self.began = steps, time.perf_counter() - seconds
+
+
+class NoRecords(Records):
+    """Keeps no history and watches nothing: those who asked for the training do."""
+
+    def next_mark(self) -> int:
+        """Return a number of rows that is never reached."""
+        return sys.maxsize
+
+
+def watch_for(rule: str, examples: int = 0) -> DivergenceWatch | None:
+    """Return a watch for divergence; None for a rule of which a rising loss is no bad sign.
+
+    Parameters
+    ----------
+    rule : str
+        A key of ``RULES``.
+    examples : int
+        Rows that were learned before.
+    """
+    watched = RULES[rule].streams and RULES[rule].diverges
+    return DivergenceWatch(examples=examples) if watched else None
 
 
 def mean_since(tally: Tally, before: Tally = (0.0, 0.0)) -> float:

@@ -14,13 +14,11 @@ from thresher.data.block import Position
 from thresher.data.reading import Stopped
 from thresher.data.visits import Visit
 from thresher.errors import DataError
-from thresher.health.watch import DivergenceWarning
 from thresher.rules import RULES
 from thresher.training import resuming
 from thresher.training.alone import Alone
 from thresher.training.class_weights import row_weights
 from thresher.training.hooks import Hooks
-from thresher.training.kept_weights import KeptWeights
 from thresher.training.labels import Arriving
 from thresher.training.names import NameKeeper
 from thresher.training.observer import Interrupted
@@ -32,6 +30,7 @@ from thresher.training.run_options import RunOptions
 from thresher.training.targets import Targets
 from thresher.training.together import Together
 from thresher.training.trail import Trail
+from thresher.training.validation import mean_loss
 
 if TYPE_CHECKING:
     from thresher.data.matrix_source import MatrixSource
@@ -153,8 +152,13 @@ class Trainer:
         """Mean progressive loss of all rows so far."""
         return mean_since(self.outputs.tally)
 
-    def once(self) -> None:
-        """Learn all rows of the source once, after those learned before: no pass ends."""
+    def once(self, number: int = 0, block: int = 0) -> None:
+        """Learn all rows of the source once, after those learned before: no pass ends.
+
+        The numbers of the pass and of its first block, where the source is but a piece of the rows,
+        decide how rows are shuffled.
+        """
+        self.number, self.block = number, block
         for visit in self._visits():
             self._visit(visit)
             if self.stopped:
@@ -163,7 +167,7 @@ class Trainer:
 
     def _pass(self) -> None:
         for visit in self._visits():
-            self._visit(visit)
+            self._visit(visit, traced=self.source.traced)
             self._pause()
             if self.stopped:
                 self.whole_passes = False
@@ -184,10 +188,10 @@ class Trainer:
             dtype=self.plan.dtype, names=names, kinds=self._kinds or None,
         )  # fmt: skip
 
-    def _visit(self, visit: Visit) -> None:
-        """Learn the rows of a visit, and tell of it."""
+    def _visit(self, visit: Visit, traced: bool = False) -> None:
+        """Learn the rows of a visit, and tell of it; `traced`: the input may be read again."""
         self._learn(visit)
-        if self.source.traced:
+        if traced:
             self.trail.see(visit.block, compare=not self.reorders)
         self.position, self.block, self.last_block = visit.end, self.block + 1, visit.block
         self.first_row += 0 if self.plan.in_memory else visit.block.rows
@@ -250,9 +254,9 @@ class Trainer:
         self.room.see(block, self.outputs)
         weights = row_weights(block, targets, self.plan.class_factors())
         self.unit_weights &= weights is None or bool((weights == 1.0).all())
-        if not self.begun and targets.rows and len(targets):
-            weight = float(targets.rows if weights is None else weights.sum())
-            self.records.expect(targets.zero_loss(self.plan.losses, weights), weight)
+        watched = self.records.watch is not None and not self.begun
+        if watched and targets.rows and len(targets):
+            self.records.expect(*self.plan.zero_loss(targets, weights))
         self.begun = self.begun or block.rows > 0
         self._seen, self.prepared = (targets, weights, arrivals), block
         return self._seen
@@ -301,16 +305,11 @@ class Trainer:
         """Add a record of the rows since the one before, and warn where training diverges."""
         self._due = False
         counted = end or self.records.steps >= self.room.counted_from
-        before = len(self.records.history)
-        message = self.records.add(self.outputs, counted, valid, end)
-        if message is not None:
-            self.options.observer.warn(message, DivergenceWarning)
-        if len(self.records.history) > before:
-            self.records.ask()
+        self.records.add(self.outputs, counted, self.options.observer.warn, valid, end)
 
     def _end_pass(self) -> None:
         # First, as it may be interrupted: the state is still that behind the last block.
-        valid = None if self.valid is None else self.loss_on(self.valid)
+        valid = None if self.valid is None else self._valid_loss(self.valid)
         if self.records.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")
         self.number, self.position, self.block = self.number + 1, None, 0
@@ -356,28 +355,12 @@ class Trainer:
     def kinds(self, kinds: Mapping[str, str]) -> None:
         self._kinds = kinds
 
-    def loss_on(self, source: Source | MatrixSource) -> float:
-        """Return the mean loss on all rows of a source, by their weights."""
-        total, weight, plan, digest = 0.0, 0.0, self.plan, 0
-        kept = None if plan.target is None else KeptWeights(self.outputs, plan)
-        for block in source.blocks(dtype=plan.dtype, kinds=self.kinds):
-            self.room.see(block, self.outputs)
-            targets = plan.labels.targets(block)
-            digest = _core.mix_keys(digest, block.digest) if source.traced else 0
-            weights = block.weights
-            if weights is None and source.traced:  # the same order of summation with and without
-                weights = np.ones(block.rows)
-            asked = block.batch, targets, plan.losses, weights
-            total += (
-                self.outputs.loss_on(*asked, plan.average) if kept is None else kept.loss(*asked)
-            )
-            weight += float(block.rows if weights is None else weights.sum())
-        if weight == 0:
-            raise DataError(f"{source}: no rows to compute a loss on")
+    def _valid_loss(self, source: Source | MatrixSource) -> float:
+        loss, digest = mean_loss(source, self.plan, self.outputs, self.room, self.kinds)
         if self.valid_digest not in (None, digest):
             raise DataError(f"{source}: the rows have changed since they were read before")
         self.valid_digest = digest
-        return total / weight
+        return loss
 
     # ---- pauses --------------------------------------------------------------------------------
 
