@@ -31,6 +31,7 @@ __all__ = [
     "ReadOnceError",
     "Setting",
     "SplitError",
+    "StepError",
     "Words",
     "setting",
 ]
@@ -205,6 +206,10 @@ class InputError(Explained, DataError):
 
 class LabelError(InputError):
     """A label is neither -1 nor 1, and neither 0 nor 1, where there are two classes."""
+
+
+class StepError(Explained, DivergenceError):
+    """Training diverged by steps that a parameter makes: a `DivergenceError` with facts."""
 
 
 class ModelFileError(Explained, ValueError):

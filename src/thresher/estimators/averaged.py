@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, ReadOnceError, setting
 from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
@@ -33,9 +33,14 @@ class Centring(Hooks):
         """Centre the learners."""
         source, mean, owner = trainer.source, self.mean, trainer.plan.owner
         if mean is None and not source.rereadable:
-            raise ParameterError(
-                f"{owner}: center=True must read the rows twice, and {source} can be read only once"
-            )
+            raise ReadOnceError(
+                (setting("center", True), f" must read the rows twice, and {source} can be read "
+                 "only once"),
+                source=str(source),
+                owner=owner,
+                parameter="center",
+                value=True,
+            )  # fmt: skip
         if mean is None:
             keys, means = source.mean()
         else:
@@ -63,9 +68,11 @@ class _Centred(StreamingEstimator):
         self._checked_params()
         if self.center and mean is None and self._is_new():
             raise ParameterError(
-                f"{type(self).__name__}: with center=True the first partial_fit needs mean=, the "
-                f"mean of the rows to come"
-            )
+                ("with ", setting("center", True), " the first partial_fit needs mean=, the mean "
+                 "of the rows to come"),
+                owner=type(self).__name__,
+                parameter="mean",
+            )  # fmt: skip
         return {"mean": mean}
 
 

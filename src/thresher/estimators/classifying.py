@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_consistent_length
 from thresher.answers import independent
 from thresher.data import is_source, is_sparse
 from thresher.data.matrix_source import MatrixSource
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import PartialClassifier, no_rows_besides
 from thresher.losses import LOSSES
@@ -58,8 +58,10 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
             return super()._checked(X, y, reset)
         if self.class_weight is not None:
             raise ParameterError(
-                f"{type(self).__name__}: class_weight needs rows of one class each; y has several "
-                f"columns"
+                (setting("class_weight"), " needs rows of one class each; y has several columns"),
+                owner=type(self).__name__,
+                parameter="class_weight",
+                value=self.class_weight,
             )
         X, _ = self._validated(X, np.zeros(np.shape(y)[0]), reset)
         name = {"input_name": "y", "estimator": self}
@@ -92,8 +94,9 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
         sets, outputs = source.multilabel, before.outputs
         if sets != self._is_multilabel():
             raise ParameterError(
-                f"{type(self).__name__}: rows had {'one label' if sets else 'lists of labels'}"
-                f" when learning began, and have {'lists of labels' if sets else 'one'} now"
+                f"rows had {'one label' if sets else 'lists of labels'} when learning began, and "
+                f"have {'lists of labels' if sets else 'one'} now",
+                owner=type(self).__name__,
             )
         in_memory = isinstance(source, MatrixSource)
         low = LOSSES[self._loss()].low

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from thresher.data import is_source
 from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.estimators.pickles import upgraded
 from thresher.frontier import Place
 from thresher.losses import Task
@@ -84,15 +84,20 @@ class LinearEstimator(BaseEstimator, ABC):
         if going_on:
             if self._fitted.final:
                 raise ParameterError(
-                    f"{type(self).__name__}: was learned on a cluster or in a search, and cannot "
-                    f"go on from there; fit anew without warm_start"
+                    "was learned on a cluster or in a search, and cannot go on from there",
+                    owner=type(self).__name__,
+                    hint=("fit anew without ", setting("warm_start")),
                 )
             for name, before in self._fitted.requested.items():
                 if made_of[name] != before:
                     raise ParameterError(
-                        f"{type(self).__name__}: {name} was {before!r} when learning began and "
-                        f"cannot become {made_of[name]!r}; fit anew without warm_start"
-                    )
+                        (setting(name), f" was {before!r} when learning began and cannot become "
+                         f"{made_of[name]!r}"),
+                        owner=type(self).__name__,
+                        parameter=name,
+                        value=made_of[name],
+                        hint=("fit anew without ", setting("warm_start")),
+                    )  # fmt: skip
         return made_of
 
     def _learned(self, name: str) -> Any:
@@ -134,7 +139,11 @@ class LinearEstimator(BaseEstimator, ABC):
             eval_set = eval_set[0]
         if not (isinstance(eval_set, tuple) and len(eval_set) == 2):
             raise ParameterError(
-                f"{type(self).__name__}: eval_set must be a pair (X, y), or a source"
+                (setting("eval_set"), " must be a pair (X, y), or a source"),
+                owner=type(self).__name__,
+                parameter="eval_set",
+                value=eval_set,
+                allowed="a pair (X, y), or a source",
             )
         return MatrixSource(*self._checked(eval_set[0], eval_set[1], reset=False))
 
@@ -144,7 +153,13 @@ class LinearEstimator(BaseEstimator, ABC):
             return None
         source = self._valid_source(eval_set)
         if not isinstance(source, MatrixSource):
-            raise ParameterError(f"{type(self).__name__}: eval_set must be a pair (X, y)")
+            raise ParameterError(
+                (setting("eval_set"), " must be a pair (X, y)"),
+                owner=type(self).__name__,
+                parameter="eval_set",
+                value=eval_set,
+                allowed="a pair (X, y)",
+            )
         return source.block.X, self._labels().targets(source.block)
 
     def _seed(self) -> int:

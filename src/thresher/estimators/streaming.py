@@ -14,7 +14,7 @@ from thresher.data import as_batch, is_source, nonzeros
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.reading import Stopped
 from thresher.data.source import Source
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.estimators.linear import LinearEstimator
 from thresher.estimators.tasks import LinearRegressor, no_rows_besides
 from thresher.health.watch import DivergenceWatch
@@ -51,9 +51,11 @@ class StreamingEstimator(LinearEstimator):
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
         if source.multilabel and getattr(self, "class_weight", None) is not None:
             raise ParameterError(
-                f"{type(self).__name__}: class_weight needs rows of one class each, and these have "
-                f"any number of labels"
-            )
+                (setting("class_weight"), " needs rows of one class each, and these have any "
+                 "number of labels"),
+                owner=type(self).__name__,
+                parameter="class_weight",
+            )  # fmt: skip
         return self._train(source, eval_set, classes, run)
 
     def _train(self, source: Rows, eval_set: Any, classes: Any, run: RunOptions) -> Self:
@@ -108,8 +110,10 @@ class StreamingEstimator(LinearEstimator):
         known = before.classes is None or np.array_equal(before.classes, classes)
         if not known or (plan.in_memory and plan.width != before.width):
             raise ParameterError(
-                f"{type(self).__name__}: warm_start=True needs the features and classes of the "
-                f"fit before"
+                (setting("warm_start", True), " needs the features and classes of the fit before"),
+                owner=type(self).__name__,
+                parameter="warm_start",
+                value=True,
             )
         outputs.next_pass()
         return outputs
