@@ -105,9 +105,9 @@ EXAMPLES = [
         "several classes from a.pipe need --classes, or --cache FILE to find them",
     ),
     (
-        ReadOnceError("read before", source="a.pipe", place="a.pipe"),
-        "a.pipe: read before",
-        "more than one pass over a.pipe needs --cache FILE",
+        ReadOnceError("read before", source="-", place="-"),
+        "-: read before",
+        "more than one pass over standard input needs --cache FILE",
     ),
     (ParameterError("a folder {named} so"), "a folder {named} so", "a folder {named} so"),
 ]

@@ -81,7 +81,8 @@ def shell_message(error: BaseException) -> str:
     if not isinstance(error, Explained):
         return str(error)
     if isinstance(error, ReadOnceError) and error.source:
-        return _READ_ONCE.get(error.parameter or "", _PASSES).format(error.source)
+        source = "standard input" if error.source == "-" else error.source
+        return _READ_ONCE.get(error.parameter or "", _PASSES).format(source)
 
     def word(named: Setting) -> str:
         return _worded(named, error.owner)
