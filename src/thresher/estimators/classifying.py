@@ -14,7 +14,7 @@ from thresher.answers import of_labels
 from thresher.data import is_source, is_sparse
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import PartialClassifier, no_rows_besides
 from thresher.losses import LOSSES
@@ -66,8 +66,10 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
             return super()._checked(X, y, reset)
         if self.class_weight is not None:
             raise ParameterError(
-                f"{type(self).__name__}: class_weight needs rows of one class each; y has several "
-                f"columns"
+                (setting("class_weight"), " needs rows of one class each; y has several columns"),
+                owner=type(self).__name__,
+                parameter="class_weight",
+                value=self.class_weight,
             )
         X, _ = self._validated(X, np.zeros(np.shape(y)[0]), reset)
         name = {"input_name": "y", "estimator": self}

@@ -32,8 +32,8 @@ class WholeMatrixEstimator(LinearEstimator):
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
         if source.multilabel:
             raise ParameterError(
-                f"{type(self).__name__}: needs rows of one label each, and these have lists of "
-                f"labels"
+                "needs rows of one label each, and these have lists of labels",
+                owner=type(self).__name__,
             )
         check = self._label_check(classes)
         rows = gather(source, check)

@@ -18,7 +18,7 @@ from thresher.answers import labels, probabilities, scores, values
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.matrix_source import LabelArray
-from thresher.errors import ParameterError
+from thresher.errors import BalanceError, ParameterError, setting
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.training.class_weights import class_factors
@@ -31,7 +31,8 @@ def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
     """Raise ParameterError where labels or weights are given beside a source, which has its own."""
     if y is not None or sample_weight is not None:
         raise ParameterError(
-            f"{type(estimator).__name__}: a source has its own labels and weights; give it alone"
+            "a source has its own labels and weights; give it alone",
+            owner=type(estimator).__name__,
         )
 
 
@@ -110,16 +111,24 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
                 no_rows_besides(self, y, sample_weight)
                 return self._fit_source(X, eval_set, classes, options)
             if classes is not None:
-                raise ParameterError(f"{type(self).__name__}: classes= is for sources; y has them")
+                raise ParameterError(
+                    "classes= is for sources; y has them",
+                    owner=type(self).__name__,
+                    parameter="classes",
+                    value=classes,
+                )
             before = getattr(self, "classes_", None)
             X, y = self._checked(X, y, reset=True)
             found = np.arange(y.shape[1]) if self._is_multilabel() else np.unique(y)
             if getattr(self, "warm_start", False) and before is not None:
                 if not np.isin(found, before).all():
                     raise ParameterError(
-                        f"{type(self).__name__}: warm_start=True needs the classes of the fit "
-                        f"before, {before.tolist()}"
-                    )
+                        (setting("warm_start", True), " needs the classes of the fit before, "
+                         f"{before.tolist()}"),
+                        owner=type(self).__name__,
+                        parameter="warm_start",
+                        value=True,
+                    )  # fmt: skip
                 found = before
             if len(found) < 2:
                 raise ValueError(
@@ -260,9 +269,12 @@ class PartialClassifier(LinearClassifier):
         if self._is_multilabel() and first and classes is None:
             classes = np.arange(y.shape[1])
         if self.class_weight == "balanced":
-            raise ParameterError(
-                f"{type(self).__name__}: class_weight='balanced' needs all rows at once; give "
-                f"partial_fit a dict of weights"
+            raise BalanceError(
+                (setting("class_weight", "balanced"), " needs all rows at once"),
+                owner=type(self).__name__,
+                parameter="class_weight",
+                value="balanced",
+                hint="give partial_fit a dict of weights",
             )
         if first:
             if classes is None:

@@ -13,7 +13,7 @@ from thresher import _core
 from thresher.data.block import Position
 from thresher.data.reading import Stopped
 from thresher.data.visits import Visit
-from thresher.errors import DataError
+from thresher.errors import DataError, OutOfMemoryError, setting
 from thresher.rules import RULES
 from thresher.training import resuming
 from thresher.training.alone import Alone
@@ -282,10 +282,11 @@ class Trainer:
         try:
             self.outputs.add(count)
         except MemoryError:
-            raise MemoryError(
-                "no memory for the weights of another class in a dense store; store='hashed' "
-                "needs memory for the features seen alone, and bits= in scan bounds the width"
-            ) from None
+            raise OutOfMemoryError(
+                "no memory for the weights of another class in a dense store",
+                hint=(setting("store", "hashed"), " needs memory for the features seen alone, and ",
+                      setting("bits", call="scan"), " bounds the width"),
+            ) from None  # fmt: skip
 
     def _settle(self) -> None:
         """Forget classes whose first row was not reached."""
