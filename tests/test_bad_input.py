@@ -231,11 +231,11 @@ def test_labels_of_classifiers(estimator: Any) -> None:
     assert_unfitted(estimator)
     estimator.partial_fit(X, THREE, classes=["a", "b", "c"])
     before = state(estimator)
-    with pytest.raises(ValueError, match=r"label \d .*not among"):
+    with pytest.raises(ValueError, match="labels are partly numbers and partly words"):
         estimator.partial_fit(X, LABELS)
     with pytest.raises(ValueError, match="classes"):
         estimator.partial_fit(X, THREE, classes=["a", "b"])
-    with pytest.raises(ValueError, match=r"'elm'.*not among"):
+    with pytest.raises(ValueError, match=r"elm .*not among"):
         estimator.fit(X, THREE, eval_set=(X, np.where(THREE == "c", "elm", THREE)))
     assert state(estimator) == before
     estimator = clone(estimator).partial_fit(X, LABELS, classes=[0, 1])
@@ -250,7 +250,7 @@ def test_labels_of_classifiers(estimator: Any) -> None:
     ("loss", "y", "words"),
     [
         ("poisson", np.abs(Y) - 0.5, "poisson.*>= 0"),
-        ("clipped_square", Y, r"clipped_square.*\[0, 1\]"),
+        ("clipped_square", Y, r"clipped_square needs 0\.\.1"),
         ("squared", np.array(["a", "b"])[LABELS], "string|numeric|convert"),
     ],
 )

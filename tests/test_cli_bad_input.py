@@ -261,7 +261,7 @@ def test_files_of_no_format(tmp_path):
         (["--rule", "ftrl", "--gravity", "1"], "--gravity is not a parameter of the rule ftrl; it"),
         (["--loss", "magic"], "--loss must be one of logistic, hinge, "),
         (["--rule", "stabilized", "--loss", "poisson"], "--loss must be one of "),
-        (["--store", "magic"], "--store must be auto, dense, hashed or nonzero"),
+        (["--store", "magic"], "--store must be one of "),
         (["--format", "magic"], "--format must be one of svmlight, vw, "),
         (["--bits", "50"], "--bits must be a whole number from 1 to 40; got 50"),
         (["--every", "soon"], "--every must be a time such as 60s"),

@@ -12,15 +12,18 @@ import numpy as np
 import pytest
 
 import thresher
-from thresher import DataError, ModelFileError, ParameterError
+from thresher import DataError, DivergenceError, ModelFileError, ParameterError
 from thresher.cli.errors import option_of, shell_message
 from thresher.data.writing import format_of
 from thresher.errors import (
+    BalanceError,
     ClusterError,
     InputError,
     LabelError,
     OutOfMemoryError,
+    ReadOnceError,
     SplitError,
+    StepError,
     setting,
 )
 from thresher.search.folds import check_classes
@@ -86,6 +89,26 @@ EXAMPLES = [
         "cv: no row of class 7; use fewer splits",
         "--folds: no row of class 7; use fewer --folds",
     ),
+    (
+        BalanceError((setting("class_weight", "balanced"), " needs counts"), hint="give a dict"),
+        "class_weight='balanced' needs counts; give a dict",
+        "--class-weight balanced needs counts; give CLASS:WEIGHT,...",
+    ),
+    (
+        StepError("too long", owner="HardThresholdRegressor", hint=("use ", setting("step", 0.5))),
+        "HardThresholdRegressor: too long; use step=0.5",
+        "too long; use --step 0.5",
+    ),
+    (
+        ReadOnceError("no classes", source="a.pipe", parameter="classes", hint="give them"),
+        "no classes; give them",
+        "several classes from a.pipe need --classes, or --cache FILE to find them",
+    ),
+    (
+        ReadOnceError("read before", source="-", place="-"),
+        "-: read before",
+        "more than one pass over standard input needs --cache FILE",
+    ),
     (ParameterError("a folder {named} so"), "a folder {named} so", "a folder {named} so"),
 ]
 
@@ -128,6 +151,8 @@ def test_kinds_of_errors() -> None:
     assert issubclass(SplitError, ParameterError)
     assert issubclass(ParameterError, ValueError)
     assert issubclass(ClusterError, RuntimeError)
+    assert issubclass(StepError, DivergenceError)
+    assert issubclass(ReadOnceError, ParameterError)
 
 
 def test_options() -> None:
@@ -161,6 +186,61 @@ def test_parameters_of_rules() -> None:
     assert shell_message(error).startswith("--average does not go with --target-nnz, which")
 
 
+ONCE = [
+    (
+        thresher.FTRLClassifier(passes=2),
+        "more than one pass over iterator, which can be read only once, needs a cache",
+        "more than one pass over iterator needs --cache FILE",
+    ),
+    (
+        thresher.FTRLClassifier(passes=1),
+        "iterator can be read only once, and its classes are not known; use partial_fit with",
+        "several classes from iterator need --classes, or --cache FILE to find them",
+    ),
+    (
+        thresher.MirrorDescentRegressor(passes=1),
+        "must know the number of features beforehand, and iterator can be read only once: give "
+        "bits= in scan",
+        "the number of features must be known beforehand: iterator needs --bits, or --cache FILE",
+    ),
+    (
+        thresher.AveragedSGDRegressor(passes=1, center=True),
+        "center=True must read the rows twice, and iterator can be read only once",
+        "--center must read the rows twice: iterator needs --cache FILE",
+    ),
+]
+
+
+@pytest.mark.parametrize(("estimator", "python", "shell"), ONCE)
+def test_rows_that_can_be_read_once(estimator: Any, python: str, shell: str) -> None:
+    error = raised(lambda: estimator.fit(thresher.scan(iter([(np.eye(2), [0, 1])]))))
+    assert isinstance(error, ReadOnceError)
+    assert str(error).startswith(f"{type(estimator).__name__}: {python}")
+    assert shell_message(error) == shell
+
+
+def test_more_that_fit_refuses() -> None:
+    X, y = np.eye(2), [0, 1]
+    rows, named = (lambda: iter([(X, y)])), (lambda: iter([({"a": 1.0}, 0), ({"b": 1.0}, 1)]))
+    clf = thresher.FTRLClassifier
+    error = raised(lambda: clf(class_weight="balanced").partial_fit(X, y, classes=y))
+    assert shell_message(error) == (
+        "--class-weight balanced needs all rows at once; give CLASS:WEIGHT,..."
+    )
+    error = raised(lambda: clf(class_weight={7: 2.0}).fit(thresher.scan(rows)))
+    assert shell_message(error).startswith("--class-weight has weights of ['7']")
+    error = raised(lambda: clf(store="dense").fit(thresher.scan(named)))
+    assert str(error).endswith("need store='hashed', or bits= in scan to number them")
+    assert shell_message(error).endswith("need --store hashed, or --bits to number them")
+    error = raised(lambda: clf().fit(X, y, eval_set=X))
+    assert shell_message(error).startswith("--valid must be ")
+    error = raised(lambda: clf(random_state="x").fit(X, y))
+    assert shell_message(error).startswith("--seed: ")
+    error = raised(lambda: thresher.AveragedSGDRegressor(loss="poisson").fit(X, y))
+    assert (error.parameter, error.value) == ("loss", "poisson")
+    assert "explode with --loss 'poisson'" in shell_message(error)
+
+
 def test_labels_of_two_classes() -> None:
     clf = thresher.FTRLClassifier(passes=1)
     search = thresher.OnePassSearchCV(clf, {"l1": [1.0, 2.0]}, cv="progressive")
@@ -192,14 +272,8 @@ def test_searches_and_comparisons() -> None:
 
 # ---- the source ----------------------------------------------------------------------------------
 
-# Texts that may have options: pages that show commands, styles, a command of Ray; and one file
-# whose errors do not carry facts yet.
-ALLOWED = (
-    "report/usage.py",
-    "report/style.py",
-    "`ray start --head`",
-    "training/learning.py",
-)
+# Texts that may have options: pages that show commands, styles, and a command of Ray.
+ALLOWED = ("report/usage.py", "report/style.py", "`ray start --head`")
 
 
 def texts(path: Path) -> list[str]:

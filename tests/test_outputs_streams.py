@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +106,7 @@ class StopsEach(Observer):
 
 @pytest.mark.parametrize("rule", ["truncated-gradient", "ftrl", "averaged-sgd"])
 @pytest.mark.parametrize("sets", [False, True])
-def test_state_with_classes_that_came(
-    folder: Path, tmp_path: Path, rule: str, sets: bool
-) -> None:
+def test_state_with_classes_that_came(folder: Path, tmp_path: Path, rule: str, sets: bool) -> None:
     """A run that is resumed after every block ends with the state of one that is not."""
     estimator = {
         "truncated-gradient": TruncatedGradientClassifier,

@@ -377,17 +377,68 @@ def test_named_features_without_room(folder):
         made(thresher.FTRLClassifier, {}).fit(source)
 
 
-def test_what_needs_rows_in_memory(rows):
+def learned(clf, *data, **options):
+    """Fit in the order of the rows: to a matrix and to a source alike."""
+    clf.set_params(shuffle=False, gravity=1e-4, dtype="float64", eta0=0.1)
+    return clf.fit(*data, **options)
+
+
+def test_what_works_on_a_matrix_works_on_a_source(rows):
     path, X, y = rows
     source = thresher.scan(path)
-    clf = thresher.TruncatedGradientClassifier(class_weight="balanced")
-    with pytest.raises(thresher.ParameterError, match="balanced"):
-        clf.fit(source)
-    with pytest.raises(thresher.ParameterError, match="eval_set"):
-        thresher.TruncatedGradientClassifier().fit(source, eval_set=(X, y))
-    warm = made(*RULES["truncated"], warm_start=True).fit(X, y)
-    with pytest.raises(thresher.ParameterError, match="warm_start"):
-        warm.fit(source)
+    kind = thresher.TruncatedGradientClassifier
+    same(
+        learned(kind(class_weight="balanced", passes=3), source).model_,
+        learned(kind(class_weight="balanced", passes=3), X, y).model_,
+    )
+    held_out = (X[:50], y[:50])
+    by_rows = learned(kind(passes=3), X, y, eval_set=held_out)
+    of_rows = learned(kind(passes=3), source, eval_set=held_out)
+    of_file = learned(kind(passes=3), X, y, eval_set=source)
+    losses = [record.valid_loss for record in by_rows.history_]
+    assert [record.valid_loss for record in of_rows.history_] == pytest.approx(losses)
+    assert of_file.history_[-1].valid_loss == pytest.approx(
+        learned(kind(passes=3), X, y, eval_set=(X, y)).history_[-1].valid_loss
+    )
+
+
+def test_warm_start_goes_on_with_a_source(rows):
+    path, X, y = rows
+    kind = thresher.TruncatedGradientClassifier
+    warm, other = (kind(warm_start=True, passes=2) for _ in range(2))
+    learned(warm, X, y), learned(other, X, y)
+    same(learned(warm, thresher.scan(path)).model_, learned(other, X, y).model_)
+    assert warm.n_iter_ == 4
+
+
+def test_callbacks_stop_at_their_record_on_a_source(rows):
+    path, X, y = rows
+    kind = thresher.TruncatedGradientClassifier
+    stop = {"passes": 5, "callback": lambda record: record.examples >= 256}
+    ended = learned(kind(**stop), thresher.scan(path))
+    same(ended.model_, learned(kind(**stop), X, y).model_)
+    assert ended.history_[-1].examples == 256
+
+
+def test_certificates_and_levels_on_a_source(rows):
+    path, X, y = rows
+    of_matrix, of_file = (
+        thresher.MarginPerceptronClassifier(levels=(0.05, 0.2), passes=3, shuffle=False).fit(*data)
+        for data in ((X, y), (thresher.scan(path),))
+    )
+    assert list(of_file.level_models_) == list(of_matrix.level_models_) != []
+    for level, model in of_matrix.level_models_.items():
+        same(of_file.level_models_[level], model)
+    assert of_file.model_.certificates == of_matrix.model_.certificates
+    params = {"gravity": 1e-4, "eta0": 0.01, "decay": 1.0, "shuffle": False, "passes": 2}
+    of_matrix, of_file = (
+        thresher.TruncatedGradientClassifier(certify=True, dtype="float64", **params).fit(*data)
+        for data in ((X, y), (thresher.scan(path),))
+    )
+    found, expected = of_file.model_.certificates, of_matrix.model_.certificates
+    assert [c.name for c in found] == [c.name for c in expected]
+    assert [c.value for c in found] == pytest.approx([c.value for c in expected])
+    assert all(c.value is not None for c in found)
 
 
 def test_standard_input_is_read_once(rows, monkeypatch):

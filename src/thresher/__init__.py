@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         StreamingStabilitySelection,
         stability_score,
     )
+    from thresher.training.observer import Interrupted, Observer
 
 __all__ = [
     "AveragedSGDClassifier",
@@ -79,12 +80,14 @@ __all__ = [
     "ForwardBackwardClassifier",
     "ForwardBackwardRegressor",
     "HardThresholdRegressor",
+    "Interrupted",
     "LearningCurveDisplay",
     "MarginPerceptronClassifier",
     "MirrorDescentClassifier",
     "MirrorDescentRegressor",
     "Model",
     "ModelFileError",
+    "Observer",
     "OnePassSearchCV",
     "ParameterError",
     "Progress",
@@ -126,6 +129,8 @@ _HOMES = {
     **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model"),
     **dict.fromkeys((name for name in __all__ if name.endswith("Display")), "plots"),
     "Comparison": "comparison",
+    "Interrupted": "training.observer",
+    "Observer": "training.observer",
     "OnePassSearchCV": "search",
     "Source": "data.source",
     "SparsityPath": "search",

@@ -106,7 +106,7 @@ def loss_constants(
     c2 = _number("largest_row", largest_row, 0.0) ** 2
     if loss not in SELECTABLE_LOSSES:
         known = ", ".join(SELECTABLE_LOSSES)
-        raise ParameterError(f"loss must be one of {known}; got {loss!r}")
+        raise ParameterError(parameter="loss", value=loss, allowed=f"one of {known}")
     spec = LOSSES[loss]
     if epsilon is not None and spec.largest_slope == "epsilon":
         return 0.0, c2 * _number("epsilon", epsilon, 0.0) ** 2
@@ -272,7 +272,7 @@ def mistake_certificate(
             f"for each of the {len(w)} weights u; its shape is {X.shape}"
         )
     if not np.isin(labels, (-1.0, 1.0)).all():
-        raise ParameterError("y must be -1 and 1")
+        raise ParameterError(parameter="y", allowed="-1 and 1")
     b = 0.0 if intercept is None else float(intercept)
     size = math.hypot(float(np.linalg.norm(w)), b) or 1.0
     w, b = w / size, b / size
@@ -347,7 +347,7 @@ def generalisation_certificate(
     """
     m, k = _count("m", m, 1), _count("k", k, 0)
     if not 0 < _number("delta", delta, 0.0) < 1:
-        raise ParameterError(f"delta must be above 0 and below 1; got {delta!r}")
+        raise ParameterError(parameter="delta", value=delta, allowed="above 0 and below 1")
     assumptions = (
         Assumption("the model classifies every training row correctly", consistent),
         Assumption("the rows came in the same order in every pass", same_order),
@@ -385,12 +385,12 @@ def _number(name: str, value: Any, low: float, strict: bool = False) -> float:
     good = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not good or not (low < value if strict else low <= value) or math.isinf(value):
         sign = ">" if strict else ">="
-        raise ParameterError(f"{name} must be a finite number {sign} {low:g}; got {value!r}")
+        raise ParameterError(parameter=name, value=value, allowed=f"a finite number {sign} {low:g}")
     return float(value)
 
 
 def _count(name: str, value: Any, low: int) -> int:
     """Check a whole number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
-        raise ParameterError(f"{name} must be a whole number >= {low}; got {value!r}")
+        raise ParameterError(parameter=name, value=value, allowed=f"a whole number >= {low}")
     return int(value)

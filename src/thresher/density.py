@@ -147,7 +147,9 @@ def column_counts(X: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _edges(bins: Any, density: NDArray[np.float64]) -> NDArray[np.float64]:
     if np.ndim(bins) == 0:
         if not is_whole(bins) or bins < 1:
-            raise ParameterError(f"bins must be a whole number >= 1, or edges; got {bins!r}")
+            raise ParameterError(
+                parameter="bins", value=bins, allowed="a whole number >= 1, or edges"
+            )
         low, high = (density.min(), density.max()) if len(density) else (0.0, 1.0)
         if low == high or not len(density):
             return np.array([low, high])
@@ -156,7 +158,9 @@ def _edges(bins: Any, density: NDArray[np.float64]) -> NDArray[np.float64]:
         return edges
     edges = np.array(bins, np.float64)
     if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all() or edges[0] < 0:
-        raise ParameterError(f"bins must be at least 2 increasing edges >= 0; got {bins!r}")
+        raise ParameterError(
+            parameter="bins", value=bins, allowed="at least 2 increasing edges >= 0"
+        )
     return edges
 
 

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeAlias
 from thresher._core import CacheError, DataError, DivergenceError
 
 __all__ = [
+    "BalanceError",
     "CacheError",
     "ClusterError",
     "DataError",
@@ -27,8 +28,10 @@ __all__ = [
     "ModelFileError",
     "OutOfMemoryError",
     "ParameterError",
+    "ReadOnceError",
     "Setting",
     "SplitError",
+    "StepError",
     "Words",
     "setting",
 ]
@@ -122,12 +125,6 @@ class Explained(Exception):
             state = {name: state[name] for name in ("__notes__",) if name in state}
         return type(self), (str(self),), state
 
-    @property
-    def has_facts(self) -> bool:
-        """Whether there is more than a text."""
-        facts = self.place, self.owner, self.parameter, self.allowed, self.hint
-        return any(fact is not None for fact in facts) or isinstance(self.what, tuple)
-
     def worded(
         self, word: Callable[[Setting], str], owner: str | None = None, hint: Words | None = None
     ) -> str:
@@ -176,6 +173,29 @@ class ParameterError(Explained, ValueError):
     """
 
 
+class ReadOnceError(ParameterError):
+    """Rows are needed more than once, and their source can be read only once.
+
+    Parameters
+    ----------
+    what : str or tuple
+        As of `Explained`.
+    source : str
+        The source.
+    **facts
+        As of `Explained`; `parameter` is the one by which rows need not be read again, or the one
+        for which they have to be.
+    """
+
+    def __init__(self, what: Words | None = None, *, source: str = "", **facts: Any) -> None:
+        self.source = source
+        super().__init__(what, **facts)
+
+
+class BalanceError(ParameterError):
+    """Classes cannot have balanced weights: how many rows each has is not known beforehand."""
+
+
 class SplitError(ParameterError):
     """A split of the rows by `cv` leaves nothing to learn from, or nothing to score on."""
 
@@ -186,6 +206,10 @@ class InputError(Explained, DataError):
 
 class LabelError(InputError):
     """A label is neither -1 nor 1, and neither 0 nor 1, where there are two classes."""
+
+
+class StepError(Explained, DivergenceError):
+    """Training diverged by steps that a parameter makes: a `DivergenceError` with facts."""
 
 
 class ModelFileError(Explained, ValueError):

@@ -238,7 +238,10 @@ def _checked_min_count(min_count: Any) -> int:
     whole = isinstance(min_count, numbers.Integral) and not isinstance(min_count, bool)
     if not whole or min_count < 1:
         raise ParameterError(
-            f"UnitVarianceScaler: min_count must be a whole number >= 1; got {min_count!r}"
+            owner="UnitVarianceScaler",
+            parameter="min_count",
+            value=min_count,
+            allowed="a whole number >= 1",
         )
     return int(min_count)
 

@@ -95,7 +95,9 @@ def stability_score(supports: Iterable[Any], n_features: int) -> float:
 def checked_n_features(n_features: Any) -> int:
     """Check the number of features."""
     if not is_whole(n_features) or n_features < 1:
-        raise ParameterError(f"n_features must be a whole number >= 1; got {n_features!r}")
+        raise ParameterError(
+            parameter="n_features", value=n_features, allowed="a whole number >= 1"
+        )
     return int(n_features)
 
 
@@ -115,7 +117,7 @@ def feature_numbers(support: Any, n_features: int, name: str) -> NDArray[np.int6
     if not hasattr(support, "dtype"):
         if not isinstance(support, Iterable):
             raise ParameterError(
-                f"{name} must be feature numbers, a boolean mask or a Model; got {support!r}"
+                parameter=name, value=support, allowed="feature numbers, a boolean mask or a Model"
             )
         support = list(support)
     array = np.asarray(support)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from thresher.errors import Explained, LabelError, ParameterError, Setting, SplitError
+from thresher.errors import (
+    BalanceError,
+    Explained,
+    LabelError,
+    ReadOnceError,
+    Setting,
+    SplitError,
+)
 
 # Parameters whose option is not `--` and their name; those of one function first.
 _OPTIONS = {
@@ -20,7 +27,19 @@ _VALUES = {("task", "regression"): "--loss squared"}  # where an option of anoth
 # What the shell says of labels that are not those of two classes.
 TWO_CLASSES = "labels must be -1 and 1, or 0 and 1, for two classes"
 OTHER_LABELS = "--multiclass takes others, and --loss squared learns numbers"
-_ADVICE = {LabelError: OTHER_LABELS, SplitError: "use fewer --folds"}  # in place of an error's hint
+_ADVICE = {  # in place of an error's hint
+    BalanceError: "give CLASS:WEIGHT,...",
+    LabelError: OTHER_LABELS,
+    SplitError: "use fewer --folds",
+}
+
+# What the shell says of a source that can be read only once, by the parameter.
+_READ_ONCE = {
+    "bits": "the number of features must be known beforehand: {} needs --bits, or --cache FILE",
+    "center": "--center must read the rows twice: {} needs --cache FILE",
+    "classes": "several classes from {} need --classes, or --cache FILE to find them",
+}
+_PASSES = "more than one pass over {} needs --cache FILE"
 
 
 def option_of(name: str, owner: str | None = None) -> str:
@@ -59,8 +78,11 @@ def shell_message(error: BaseException) -> str:
     >>> print(shell_message(error))
     a model takes 2 GB; raise --memory, or use --store hashed
     """
-    if not isinstance(error, Explained) or not error.has_facts:
-        return _replaced(error)
+    if not isinstance(error, Explained):
+        return str(error)
+    if isinstance(error, ReadOnceError) and error.source:
+        source = "standard input" if error.source == "-" else error.source
+        return _READ_ONCE.get(error.parameter or "", _PASSES).format(source)
 
     def word(named: Setting) -> str:
         return _worded(named, error.owner)
@@ -83,24 +105,3 @@ def _worded(named: Setting, owner: str | None) -> str:
     if value is False:
         return "--no-" + option.removeprefix("--")
     return f"{option} {value}"
-
-
-# ---- what is left: words replaced in messages without facts --------------------------------------
-
-_WORDS = (
-    ("memory_limit", "--memory"),
-    ("store='hashed'", "--store hashed"),
-    ("bits= in scan", "--bits"),
-    ("give scan bits=", "give --bits"),
-    ("use fewer folds, or 'progressive'", "use fewer --folds"),
-    ("cv: ", "--folds: "),
-)
-
-
-def _replaced(error: BaseException) -> str:
-    """Return a message with options in place of parameters; goes when all errors carry facts."""
-    message = str(error)
-    if isinstance(error, ParameterError | MemoryError):
-        for python, shell in _WORDS:
-            message = message.replace(python, shell)
-    return message

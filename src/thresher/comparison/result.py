@@ -262,7 +262,9 @@ class Comparison(Sequence[RuleResult]):
             if name.lower().endswith(ending):
                 write_whole(path, made().encode() + b"\n")
                 return
-        raise ParameterError(f"path must end in .html or .json; got {name!r}")
+        raise ParameterError(
+            f"path must end in .html or .json; got {name!r}", parameter="path", value=name
+        )
 
 
 def measure_text(measure: Measure | None, name: str) -> str:

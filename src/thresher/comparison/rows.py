@@ -210,12 +210,12 @@ def rows_of(
     """
     if is_source(X):
         if y is not None or y_test is not None:
-            raise ParameterError("compare: a source has its own labels; give it alone")
+            raise ParameterError("a source has its own labels; give it alone", owner="compare")
         X, y, X_test, y_test = gathered(X, X_test)
     if y is None:
-        raise ParameterError("compare: y is needed, but with a source")
+        raise ParameterError("y is needed, but with a source", owner="compare", parameter="y")
     if (X_test is None) != (y_test is None):
-        raise ParameterError("compare: X_test and y_test go together")
+        raise ParameterError("X_test and y_test go together", owner="compare")
     X, y, names = checked(X, y, "")
     if X_test is not None:
         X_test, y_test, others = checked(X_test, y_test, "_test")
@@ -275,7 +275,7 @@ def gathered(
     if test is None:
         return X, tidy(rows.labels), None, None
     if not is_source(test):
-        raise ParameterError("compare: X_test must be a source where X is one")
+        raise ParameterError(owner="compare", parameter="X_test", allowed="a source where X is one")
     others = gather(test, None if check is None else check(), train.kinds)
     return X, tidy(rows.labels), others.matrix_of(seen), tidy(others.labels)
 

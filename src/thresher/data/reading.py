@@ -68,7 +68,10 @@ class Reading:
         for name, kind in self.kinds:
             if kind not in KINDS:
                 raise ParameterError(
-                    f"kinds must be of {', '.join(KINDS)}; got {kind!r} for the column '{name}'"
+                    f"kinds must be of {', '.join(KINDS)}; got {kind!r} for the column '{name}'",
+                    parameter="kinds",
+                    value=kind,
+                    allowed=f"of {', '.join(KINDS)}",
                 )
         policy, _, file = self.on_bad_line.partition("=")
         if not (self.on_bad_line in ("error", "skip") or (policy == "quarantine" and file)):

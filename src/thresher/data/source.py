@@ -17,7 +17,7 @@ from thresher.data.block import Block, Position
 from thresher.data.parts import Part, Wanted
 from thresher.data.reading import BadLines, Reading, Stopped
 from thresher.data.visits import Visit
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, ParameterError, ReadOnceError
 
 if TYPE_CHECKING:
     from thresher.data.gathering import Gathered
@@ -132,8 +132,10 @@ class Source:
             for the same, but for those that `scan` was told of.
         """
         if not self.rereadable and self._reads:
-            raise ParameterError(
-                f"{self}: can be read only once; more passes need a cache, which is made from it"
+            raise ReadOnceError(
+                "can be read only once; more passes need a cache, which is made from it",
+                source=str(self),
+                place=str(self),
             )
         self._reads += 1
         first = 0 if after is None else after.file

@@ -153,7 +153,9 @@ class TableSource:
         span: Span | None = None,
     ):
         if format not in TABLE_FORMATS:
-            raise ParameterError(f"format must be one of {', '.join(TABLE_FORMATS)}; got {format}")
+            raise ParameterError(
+                parameter="format", value=format, allowed=f"one of {', '.join(TABLE_FORMATS)}"
+            )
         if span is not None and format != "parquet":
             raise ParameterError(f"{file}: {format} cannot be read in spans")
         arrow(f"reading {format} files")

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from thresher.datasets.catalogue import RECIPES, STREAMED, Recipe, Task
 from thresher.datasets.files import VARIABLE, Folder, find, folder_of, is_known
 from thresher.datasets.parts import Array, Parts
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
@@ -134,10 +134,16 @@ def load(
         raise ParameterError(f"name: {name!r} is too large to load; see thresher.datasets.sources")
     recipe = _recipe(name)
     if split not in ("published", "random"):
-        raise ParameterError(f"split must be 'published' or 'random', not {split!r}")
+        raise ParameterError(
+            f"split must be 'published' or 'random', not {split!r}", parameter="split", value=split
+        )
     if split == "random" and recipe.drawn is None:
         able = ", ".join(name for name, recipe in RECIPES.items() if recipe.drawn)
-        raise ParameterError(f"split='random' is there for {able}; not for {name!r}")
+        raise ParameterError(
+            (setting("split", "random"), f" is there for {able}; not for {name!r}"),
+            parameter="split",
+            value=split,
+        )
     parts = _cached(name, split, _paths(name, folder))
     rows = [(_csr(x, unit_norm), y) for x, y in parts]
     (a, y_a), (b, y_b) = rows[:2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
@@ -21,9 +21,11 @@ class _Centred(StreamingEstimator):
         self._checked_params()
         if self.center and mean is None and self._is_new():
             raise ParameterError(
-                f"{type(self).__name__}: with center=True the first partial_fit needs mean=, the "
-                f"mean of the rows to come"
-            )
+                ("with ", setting("center", True), " the first partial_fit needs mean=, the mean "
+                 "of the rows to come"),
+                owner=type(self).__name__,
+                parameter="mean",
+            )  # fmt: skip
         return {"mean": mean}
 
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from thresher.answers import independent
+from thresher.answers import of_labels
 from thresher.data import is_source, is_sparse
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import PartialClassifier, no_rows_besides
 from thresher.losses import LOSSES
@@ -22,7 +22,6 @@ from thresher.training.fitted import FittedState
 from thresher.training.labels import LabelColumns, Labels
 
 _CELLS = 1 << 22  # scores held at a time
-_TINY = float(np.finfo(np.float64).tiny)  # no logistic score stands for a probability of 0 or 1
 
 
 class StreamingClassifier(PartialClassifier, StreamingEstimator):
@@ -67,8 +66,10 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
             return super()._checked(X, y, reset)
         if self.class_weight is not None:
             raise ParameterError(
-                f"{type(self).__name__}: class_weight needs rows of one class each; y has several "
-                f"columns"
+                (setting("class_weight"), " needs rows of one class each; y has several columns"),
+                owner=type(self).__name__,
+                parameter="class_weight",
+                value=self.class_weight,
             )
         X, _ = self._validated(X, np.zeros(np.shape(y)[0]), reset)
         name = {"input_name": "y", "estimator": self}
@@ -143,9 +144,7 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         if self._is_multilabel():
-            loss = self._learned_loss()
-            low, high = (_TINY, 1.0 - 2.0**-53) if loss == "logistic" else (0.0, 1.0)
-            return np.clip(independent(self.decision_function(X), loss), low, high)
+            return of_labels(self.decision_function(X), self._learned_loss())
         return np.asarray(super().predict_proba(X))
 
     def __sklearn_tags__(self) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from thresher import _core
-from thresher.errors import DivergenceError
+from thresher.errors import StepError, setting
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearClassifier, LinearRegressor
@@ -128,11 +128,13 @@ class CoordinateDescent(MatrixEstimator):
         now = solver.objective()
         if self.step == "global" and not now <= before + 1e-9 * abs(before):
             feature, square = solver.steepest()
-            raise DivergenceError(
-                f"{type(self).__name__}: the objective rose from {before:.6g} to {now:.6g}: "
-                f"step='global' is for features in [-1, 1], and the squares of feature {feature} "
-                f"have the mean {square:.3g}; scale the features, or use step='coordinate'"
-            )
+            raise StepError(
+                (f"the objective rose from {before:.6g} to {now:.6g}: ", setting("step", "global"),
+                 f" is for features in [-1, 1], and the squares of feature {feature} have the mean "
+                 f"{square:.3g}"),
+                owner=type(self).__name__,
+                hint=("scale the features, or use ", setting("step", "coordinate")),
+            )  # fmt: skip
         return now
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
-from thresher.errors import DataError, DivergenceError, ParameterError
+from thresher.errors import DataError, ParameterError, StepError, setting
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearRegressor
@@ -127,7 +127,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
                 residual = problem.residual(w, b)
                 psi.append(0.5 * float(residual @ residual))
             if not (np.isfinite(psi[-1]) and np.isfinite(w).all()):
-                raise DivergenceError(f"{type(self).__name__}: {_advice(problem, step, psi)}")
+                raise self._too_long(problem, step, psi)
             self._record(solving, evaluation, psi[-1] / problem.total, step, [w], [b])
             if solving.stopped or (
                 self.tol is not None and 0 <= psi[-2] - psi[-1] <= self.tol * psi[-2]
@@ -136,12 +136,22 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
             if len(psi) <= self.passes:
                 solving.rest(state)
         if _first_rise(psi) is not None:
-            run.observer.warn(
-                f"{type(self).__name__}: {_advice(problem, step, psi)}",
-                ConvergenceWarning,
-            )
+            run.observer.warn(str(self._too_long(problem, step, psi)), ConvergenceWarning)
         self.psi_, self.step_ = np.array(psi), step
         return self._keep(params, X.shape, [output(w, float(b))], solving)
+
+    def _too_long(self, problem: LeastSquares, step: float, psi: list[float]) -> StepError:
+        at = _first_rise(psi) or len(psi) - 1
+        largest = problem.largest_eigenvalue()
+        safe = "any step is" if largest == 0 else f"a step of {1 / largest:.3g} is"
+        return StepError(
+            (f"the sum of squares rose in iteration {at}, from {psi[at - 1]:.3g} to {psi[at]:.3g}: "
+             f"the step {step:.3g} is too long; for these rows {safe} safe (",
+             setting("step", "safe"), ")"),
+            owner=type(self).__name__,
+            parameter="step",
+            value=step,
+        )  # fmt: skip
 
     def _step(self, problem: LeastSquares) -> float:
         if self.step != "safe":
@@ -226,16 +236,6 @@ def _first_rise(psi: list[float]) -> int | None:
         if not psi[k] <= psi[k - 1] * (1 + 1e-9) + 1e-12 * psi[0]:
             return k
     return None
-
-
-def _advice(problem: LeastSquares, step: float, psi: list[float]) -> str:
-    at = _first_rise(psi) or len(psi) - 1
-    largest = problem.largest_eigenvalue()
-    safe = "any step is" if largest == 0 else f"a step of {1 / largest:.3g} is"
-    return (
-        f"the sum of squares rose in iteration {at}, from {psi[at - 1]:.3g} to {psi[at]:.3g}: the "
-        f"step {step:.3g} is too long; for these rows {safe} safe (step='safe')"
-    )
 
 
 def _check_values(X: Any) -> None:

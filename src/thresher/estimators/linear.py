@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from thresher.data import is_source
 from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.estimators.pickles import upgraded
 from thresher.frontier import Place
 from thresher.losses import Task
@@ -122,7 +122,11 @@ class LinearEstimator(BaseEstimator, ABC):
             eval_set = eval_set[0]
         if not (isinstance(eval_set, tuple) and len(eval_set) == 2):
             raise ParameterError(
-                f"{type(self).__name__}: eval_set must be a pair (X, y), or a source"
+                (setting("eval_set"), " must be a pair (X, y), or a source"),
+                owner=type(self).__name__,
+                parameter="eval_set",
+                value=eval_set,
+                allowed="a pair (X, y), or a source",
             )
         return MatrixSource(*self._checked(eval_set[0], eval_set[1], reset=False))
 
@@ -132,7 +136,13 @@ class LinearEstimator(BaseEstimator, ABC):
             return None
         source = self._valid_source(eval_set)
         if not isinstance(source, MatrixSource):
-            raise ParameterError(f"{type(self).__name__}: eval_set must be a pair (X, y)")
+            raise ParameterError(
+                (setting("eval_set"), " must be a pair (X, y)"),
+                owner=type(self).__name__,
+                parameter="eval_set",
+                value=eval_set,
+                allowed="a pair (X, y)",
+            )
         return source.block.X, self._labels().targets(source.block)
 
     def _seed(self) -> int:
@@ -172,6 +182,8 @@ class LinearEstimator(BaseEstimator, ABC):
             self.__dict__.pop("feature_names_in_", None)
         self._sparse_coef = state.params.get("store", "dense") != "dense"
         self._forget_answers()
+        if state.weights is not None:  # nothing is learned any more: predicting changes nothing
+            self._model = self._model_of(None)
         return self
 
     def _checked_rows(self, X: Any) -> Any:

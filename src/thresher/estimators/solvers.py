@@ -18,7 +18,7 @@ from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES
 from thresher.model import Output
 from thresher.training.fitted import FittedState
-from thresher.training.labels import ManyClasses, TwoClasses, Values, tidy
+from thresher.training.labels import Arriving, ManyClasses, TwoClasses, Values, tidy
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun
 
@@ -32,8 +32,8 @@ class WholeMatrixEstimator(LinearEstimator):
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
         if source.multilabel:
             raise ParameterError(
-                f"{type(self).__name__}: needs rows of one label each, and these have lists of "
-                f"labels"
+                "needs rows of one label each, and these have lists of labels",
+                owner=type(self).__name__,
             )
         check = self._label_check(classes)
         rows = gather(source, check)
@@ -52,7 +52,7 @@ class WholeMatrixEstimator(LinearEstimator):
             state.names = source.names(keys.tolist(), state.kinds) or None
         return self.take(state)
 
-    def _label_check(self, classes: Any) -> Callable[[Block], Any] | None:
+    def _label_check(self, classes: Any) -> Callable[[Block], Any]:
         """Return what raises an error, with its place, for a label that is not one of those."""
         low = LOSSES[self._loss()].low
         if self.task == "regressor":
@@ -60,7 +60,8 @@ class WholeMatrixEstimator(LinearEstimator):
         if isinstance(classes, str) and classes == "binary":
             return TwoClasses(low).targets
         if classes is None or isinstance(classes, str):
-            return None
+            arriving = Arriving(low)  # refuses rows without a label, and words among numbers
+            return lambda block: arriving.arrivals(block, None)
         return ManyClasses(classes, low).targets
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data import as_batch
+from thresher.errors import OutOfMemoryError
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import WholeMatrixEstimator
 from thresher.estimators.tasks import PartialClassifier
@@ -178,9 +179,9 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
                 for _ in range(outputs)
             ]
         except MemoryError:
-            raise MemoryError(
-                f"{type(self).__name__}: no memory for {outputs} x {params['paths']} paths of "
-                f"{width} weights"
+            raise OutOfMemoryError(
+                f"no memory for {outputs} x {params['paths']} paths of {width} weights",
+                owner=type(self).__name__,
             ) from None
 
     def _learn(

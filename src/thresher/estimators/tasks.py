@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,11 +18,12 @@ from thresher.answers import labels, probabilities, scores, values
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.matrix_source import LabelArray
-from thresher.errors import ParameterError
+from thresher.errors import BalanceError, ParameterError, setting
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.training.class_weights import class_factors
 from thresher.training.labels import Labels, ManyClasses, Values
+from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
 
 
@@ -29,7 +31,8 @@ def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
     """Raise ParameterError where labels or weights are given beside a source, which has its own."""
     if y is not None or sample_weight is not None:
         raise ParameterError(
-            f"{type(estimator).__name__}: a source has its own labels and weights; give it alone"
+            "a source has its own labels and weights; give it alone",
+            owner=type(estimator).__name__,
         )
 
 
@@ -58,7 +61,12 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         eval_set: Any = None,
         *,
         classes: Any = None,
-        **run: Any,
+        observer: Observer | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        every: float = 60.0,
+        resume: bool = False,
+        names: bool = True,
+        seed: int | None = None,
     ) -> Self:
         """Learn from all rows, in `passes` passes.
 
@@ -79,33 +87,48 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             Labels of a source, which is else read once more for them. "binary": they are -1 and 1,
             or 0 and 1. "arriving": each becomes known when it comes, in a source that can be read
             only once.
-        **run
-            ``observer``, a `thresher.Observer` that is told of progress and may stop the run;
-            ``checkpoint``, a file to write the state of the run to, ``every`` so many seconds (60)
-            and when the observer stops it; ``resume=True`` continues from there, to the same model
-            bit for bit. For sources, ``names=False`` does not look up names of features, and
-            ``seed`` is that of the shuffling.
+        observer : thresher.Observer, optional
+            Is told of progress, and may stop the run.
+        checkpoint : path, optional
+            File to write the state of the run to, now and then and when the observer stops it.
+        every : float
+            Seconds between two checkpoints.
+        resume : bool
+            Continue from the checkpoint, to the same model bit for bit; without one, start from the
+            beginning.
+        names : bool
+            Whether names of features are looked up, where a source has names.
+        seed : int, optional
+            Seed of the shuffling of a source; by default `random_state` decides it.
 
         Returns
         -------
         self
         """
-        options = RunOptions.of(**run)
+        options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
         with all_or_nothing(self):
             if is_source(X):
                 no_rows_besides(self, y, sample_weight)
                 return self._fit_source(X, eval_set, classes, options)
             if classes is not None:
-                raise ParameterError(f"{type(self).__name__}: classes= is for sources; y has them")
+                raise ParameterError(
+                    "classes= is for sources; y has them",
+                    owner=type(self).__name__,
+                    parameter="classes",
+                    value=classes,
+                )
             before = getattr(self, "classes_", None)
             X, y = self._checked(X, y, reset=True)
             found = np.arange(y.shape[1]) if self._is_multilabel() else np.unique(y)
             if getattr(self, "warm_start", False) and before is not None:
                 if not np.isin(found, before).all():
                     raise ParameterError(
-                        f"{type(self).__name__}: warm_start=True needs the classes of the fit "
-                        f"before, {before.tolist()}"
-                    )
+                        (setting("warm_start", True), " needs the classes of the fit before, "
+                         f"{before.tolist()}"),
+                        owner=type(self).__name__,
+                        parameter="warm_start",
+                        value=True,
+                    )  # fmt: skip
                 found = before
             if len(found) < 2:
                 raise ValueError(
@@ -246,9 +269,12 @@ class PartialClassifier(LinearClassifier):
         if self._is_multilabel() and first and classes is None:
             classes = np.arange(y.shape[1])
         if self.class_weight == "balanced":
-            raise ParameterError(
-                f"{type(self).__name__}: class_weight='balanced' needs all rows at once; give "
-                f"partial_fit a dict of weights"
+            raise BalanceError(
+                (setting("class_weight", "balanced"), " needs all rows at once"),
+                owner=type(self).__name__,
+                parameter="class_weight",
+                value="balanced",
+                hint="give partial_fit a dict of weights",
             )
         if first:
             if classes is None:
@@ -278,7 +304,13 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         y: Any = None,
         sample_weight: Any = None,
         eval_set: Any = None,
-        **run: Any,
+        *,
+        observer: Observer | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        every: float = 60.0,
+        resume: bool = False,
+        names: bool = True,
+        seed: int | None = None,
     ) -> Self:
         """Learn from all rows, in `passes` passes.
 
@@ -295,18 +327,25 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         eval_set : pair (X, y) or source, optional
             Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can stop
             early by it.
-        **run
-            ``observer``, a `thresher.Observer` that is told of progress and may stop the run;
-            ``checkpoint``, a file to write the state of the run to, ``every`` so many seconds (60)
-            and when the observer stops it; ``resume=True`` continues from there, to the same model
-            bit for bit. For sources, ``names=False`` does not look up names of features, and
-            ``seed`` is that of the shuffling.
+        observer : thresher.Observer, optional
+            Is told of progress, and may stop the run.
+        checkpoint : path, optional
+            File to write the state of the run to, now and then and when the observer stops it.
+        every : float
+            Seconds between two checkpoints.
+        resume : bool
+            Continue from the checkpoint, to the same model bit for bit; without one, start from the
+            beginning.
+        names : bool
+            Whether names of features are looked up, where a source has names.
+        seed : int, optional
+            Seed of the shuffling of a source; by default `random_state` decides it.
 
         Returns
         -------
         self
         """
-        options = RunOptions.of(**run)
+        options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
         with all_or_nothing(self):
             if is_source(X):
                 no_rows_besides(self, y, sample_weight)

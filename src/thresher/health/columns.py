@@ -95,7 +95,7 @@ def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e
     if names is not None and len(names) != width:
         raise ParameterError(f"names must be {width}, one for each column; got {len(names)}")
     if not factor > 1:
-        raise ParameterError(f"factor must be > 1; got {factor!r}")
+        raise ParameterError(parameter="factor", value=factor, allowed="> 1")
     if not len(values):
         return DynamicRange((), None, None, None, None, 0.0, (), width)
     columns, at = seen(at, width)

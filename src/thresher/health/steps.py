@@ -70,7 +70,7 @@ def spectral_radius(
     """
     X, _, at, values = checked(X)
     if not 0 < eta < math.inf:
-        raise ParameterError(f"eta must be a finite number > 0; got {eta!r}")
+        raise ParameterError(parameter="eta", value=eta, allowed="a finite number > 0")
     mask = np.full(X.shape[1], support is None)
     try:
         mask[[] if support is None else support] = True
@@ -132,11 +132,11 @@ def safe_step(
     """
     X, rows, at, values = checked(X)
     if loss not in LOSSES:
-        raise ParameterError(f"loss must be one of {', '.join(LOSSES)}; got {loss!r}")
+        raise ParameterError(parameter="loss", value=loss, allowed=f"one of {', '.join(LOSSES)}")
     n, width = X.shape
     weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ParameterError("sample_weight must be a finite number >= 0 for each row")
+        raise ParameterError(parameter="sample_weight", allowed="a finite number >= 0 for each row")
     spec = LOSSES[loss]
     if spec.scales_rows:
         values = values / np.sqrt(np.bincount(rows, minlength=n))[rows]

@@ -55,7 +55,9 @@ def exponents(source: Any) -> ExponentSpread:
     try:
         weights = np.asarray(source.tocsr().data if is_sparse(source) else source, np.float64)
     except (TypeError, ValueError):
-        raise ParameterError("source must be a model, a fitted estimator or weights") from None
+        raise ParameterError(
+            parameter="source", allowed="a model, a fitted estimator or weights"
+        ) from None
     if not np.isfinite(weights).all():
         raise DataError("a weight is not finite: training diverged")
     e = np.frexp(weights[weights != 0])[1] - 1

@@ -73,7 +73,9 @@ class FeatureDensityDisplay:
                 f"more; their shapes are {', '.join(map(str, shapes))}"
             )
         if not np.isfinite(self.selected_share).any():
-            raise ParameterError(f"{_OWNER}: selected_share must be known of at least one bin")
+            raise ParameterError(
+                owner=_OWNER, parameter="selected_share", allowed="known of at least one bin"
+            )
         self.name = name
 
     @classmethod

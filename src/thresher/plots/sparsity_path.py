@@ -254,6 +254,9 @@ def _frontier_of(search: Any, metric: str | None) -> Frontier:
         metric = search.refit if search.multimetric_ else "score"
     if metric not in names:
         raise ParameterError(
-            f"{_OWNER}: metric must be one of the search's, {', '.join(names)}; got {metric!r}"
+            owner=_OWNER,
+            parameter="metric",
+            value=metric,
+            allowed=f"one of the search's, {', '.join(names)}",
         )
     return frontier_of(search, metric)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.model import Model
 from thresher.names import check_names
 from thresher.plots import style
@@ -98,7 +98,7 @@ class StabilityDisplay:
                 f"not empty; their shape is {shares.shape}"
             )
         if not ((shares >= 0) & (shares <= 1)).all():
-            raise ParameterError(f"{_OWNER}: probabilities must be in 0..1")
+            raise ParameterError(owner=_OWNER, parameter="probabilities", allowed="in 0..1")
         known = list(range(shares.shape[1])) if names is None else list(names)
         best = shares.max(axis=0)
         if selected is None:
@@ -220,8 +220,10 @@ class StabilityDisplay:
         """
         if not isinstance(model, Model) or model.evidence is None:
             raise ParameterError(
-                f"{_OWNER}: model must be one of the stabilized rule, which has evidence; got "
-                f"{model!r}"
+                owner=_OWNER,
+                parameter="model",
+                value=model,
+                allowed="one of the stabilized rule, which has evidence",
             )
         output, outputs = 0, len(model.intercept)
         if outputs == 1 and label is not None:
@@ -233,7 +235,10 @@ class StabilityDisplay:
             labels = [] if model.classes is None else model.classes.tolist()
             if label not in labels:
                 raise ParameterError(
-                    f"{_OWNER}: label must be a class, one of {labels}; got {label!r}"
+                    owner=_OWNER,
+                    parameter="label",
+                    value=label,
+                    allowed=f"a class, one of {labels}",
                 )
             output = labels.index(label)
         evidence = model.evidence
@@ -341,11 +346,20 @@ class StabilityDisplay:
         several = len(self.probabilities) > 1
         kind = ("paths" if several else "features") if kind is None else kind
         if kind not in _KINDS:
-            raise ParameterError(f"{_OWNER}: kind must be one of {', '.join(_KINDS)}; got {kind!r}")
+            raise ParameterError(
+                owner=_OWNER, parameter="kind", value=kind, allowed=f"one of {', '.join(_KINDS)}"
+            )
         if kind == "paths" and not several:
-            raise ParameterError(f"{_OWNER}: kind='paths' needs several values of a parameter")
+            raise ParameterError(
+                (setting("kind", "paths"), " needs several values of a parameter"),
+                owner=_OWNER,
+                parameter="kind",
+                value=kind,
+            )
         if not is_whole(max_features) or max_features < 1:
-            raise ParameterError(f"{_OWNER}: max_features must be >= 1; got {max_features!r}")
+            raise ParameterError(
+                owner=_OWNER, parameter="max_features", value=max_features, allowed=">= 1"
+            )
         shown = min(max_features, len(self.names))
         high = max(2.2, 1.1 + 0.22 * shown) if kind == "features" else 4.0
         self.ax_ = style.axes(ax, high=high)

@@ -39,7 +39,9 @@ def answers(model: Model, X: Any, y: Any) -> Answers:
     """
     if is_source(X):
         if y is not None:
-            raise ParameterError("y must be None with a source, whose rows have their labels")
+            raise ParameterError(
+                parameter="y", allowed="None with a source, whose rows have their labels"
+            )
         return _of_source(model, X)
     decision, found = model.decision_function(X), np.asarray(y)
     if len(found) != len(decision):

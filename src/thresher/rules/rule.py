@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from thresher.errors import Words
 from thresher.losses import LOSSES, SELECTABLE_LOSSES, Task
 from thresher.rules.parameter import COMMON, Parameter, loss_parameter
 
@@ -79,7 +80,7 @@ class Rule:
     core_names: Mapping[str, str] = field(default_factory=dict)
     regressor_loss: str = "squared"
     losses: tuple[str, ...] = SELECTABLE_LOSSES
-    refused_losses: Mapping[str, str] = field(default_factory=dict)
+    refused_losses: Mapping[str, Words] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     auto_eta: Mapping[str, float] = field(default_factory=dict)
     inverse_rate: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from thresher.errors import setting
 from thresher.rules.parameter import L1, L2, RATE, TARGET_NNZ, Parameter
 from thresher.rules.rule import Rule
 
@@ -93,8 +94,11 @@ STREAMING_RULES: dict[str, Rule] = {
         },
         regressor_loss="huber",  # with squared, steps of 1/(alpha t) explode
         refused_losses={
-            "poisson": "steps of 1/(alpha t) explode with loss 'poisson', whose slope has no "
-            "bound; FTRL and truncated gradient take it"
+            "poisson": (
+                "steps of 1/(alpha t) explode with ",
+                setting("loss"),
+                " 'poisson', whose slope has no bound; FTRL and truncated gradient take it",
+            )
         },
         inverse_rate="alpha",
         cluster=("average",),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.losses import LOSSES, Task
 from thresher.rules.table import RULES
 
@@ -29,17 +29,30 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
     table = spec.parameters
     for name, value in params.items():
         if name not in table:
-            raise ParameterError(f"{owner} has no parameter {name!r}; it has {', '.join(table)}")
+            raise ParameterError(
+                f"{owner} has no parameter {name!r}; it has {', '.join(table)}", parameter=name
+            )
         if not table[name].accepts(value):
-            raise ParameterError(f"{owner}: {name} must be {table[name].allowed()}; got {value!r}")
+            raise ParameterError(
+                owner=owner, parameter=name, value=value, allowed=table[name].allowed()
+            )
     losses = spec.losses_for(task)
     if "loss" in params and params["loss"] not in losses:
         raise ParameterError(
-            f"{owner}: loss {params['loss']!r} is not one for a {task}; "
-            f"allowed are {', '.join(losses)}"
-        )
+            (setting("loss"), f" {params['loss']!r} is not one for a {task}; allowed are "
+             f"{', '.join(losses)}"),
+            owner=owner,
+            parameter="loss",
+            value=params["loss"],
+            allowed=f"one of {', '.join(losses)}",
+        )  # fmt: skip
     if params.get("shrink") == "round" and math.isinf(params["ceiling"]):
-        raise ParameterError(f"{owner}: shrink='round' needs a finite ceiling")
+        raise ParameterError(
+            (setting("shrink", "round"), " needs a finite ", setting("ceiling")),
+            owner=owner,
+            parameter="ceiling",
+            value=params["ceiling"],
+        )
     if params.get("store") == "nonzero":
         _check_nonzero(rule, task, params, owner)
     if params.get("target_nnz") is not None:
@@ -50,11 +63,19 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         ):
             if contradicts:
                 raise ParameterError(
-                    f"{owner}: {name}={params[name]!r} does not go with target_nnz, which raises "
-                    f"and lowers gravity for the last weights"
-                )
+                    (setting(name, params[name]), " does not go with ", setting("target_nnz"),
+                     ", which raises and lowers ", setting("gravity"), " for the last weights"),
+                    owner=owner,
+                    parameter=name,
+                    value=params[name],
+                )  # fmt: skip
     if params.get("loss") in spec.refused_losses:
-        raise ParameterError(f"{owner}: {spec.refused_losses[params['loss']]}")
+        raise ParameterError(
+            spec.refused_losses[params["loss"]],
+            owner=owner,
+            parameter="loss",
+            value=params["loss"],
+        )
     if "variant" in params:
         _check_stabilized(params, owner)
     levels = params.get("levels", ())
@@ -64,30 +85,45 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         or list(levels) != sorted(set(levels))
     ):
         raise ParameterError(
-            f"{owner}: levels must be increasing shares, above 0 and up to 1; got {levels!r}"
+            owner=owner,
+            parameter="levels",
+            value=levels,
+            allowed="increasing shares, above 0 and up to 1",
         )
     if params.get("shrink") == "all":
         for name in ("max_density", "levels"):
             if params[name] not in (None, (), []):
                 raise ParameterError(
-                    f"{owner}: {name} does not go with shrink='all': which of the untouched "
-                    f"weights are zero is known only when they are counted"
-                )
+                    (setting(name), " does not go with ", setting("shrink", "all"), ": which of "
+                     "the untouched weights are zero is known only when they are counted"),
+                    owner=owner,
+                    parameter=name,
+                    value=params[name],
+                )  # fmt: skip
     if params.get("center") and LOSSES[params["loss"]].scales_rows:
         raise ParameterError(
-            f"{owner}: center=True does not go with {params['loss']}, which scales each row by "
-            f"itself"
-        )
+            (setting("center", True), f" does not go with {params['loss']}, which scales each row "
+             "by itself"),
+            owner=owner,
+            parameter="center",
+            value=True,
+        )  # fmt: skip
     if params.get("callback") is not None and not callable(params["callback"]):
-        raise ParameterError(f"{owner}: callback must be callable or None")
+        raise ParameterError(
+            owner=owner, parameter="callback", value=params["callback"], allowed="callable or None"
+        )
 
 
 def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
     if not RULES[rule].nonzero_store or task != "classifier":
         raise ParameterError(
-            f"{owner}: store='nonzero' is for classifiers by truncated gradient and "
-            f"forward-backward; others take 'dense' or 'hashed'"
-        )
+            (setting("store", "nonzero"), " is for classifiers by truncated gradient and "
+             "forward-backward; others take 'dense' or 'hashed'"),
+            owner=owner,
+            parameter="store",
+            value="nonzero",
+            allowed="dense or hashed",
+        )  # fmt: skip
     if not LOSSES[params["loss"]].nonzero_store:
         able = [loss for loss in LOSSES.values() if loss.nonzero_store]
         idle, busy = (
@@ -95,9 +131,12 @@ def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str)
             for which in (True, False)
         )
         raise ParameterError(
-            f"{owner}: store='nonzero' needs loss {idle}, which leave satisfied margins alone, or "
-            f"{busy}; got {params['loss']!r}"
-        )
+            (setting("store", "nonzero"), " needs ", setting("loss"), f" {idle}, which leave "
+             f"satisfied margins alone, or {busy}; got {params['loss']!r}"),
+            owner=owner,
+            parameter="loss",
+            value=params["loss"],
+        )  # fmt: skip
     for name, contradicts in (
         ("shrink", params.get("shrink") == "subgradient"),
         ("average", params.get("average")),
@@ -106,34 +145,54 @@ def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str)
     ):
         if contradicts:
             raise ParameterError(
-                f"{owner}: {name}={params[name]!r} does not go with store='nonzero', which keeps "
-                f"the weights that are not zero and nothing else"
-            )
+                (setting(name, params[name]), " does not go with ", setting("store", "nonzero"),
+                 ", which keeps the weights that are not zero and nothing else"),
+                owner=owner,
+                parameter=name,
+                value=params[name],
+            )  # fmt: skip
 
 
 def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
     paths, bursts, n_jobs = params["paths"], params["bursts"], params["n_jobs"]
     if n_jobs == 0:
-        raise ParameterError(f"{owner}: n_jobs must be -1, None or at least 1; got 0")
+        raise ParameterError(
+            owner=owner, parameter="n_jobs", value=0, allowed="-1, None or at least 1"
+        )
     if params["variant"] == "robust":
         if paths % 2:
             raise ParameterError(
-                f"{owner}: paths must be even with variant='robust', whose paths go in pairs "
-                f"through the two halves of the rows; got {paths}"
-            )
+                (setting("paths"), " must be even with ", setting("variant", "robust"), ", whose "
+                 f"paths go in pairs through the two halves of the rows; got {paths}"),
+                owner=owner,
+                parameter="paths",
+                value=paths,
+            )  # fmt: skip
         if params["rejection"] != "auto" and params["rejection"] < 0.01:
             raise ParameterError(
-                f"{owner}: rejection must be at least 0.01 with variant='robust', which would "
-                f"otherwise purge feature after feature; got {params['rejection']!r}"
-            )
+                (setting("rejection"), " must be at least 0.01 with ", setting("variant", "robust"),
+                 ", which would otherwise purge feature after feature; got "
+                 f"{params['rejection']!r}"),
+                owner=owner,
+                parameter="rejection",
+                value=params["rejection"],
+            )  # fmt: skip
         return
     if params["target_nnz"] is not None:
         raise ParameterError(
-            f"{owner}: target_nnz goes with variant='robust'; the published variant has gravity by "
-            f"its rejection rate alone"
-        )
+            (setting("target_nnz"), " goes with ", setting("variant", "robust"), "; the published "
+             "variant has gravity by its rejection rate alone"),
+            owner=owner,
+            parameter="target_nnz",
+            value=params["target_nnz"],
+        )  # fmt: skip
     if params["keep"] > 0 and paths * bursts == 1:
         raise ParameterError(
-            f"{owner}: keep={params['keep']} needs more than one path or burst: the share of one "
-            f"burst that selects a feature says nothing; set keep=0, or raise paths or bursts"
-        )
+            (setting("keep", params["keep"]), " needs more than one path or burst: the share of "
+             "one burst that selects a feature says nothing"),
+            owner=owner,
+            parameter="keep",
+            value=params["keep"],
+            hint=("set ", setting("keep", 0), ", or raise ", setting("paths"), " or ",
+                  setting("bursts")),
+        )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thresher.errors import ParameterError
+from thresher.errors import ReadOnceError, setting
 from thresher.training.alone import Alone
 from thresher.training.hooks import Hooks
 
@@ -30,9 +30,14 @@ class Centring(Hooks):
         """Centre the learners."""
         source, mean, owner = trainer.source, self.mean, trainer.plan.owner
         if mean is None and not source.rereadable:
-            raise ParameterError(
-                f"{owner}: center=True must read the rows twice, and {source} can be read only once"
-            )
+            raise ReadOnceError(
+                (setting("center", True), f" must read the rows twice, and {source} can be read "
+                 "only once"),
+                source=str(source),
+                owner=owner,
+                parameter="center",
+                value=True,
+            )  # fmt: skip
         if mean is None:
             keys, means = source.mean()
         else:

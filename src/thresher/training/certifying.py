@@ -166,7 +166,7 @@ def regret(
                 comparator_loss_sum=lost,
                 comparator_norm2=scale * (float(weights @ weights) + b**2),
                 comparator_l1=scale * float(np.abs(weights).sum()),
-                epsilon=params["epsilon"] if params["loss"] == "huber" else None,
+                epsilon=params["epsilon"],
                 fit_intercept=params["fit_intercept"],
                 unit_weights=trainer.unit_weights,
             ),
@@ -196,12 +196,12 @@ def _visits(trainer: Trainer, rows: int) -> NDArray[np.int64]:
     """Return how often each row of a block was learned."""
     source, plan = trainer.source, trainer.plan
     if not isinstance(source, MatrixSource):
-        return np.full(rows, trainer.number)
+        return np.full(rows, trainer.passes_kept)
     visits = np.zeros(rows, np.int64)
-    for number in range(trainer.number):
+    for number in range(trainer.passes_kept):
         order = source.order(number, plan.shuffle, plan.seed)
         order = np.arange(rows) if order is None else order
-        last = number == trainer.number - 1
+        last = number == trainer.passes_kept - 1
         np.add.at(visits, order[: trainer.rows_of_pass] if last else order, 1)
     return visits
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import ParameterError
+from thresher.errors import BalanceError, ParameterError, setting
 from thresher.training.labels import Arriving, Labels, TwoClasses
 from thresher.training.targets import Targets
 
@@ -34,32 +34,50 @@ def class_factors(
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
         if labels.counted is None:
-            raise ParameterError(
-                f"{owner}: class_weight='balanced' needs the number of rows of each class before "
-                f"the first is learned, and so rows that can be read twice; give a dict of weights"
-            )
+            raise BalanceError(
+                (setting("class_weight", "balanced"), " needs the number of rows of each class "
+                 "before the first is learned, and so rows that can be read twice"),
+                owner=owner,
+                parameter="class_weight",
+                value="balanced",
+                hint="give a dict of weights",
+            )  # fmt: skip
         counts, rows = labels.counted
         return np.asarray(rows / (len(counts) * np.maximum(counts, 1).astype(np.float64)))
     if not isinstance(class_weight, dict):
         raise ParameterError(
-            f"{owner}: class_weight must be a dict, 'balanced' or None; got {class_weight!r}"
+            owner=owner,
+            parameter="class_weight",
+            value=class_weight,
+            allowed="a dict, 'balanced' or None",
         )
     classes = labels.classes
     if classes is None:
-        raise ParameterError(f"{owner}: class_weight needs classes, and the task is a regression")
+        raise ParameterError(
+            (setting("class_weight"), " needs classes, and the task is a regression"),
+            owner=owner,
+            parameter="class_weight",
+            value=class_weight,
+        )
     # Where labels become known as they come, any class may still come.
     several = [-1, 0, 1] if isinstance(labels, TwoClasses) else classes.tolist()
     unknown = [label for label in class_weight if label not in several]
     lacking = any(label not in class_weight for label in several)
     if unknown and not isinstance(labels, Arriving) and (strict or lacking):
         raise ParameterError(
-            f"{owner}: class_weight has weights of {sorted(map(str, unknown))}, which are no "
-            f"classes; these are {classes.tolist()[:20]}"
-        )
+            (setting("class_weight"), f" has weights of {sorted(map(str, unknown))}, which are no "
+             f"classes; these are {classes.tolist()[:20]}"),
+            owner=owner,
+            parameter="class_weight",
+            value=class_weight,
+        )  # fmt: skip
     factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
     if not (np.isfinite(factors).all() and (factors >= 0).all()):
         raise ParameterError(
-            f"{owner}: class_weight must hold finite numbers >= 0; got {class_weight!r}"
+            (setting("class_weight"), f" must hold finite numbers >= 0; got {class_weight!r}"),
+            owner=owner,
+            parameter="class_weight",
+            value=class_weight,
         )
     return factors
 

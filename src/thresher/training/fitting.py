@@ -12,7 +12,7 @@ import numpy as np
 from thresher.data.arrays import nonzeros
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.reading import Stopped
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.health.watch import DivergenceWatch
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args, validate
@@ -65,17 +65,18 @@ class Specification:
             raise ParameterError(
                 "was learned on a cluster or in a search, and cannot go on from there",
                 owner=self.owner,
-                hint="fit anew without warm_start",
+                hint=("fit anew without ", setting("warm_start")),
             )
         for name, was in before.requested.items():
             if made_of[name] != was:
                 raise ParameterError(
-                    f"{name} was {was!r} when learning began and cannot become {made_of[name]!r}",
+                    (setting(name), f" was {was!r} when learning began and cannot become "
+                     f"{made_of[name]!r}"),
                     owner=self.owner,
                     parameter=name,
                     value=made_of[name],
-                    hint="fit anew without warm_start",
-                )
+                    hint=("fit anew without ", setting("warm_start")),
+                )  # fmt: skip
         return made_of
 
     @property
@@ -145,10 +146,11 @@ def fit(
     requested = spec.checked(before)
     if source.multilabel and spec.params.get("class_weight") is not None:
         raise ParameterError(
-            "class_weight needs rows of one class each, and these have any number of labels",
+            (setting("class_weight"), " needs rows of one class each, and these have any number of "
+             "labels"),
             owner=spec.owner,
             parameter="class_weight",
-        )
+        )  # fmt: skip
     seed = spec.seed(source, run)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
     trainer = Trainer(
@@ -272,9 +274,10 @@ def _continued(spec: Specification, before: FittedState, plan: TrainingPlan) -> 
     known = before.classes is None or np.array_equal(before.classes, classes)
     if not known or (plan.in_memory and plan.width != before.width):
         raise ParameterError(
-            "warm_start=True needs the features and classes of the fit before",
+            (setting("warm_start", True), " needs the features and classes of the fit before"),
             owner=spec.owner,
             parameter="warm_start",
+            value=True,
         )
     outputs.next_pass()
     return outputs

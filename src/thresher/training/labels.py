@@ -218,7 +218,8 @@ class ManyClasses(Labels):
         classes = ", ".join(map(_shown, self._classes[:20].tolist()))
         if isinstance(label, str) and self._classes.dtype.kind in "fiub":
             return f"the label is the word {label!r}, and the classes are numbers: {classes}"
-        return f"the label {_shown(label)} is not among the classes {classes}"
+        few = "; two classes stay two" if len(self._classes) == 2 else ""
+        return f"the label {_shown(label)} is not among the classes {classes}{few}"
 
 
 class LabelSets(Labels):

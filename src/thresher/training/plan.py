@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.matrix_source import MatrixSource
-from thresher.errors import ParameterError
+from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, setting
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors
@@ -112,11 +112,14 @@ class TrainingPlan:
         if params.get("store") == "auto":
             params["store"] = "hashed" if source.named and source.bits is None else "dense"
         if not once and params["passes"] > 1 and not source.rereadable:
-            raise ParameterError(
+            raise ReadOnceError(
                 f"more than one pass over {source}, which can be read only once, needs a cache "
                 f"that is made from it",
+                source=str(source),
                 owner=owner,
-                parameter="cache",
+                parameter="passes",
+                value=params["passes"],
+                hint="`thresher convert` and thresher.data.writing.write make one",
             )
         loss = core_args.loss_of(rule, params)
         labels = known
@@ -205,9 +208,9 @@ class TrainingPlan:
                 self.labels.outputs, grows=isinstance(self.labels, Arriving)
             )
         except MemoryError:
-            raise MemoryError(
-                f"no memory for {self.labels.outputs} x {room} weights in a dense store; "
-                f"store='hashed' needs memory for the features seen alone"
+            raise OutOfMemoryError(
+                f"no memory for {self.labels.outputs} x {room} weights in a dense store",
+                hint=(setting("store", "hashed"), " needs memory for the features seen alone"),
             ) from None
         if isinstance(made, OnlyNonzero) and self.labels.counted is not None:
             made.plant(*self.labels.counted)
@@ -253,17 +256,22 @@ def labels_for(
     if isinstance(classes, str):
         if classes not in ("binary", "arriving"):
             raise ParameterError(
-                f"{owner}: classes must be an array of labels, 'binary' or 'arriving'; got "
-                f"{classes!r}"
+                owner=owner,
+                parameter="classes",
+                value=classes,
+                allowed="an array of labels, 'binary' or 'arriving'",
             )
         if source.rereadable:  # all labels can be known before the first is learned
             classes = None
         elif Recipe(rule, params, None, 1, 1).together(2):
             return Arriving(low, multilabel)
     if isinstance(classes, str) or (classes is None and not source.rereadable):
-        raise ParameterError(
-            f"{owner}: {source} can be read only once, and its classes are not known; use "
-            f"partial_fit with classes="
+        raise ReadOnceError(
+            f"{source} can be read only once, and its classes are not known",
+            source=str(source),
+            owner=owner,
+            parameter="classes",
+            hint="use partial_fit with classes=",
         )
     counted = None
     if classes is None:
@@ -285,20 +293,31 @@ def _width(
     hashed = params.get("store", "dense") != "dense"
     if source.named and source.bits is None and not hashed:
         raise ParameterError(
-            f"{owner}: features with names need store='hashed', or bits= in scan to number them"
-        )
+            ("features with names need ", setting("store", "hashed"), ", or ",
+             setting("bits", call="scan"), " to number them"),
+            owner=owner,
+            parameter="store",
+            value=params.get("store", "dense"),
+        )  # fmt: skip
     if source.bits is not None:
         return 1 << source.bits, False
     dense = params.get("max_density") is not None or params.get("levels")
     if RULES[rule].needs_width or dense:
         if not source.rereadable:
-            raise ParameterError(
-                f"{owner}: must know the number of features beforehand, and {source} can be read "
-                f"only once: give bits= in scan"
-            )
+            raise ReadOnceError(
+                (f"must know the number of features beforehand, and {source} can be read only "
+                 "once: give ", setting("bits", call="scan")),
+                source=str(source),
+                owner=owner,
+                parameter="bits",
+            )  # fmt: skip
         width = source.width()
         if width == 2**64:
-            raise ParameterError(f"{owner}: needs bits= in scan where features have names")
+            raise ParameterError(
+                ("needs ", setting("bits", call="scan"), " where features have names"),
+                owner=owner,
+                parameter="bits",
+            )
         return width, False
     return (0, not source.named) if hashed else (1, True)
 

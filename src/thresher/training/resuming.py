@@ -106,8 +106,11 @@ def resume(trainer: Trainer) -> bool:
     t.ended = about.get("ended") is not None
     if t.ended and about["ended"] != t.plan.passes:
         raise ModelFileError(
-            f"{path}: the run that wrote it has made all {about['ended']} passes, and "
-            f"{t.plan.passes} are wanted now; a resumed run needs as many"
+            f"the run that wrote it has made all {about['ended']} passes, and {t.plan.passes} are "
+            f"wanted now; a resumed run needs as many",
+            place=path,
+            parameter="passes",
+            value=t.plan.passes,
         )
     try:
         _restore(t, about["learning"], saved, float(about["seconds"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from thresher.errors import DataError
+from thresher.errors import InputError, OutOfMemoryError, setting
 from thresher.training.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -48,10 +48,13 @@ class Room:
         width = block.width or 2**64
         self.width = max(self.width, width)
         if self.dense and width > max(_MOST, self.size):
-            raise DataError(
-                f"{block.place(0)}: here or soon after, a feature has a number of 2^33 or more, "
-                f"too many for a dense store; store='hashed' takes it, bits= in scan folds it"
-            )
+            raise InputError(
+                "here or soon after, a feature has a number of 2^33 or more, too many for a dense "
+                "store",
+                place=block.place(0),
+                hint=(setting("store", "hashed"), " takes it, ", setting("bits", call="scan"),
+                      " folds it"),
+            )  # fmt: skip
         self.widen(width, outputs)
 
     def widen(self, width: int, outputs: Outputs) -> None:
@@ -62,8 +65,9 @@ class Room:
         try:
             outputs.widen(self.size)
         except MemoryError:
-            raise MemoryError(
+            raise OutOfMemoryError(
                 f"a feature is numbered {width - 1}: no memory for so many weights in a dense "
-                f"store; store='hashed' needs memory for the features seen alone, and bits= in "
-                f"scan folds their numbers"
-            ) from None
+                f"store",
+                hint=(setting("store", "hashed"), " needs memory for the features seen alone, and ",
+                      setting("bits", call="scan"), " folds their numbers"),
+            ) from None  # fmt: skip

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from os import PathLike
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.training.observer import Observer
 
 
@@ -50,8 +50,12 @@ class RunOptions:
     ) -> RunOptions:
         """Return the options, checked, as `fit` takes them."""
         if isinstance(every, bool) or not isinstance(every, int | float) or not every >= 0:
-            raise ParameterError(f"every must be a number of seconds >= 0; got {every!r}")
+            raise ParameterError(parameter="every", value=every, allowed="a number of seconds >= 0")
         if resume and checkpoint is None:
-            raise ParameterError("resume=True needs checkpoint=, the file to continue from")
+            raise ParameterError(
+                (setting("resume", True), " needs ", setting("checkpoint"), ", the file to "
+                 "continue from"),
+                parameter="checkpoint",
+            )  # fmt: skip
         path = None if checkpoint is None else os.fspath(checkpoint)
         return cls(observer or Observer(), path, float(every), bool(resume), names, seed)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 
 
 def seed_of(random_state: Any, owner: str) -> int:
@@ -23,7 +23,12 @@ def seed_of(random_state: Any, owner: str) -> int:
     try:
         return int(check_random_state(random_state).randint(2**31))
     except ValueError as error:
-        raise ParameterError(f"{owner}: random_state: {error}") from error
+        raise ParameterError(
+            (setting("random_state"), f": {error}"),
+            owner=owner,
+            parameter="random_state",
+            value=random_state,
+        ) from error
 
 
 def stream_seed(random_state: Any, owner: str) -> int:

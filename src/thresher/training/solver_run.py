@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from thresher.errors import ModelFileError
+from thresher.errors import ModelFileError, setting
 from thresher.model import Progress
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
@@ -205,9 +205,12 @@ class SolverRun:
         if state is not None and self.seed != about["seed"]:
             self._same("random_state", about["random_state"], _shown(state))
             raise ModelFileError(
-                f"{path}: random_state gives another seed than in the run that wrote it; a resumed "
-                f"run needs the same"
-            )
+                (setting("random_state"), " gives another seed than in the run that wrote it; a "
+                 "resumed run needs the same"),
+                place=path,
+                parameter="random_state",
+                value=state,
+            )  # fmt: skip
         if about["shape"] != self._shape() or about["rows"] != self._digest:
             raise ModelFileError(
                 f"{path}: the rows are not those of the run that wrote the checkpoint"
@@ -217,9 +220,12 @@ class SolverRun:
     def _same(self, name: str, before: Any, now: Any) -> None:
         if before != now:
             raise ModelFileError(
-                f"{self.options.checkpoint}: {name} was {before!r} in the run that wrote it, and "
-                f"is {now!r} now; a resumed run needs the same"
-            )
+                (setting(name), f" was {before!r} in the run that wrote it, and is {now!r} now; a "
+                 "resumed run needs the same"),
+                place=self.options.checkpoint,
+                parameter=name,
+                value=now,
+            )  # fmt: skip
 
     def _described(self) -> dict[str, Any]:
         """Return the parameters that a resumed run must share; JSON can carry them."""

@@ -13,7 +13,7 @@ from thresher import _core
 from thresher.data.block import Position
 from thresher.data.reading import Stopped
 from thresher.data.visits import Visit
-from thresher.errors import DataError
+from thresher.errors import DataError, OutOfMemoryError, setting
 from thresher.rules import RULES
 from thresher.training import resuming
 from thresher.training.alone import Alone
@@ -62,6 +62,8 @@ class Trainer:
     ----------
     number : int
         Passes that are done.
+    passes_kept : int
+        Passes whose result is kept: fewer where the best one was not the last.
     first_row : int
         Rows of the pass in the blocks before the present one.
     stopped : bool
@@ -98,7 +100,7 @@ class Trainer:
         self.records.steps = self.outputs.steps
         if isinstance(self.outputs, Alone):
             self.outputs.full = {i for i, m in enumerate(self.outputs) if self.hooks.is_full(m)}
-        self.number, self.block, self.first_row = 0, 0, 0
+        self.number = self.passes_kept = self.block = self.first_row = 0
         self.position: Position | None = None  # behind what was learned of the pass
         self.rows_of_pass = 0  # learned in the last pass
         self._steps_before = self.records.steps  # of the pass
@@ -131,9 +133,11 @@ class Trainer:
             if self.records.steps == 0:
                 raise
             self.interrupt()
+        self.passes_kept = self.number
         if self.best and self.best_pass != self.number and not self.ended:
             self.outputs.restore(self.best)
-            self.complete = False
+            self.complete, self.passes_kept = False, self.best_pass
+            self.rows_of_pass = self.records.steps // max(self.number, 1)
         if RULES[self.plan.rule].steers and self.plan.target is not None and not self.ended:
             assert isinstance(self.outputs, Alone)
             for learner in self.outputs:  # its penalty acts whenever a weight is read
@@ -278,10 +282,11 @@ class Trainer:
         try:
             self.outputs.add(count)
         except MemoryError:
-            raise MemoryError(
-                "no memory for the weights of another class in a dense store; store='hashed' "
-                "needs memory for the features seen alone, and bits= in scan bounds the width"
-            ) from None
+            raise OutOfMemoryError(
+                "no memory for the weights of another class in a dense store",
+                hint=(setting("store", "hashed"), " needs memory for the features seen alone, and ",
+                      setting("bits", call="scan"), " bounds the width"),
+            ) from None  # fmt: skip
 
     def _settle(self) -> None:
         """Forget classes whose first row was not reached."""
