@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 import thresher
 from average_cases import OWN, SEED, WIDTH, Case, PieceFiles, cases, defaults, run
+from distributed_rows import WholeFiles
+from thresher import _core
 from thresher.distributed.average import Average
 from thresher.distributed.average_pieces import make_outputs
 from thresher.distributed.crew import InProcess
@@ -165,6 +168,25 @@ def test_a_feature_of_one_part_is_not_diluted() -> None:
     for part in range(2):
         alone, _ = run(Case(case.rule, case.params, [case.rows[part]]))
         assert dense(both)[1 - part] == dense(alone)[1 - part] != 0
+
+
+def test_every_block_has_an_order_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the numbers of part, piece and block; files are blocks of their own."""
+    case, made, order = two_parts(passes=2, shuffle="each"), [], _core.path_order
+
+    def spied(seed: int, place: int, passes: int, rows: int) -> Any:
+        made.append((place, passes))
+        return order(seed, place, passes, rows)
+
+    case.rows = [[rows[0]] * 4 for rows in case.rows]
+    monkeypatch.setattr(_core, "path_order", spied)
+    with case.job() as job:  # two rounds of two files each
+        assert isinstance(job.rows, PieceFiles)
+        mode = Average(replace(job, rows=WholeFiles(job.rows.names, {})), 2)
+        drive(mode, InProcess(mode, None), None, 1)
+    two = range(2)
+    places = [p * 2**40 + i * 2**20 + b for i in two for p in two for b in two]
+    assert made == [(place, passes) for passes in two for place in places]
 
 
 def test_tol_stops_and_facts_tell() -> None:

@@ -136,7 +136,7 @@ def test_one_part_of_files_is_the_estimator(class_weight: Any, tmp_path: Path) -
     sent = pickle.dumps(RobustStages(job))  # as to workers
     assert len(sent) < 5000
     learned = run(pickle.loads(sent), 2, 2)
-    (output,), (expected,) = learned.outputs, clf._outputs()
+    (output,), (expected,) = learned.outputs, clf._fitted.learned()
     np.testing.assert_array_equal(output.keys, expected.keys)
     np.testing.assert_array_equal(output.weights, expected.weights)
     assert output.intercept == expected.intercept

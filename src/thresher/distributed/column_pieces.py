@@ -1,4 +1,9 @@
-"""Pieces of the mode "columns": parts that cut rows into blocks of columns, and the blocks."""
+"""Pieces of the mode "columns": parts that cut rows into blocks of columns, and the blocks.
+
+No `Trainer` learns here. It takes learners through the rows of a source, each row as a whole. A
+block of columns has all rows in memory, but each only in part: it waits after every batch for
+products that other blocks compute, before it can learn the batch.
+"""
 
 from __future__ import annotations
 
