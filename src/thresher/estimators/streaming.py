@@ -120,7 +120,9 @@ class StreamingEstimator(LinearEstimator):
             examples = 0 if before is None else before.outputs_steps
             watch = DivergenceWatch(examples=examples)
         told = plan.average, plan.target, watch, self.callback
-        return Records(*told) if before is None else Records(*told, before.history, before.recorded)
+        if before is None:
+            return Records(*told)
+        return Records(*told, before.history or (), before.recorded)
 
     def _room(self, plan: TrainingPlan, before: FittedState | None) -> Room:
         room = Room(plan)
@@ -241,6 +243,9 @@ class StreamingEstimator(LinearEstimator):
         """Return raw predictions, one column for each output."""
         if is_source(X):
             return self.model_.raw(X)
+        known = None if self._is_new() else self._fitted.known
+        if known is not None and X is known[0]:
+            return known[1]
         X = self._checked_rows(X)
         state = self._fitted
         if state.target is not None or state.outputs is None:

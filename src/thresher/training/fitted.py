@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from thresher.frontier import Place
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Output, Progress
 from thresher.training.hooks import Hooks
@@ -31,7 +33,8 @@ class FittedState:
         Number of rows, where it decided a penalty.
     width : int
         Number of features; 2^64: any.
-    history : list of Progress
+    history : list of Progress or None
+        None: it learned as one of many models, which keep none.
     passes : int
     outputs : Outputs or None
         What learned, and can go on; None: it learned elsewhere.
@@ -39,6 +42,8 @@ class FittedState:
         What was learned, where `outputs` is None.
     extras : dict
         What else the model says of itself, where `outputs` is None.
+    known : pair or None
+        Rows that were predicted already, and their raw predictions; no pickle has them.
     final : bool
         Whether it cannot go on learning: it was learned on a cluster, or in a search.
     hooks : Hooks
@@ -55,6 +60,8 @@ class FittedState:
         What columns of tables were taken for.
     reading : dict
         How the rows of a source were read.
+    place : Place or None
+        Its place among the models of the search that chose it.
     """
 
     rule: str
@@ -62,11 +69,12 @@ class FittedState:
     requested: dict[str, Any]
     rows: int | None
     width: int
-    history: list[Progress] = field(default_factory=list)
+    history: list[Progress] | None = field(default_factory=list)
     passes: int = 0
     outputs: Outputs | None = None
     weights: list[Output] | None = None
     extras: dict[str, Any] = field(default_factory=dict)
+    known: tuple[Any, NDArray[np.float64]] | None = None
     final: bool = False
     hooks: Hooks = field(default_factory=Hooks)
     recorded: Tally = (0.0, 0.0)
@@ -76,6 +84,7 @@ class FittedState:
     names: dict[int, str] | None = None
     kinds: dict[str, str] | None = None
     reading: dict[str, Any] = field(default_factory=dict)
+    place: Place | None = None
 
     @property
     def recipe(self) -> Recipe:
@@ -127,8 +136,10 @@ class FittedState:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: the states of the learners instead of them."""
-        state = dict(vars(self))
-        if self.outputs is not None:
+        state = dict(vars(self), known=None)
+        if self.final:
+            state |= {"weights": self.learned(), "outputs": None}
+        elif self.outputs is not None:
             state["outputs"] = len(self.outputs), self.outputs.states()
         return state
 
