@@ -60,6 +60,11 @@ class Records:
         """Time spent so far, over all runs."""
         return time.perf_counter() - self.began
 
+    @property
+    def last(self) -> Progress | None:
+        """The last record."""
+        return self.history[-1] if self.history else None
+
     def next_mark(self) -> int:
         """Return the next number of rows to record at: the powers of two from 128 on.
 
@@ -130,6 +135,37 @@ class Records:
         if self.watch is not None:
             vars(self.watch).update(saved["watch"])
         self.steps, self.began = steps, time.perf_counter() - seconds
+
+
+class NoRecords(Records):
+    """Records nothing: of models that train together, none has a history of its own.
+
+    Parameters
+    ----------
+    at_once : int
+        Rows that are learned at once, at most.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        super().__init__()
+        self.at_once = at_once
+
+    def next_mark(self) -> int:
+        """Return up to how many rows models learn at once."""
+        return self.steps + self.at_once
+
+    def add(
+        self, outputs: Outputs, counted: bool, valid: float | None = None, end: bool = False
+    ) -> None:
+        """Add nothing.
+
+        Parameters
+        ----------
+        outputs : Outputs
+        counted : bool
+        valid : float, optional
+        end : bool
+        """
 
 
 def mean_since(tally: Tally, before: Tally = (0.0, 0.0)) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from thresher.errors import DataError
+from thresher.errors import DataError, OutOfMemoryError
 from thresher.training.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class Room:
         self.size = 1 << (width - 1).bit_length()
         try:
             outputs.widen(self.size)
+        except OutOfMemoryError:  # lanes say how much they need
+            raise
         except MemoryError:
             raise MemoryError(
                 f"a feature is numbered {width - 1}: no memory for so many weights in a dense "
