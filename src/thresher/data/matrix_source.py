@@ -113,6 +113,9 @@ class MatrixSource:
     weights : array of shape (rows,), optional
     only : array of int64, optional
         The rows to visit, in this order; by default all.
+
+    Attributes
+    ----------
     chunk : int
         About how many nonzeros a visit has.
     """
@@ -130,11 +133,10 @@ class MatrixSource:
         y: Any,
         weights: NDArray[np.float64] | None = None,
         only: NDArray[np.int64] | None = None,
-        chunk: int = _CHUNK,
     ) -> None:
         self.block = MatrixBlock(X, y, weights)
         self.multilabel = is_sparse(y)
-        self.only, self.chunk = only, chunk
+        self.only, self.chunk = only, _CHUNK
         self.rows: int | None = self.block.rows if only is None else len(only)
         self._orders: tuple[Any, Iterator[Order]] | None = None
         self._facts: list[Any] | None = None

@@ -11,8 +11,7 @@ from thresher.search.reporter import Reporter
 from thresher.search.trained import Trained
 from thresher.training.hooks import Hooks
 from thresher.training.labels import Labels
-
-ANY = 2**62  # rows at once: no limit
+from thresher.training.records import ANY
 
 
 class Scored(NamedTuple):

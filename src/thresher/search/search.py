@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,7 +159,7 @@ class Search:
         jobs, params = reading.jobs, reading.jobs[0].point.params
         labels = self._labels(reading)
         lanes = [lane for job in jobs for lane in job.lanes]
-        source, seen = self.splits.visited(reading.splits, params["shuffle"], len(lanes))
+        source, seen = self.splits.visited(reading.splits, params["shuffle"])
         in_memory, owner = isinstance(source, MatrixSource), reading.plan.owner
         shuffle, seed = params["shuffle"], seed_of if in_memory else stream_seed
         if not in_memory and shuffle is not False:
@@ -175,8 +175,10 @@ class Search:
             n_jobs=self.n_jobs,
             passes=1 if self.splits.progressive else params["passes"],
             shuffle=False if self.splits.progressive else shuffle,
-            seed=seed(deepcopy(params["random_state"]), owner),
+            seed=seed(params["random_state"], owner),
         )
+        if isinstance(source, MatrixSource):
+            source.chunk = plan.chunk
         trainer = Trainer(
             plan,
             source,

@@ -20,8 +20,6 @@ from thresher.training.labels import Labels, ManyClasses, TwoClasses, Values
 from thresher.training.lane_outputs import Seen
 from thresher.training.targets import Targets
 
-_WORK = 1 << 26  # nonzeros times lanes between two looks at the clock and at Ctrl-C
-
 
 class Splits(ABC):
     """The rows that each model of a search learns from, and what is known of all rows.
@@ -80,7 +78,7 @@ class Splits(ABC):
 
     @abstractmethod
     def visited(
-        self, splits: Sequence[int], shuffle: Any, lanes: int
+        self, splits: Sequence[int], shuffle: Any
     ) -> tuple[Source | MatrixSource, Seen | None]:
         """Return the rows that some splits are trained on, and what tells which rows each sees."""
 
@@ -147,14 +145,11 @@ class MatrixSplits(Splits):
         counts = np.bincount(self.class_numbers[train], minlength=len(self.classes))
         return counts.astype(np.int64), len(train)
 
-    def visited(
-        self, splits: Sequence[int], shuffle: Any, lanes: int
-    ) -> tuple[MatrixSource, Seen | None]:
+    def visited(self, splits: Sequence[int], shuffle: Any) -> tuple[MatrixSource, Seen | None]:
         """Return the rows that some splits are trained on, and what tells which rows each sees."""
         block, apart = self.source.block, self.is_apart(splits[0], shuffle)
         only = self.parts[splits[0]].train if apart else None
-        chunk = max(1, _WORK // lanes)
-        source = MatrixSource(block.X, block.labels, block.weights, only, chunk)
+        source = MatrixSource(block.X, block.labels, block.weights, only)
         if apart:
             return source, None
         seen = seen_by(self.parts, block.rows)
@@ -232,9 +227,7 @@ class SourceSplits(Splits):
         assert self.survey is not None
         return counts - self.survey.counts[:, split], rows - int(self.survey.rows[split])
 
-    def visited(
-        self, splits: Sequence[int], shuffle: Any, lanes: int
-    ) -> tuple[Source, Seen | None]:
+    def visited(self, splits: Sequence[int], shuffle: Any) -> tuple[Source, Seen | None]:
         """Return the rows that some splits are trained on, and what tells which rows each sees."""
         return self.source, None if self.progressive else self._seen
 

@@ -14,12 +14,13 @@ from thresher.errors import DataError
 from thresher.search.folds import fold_numbers
 from thresher.search.readings import OVERFLOWS, Job, places
 from thresher.search.reporter import Reporter
-from thresher.search.scores import ANY, Scored, Scores
+from thresher.search.scores import Scored, Scores
 from thresher.search.splits import SourceSplits
 from thresher.search.trained import Trained
 from thresher.training.hooks import Hooks
 from thresher.training.labels import Labels
 from thresher.training.lane_outputs import LaneOutputs
+from thresher.training.records import ANY
 from thresher.training.scores import Score, Tally
 from thresher.training.targets import Targets
 from thresher.training.trainer import Trainer

@@ -19,6 +19,8 @@ from thresher.training.outputs import Order, Outputs, Paused
 from thresher.training.plan import TrainingPlan
 from thresher.training.targets import Targets
 
+_WORK = 1 << 26  # nonzeros times lanes that are learned at a time
+
 Seen = Callable[[Targets, int], NDArray[np.uint8]]
 """Targets of a block and the number of its first row -> which clocks see which of its rows."""
 
@@ -192,6 +194,11 @@ class LanePlan(TrainingPlan):
     def core(self) -> str:
         """The rule's name in the core."""
         return RULES[self.rule].core
+
+    @property
+    def chunk(self) -> int:
+        """Nonzeros to learn between two looks at the clock and at Ctrl-C."""
+        return max(1, _WORK // len(self.lanes))
 
     @property
     def waits_for_rows(self) -> bool:

@@ -13,6 +13,7 @@ from thresher.model import Progress
 from thresher.training.outputs import Outputs
 
 Tally = tuple[float, float]  # sums of losses and of weights
+ANY = 2**62  # rows at once: no limit
 
 
 class Records:
@@ -143,10 +144,10 @@ class NoRecords(Records):
     Parameters
     ----------
     at_once : int
-        Rows that are learned at once, at most.
+        Rows that are learned at once, at most; by default any number.
     """
 
-    def __init__(self, at_once: int) -> None:
+    def __init__(self, at_once: int = ANY) -> None:
         super().__init__()
         self.at_once = at_once
 
