@@ -20,7 +20,6 @@ from thresher import DivergenceError, ParameterError, SparsityPath
 from thresher.frontier import Dot, Frontier
 from thresher.scales import counts_of, ticks_of
 from thresher.search.folds import fold_numbers
-from thresher.search.matrix import Rows
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(400, 30)) * (RNG.random((400, 30)) < 0.5)
@@ -160,19 +159,20 @@ def test_default_gravities_do_not_depend_on_memory(tmp_path, sparse, limit):
     clf = thresher.TruncatedGradientClassifier(loss="logistic")
     slopes = np.where(y[:, None] == np.arange(5), -0.5, 0.5)
     means = X.T @ (slopes - slopes.mean(axis=0)) / len(y)
-    found = SparsityPath(clf)._default(Rows(clf, sp.csr_matrix(X) if sparse else X, y), limit)
+    rows = clf.source_of(sp.csr_matrix(X) if sparse else X, y)
+    found = SparsityPath(clf)._default(rows, limit)
     assert found[-1] == pytest.approx(3 * np.abs(means).max(), rel=5e-3)
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
     source = thresher.scan(tmp_path / "rows.svm")
-    path = SparsityPath(clf, memory_limit=limit)
-    assert path._default_of(source, None).tolist() == pytest.approx(found.tolist(), rel=5e-3)
+    of_source = SparsityPath(clf)._default(source, limit)
+    assert of_source.tolist() == pytest.approx(found.tolist(), rel=5e-3)
 
 
 def test_gradients_take_no_more_than_the_limit():
     wide = sp.random(200, 5000, 0.01, "csr", random_state=0)
     y = np.arange(200) % 50
     clf = thresher.TruncatedGradientClassifier(loss="logistic")
-    rows, limit = Rows(clf, wide, y), 2 * 10**6
+    rows, limit = clf.source_of(wide, y), 2 * 10**6
     tracemalloc.start()
     SparsityPath(clf)._default(rows, limit)
     peak = tracemalloc.get_traced_memory()[1]
@@ -184,10 +184,12 @@ def test_classes_weigh_in_default_gravities():
     y = np.where(Y == "yes", 1, 0)
     plain = thresher.TruncatedGradientClassifier(loss="logistic")
     heavy = clone(plain).set_params(class_weight={0: 1.0, 1: 50.0})
-    ends = [SparsityPath(clf)._default(Rows(clf, X, y), 10**9)[-1] for clf in (plain, heavy)]
+    ends = [SparsityPath(clf)._default(clf.source_of(X, y), 10**9)[-1] for clf in (plain, heavy)]
     assert ends[1] != pytest.approx(ends[0], rel=0.05)
-    again = SparsityPath(plain)._default(Rows(plain, X, y, np.where(y == 1, 50.0, 1.0)), 10**9)
-    assert ends[1] == again[-1]
+    rows = plain.source_of(X, y, np.where(y == 1, 50.0, 1.0))
+    assert ends[1] == SparsityPath(plain)._default(rows, 10**9)[-1]
+    source = thresher.scan(lambda: iter([(X, y)]))
+    assert ends[1] == pytest.approx(SparsityPath(heavy)._default(source, 10**9)[-1], rel=5e-3)
 
 
 def test_nothing_to_choose_from():

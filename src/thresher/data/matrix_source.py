@@ -113,6 +113,11 @@ class MatrixSource:
     weights : array of shape (rows,), optional
     only : array of int64, optional
         The rows to visit, in this order; by default all.
+
+    Attributes
+    ----------
+    chunk : int
+        About how many nonzeros a visit has.
     """
 
     rereadable, named, traced, shuffles = True, False, False, True
@@ -131,7 +136,7 @@ class MatrixSource:
     ) -> None:
         self.block = MatrixBlock(X, y, weights)
         self.multilabel = is_sparse(y)
-        self.only = only
+        self.only, self.chunk = only, _CHUNK
         self.rows: int | None = self.block.rows if only is None else len(only)
         self._orders: tuple[Any, Iterator[Order]] | None = None
         self._facts: list[Any] | None = None
@@ -146,14 +151,14 @@ class MatrixSource:
         behind: int = 0,
         **reading: Any,
     ) -> Iterator[Visit]:
-        """Yield the rows of a pass, a few million nonzeros at a time.
+        """Yield the rows of a pass, so many nonzeros at a time as `chunk` says.
 
         Parameters are those of `Source.visits`.
         """
         order = self.order(number, shuffle, seed)
         rows = self.block.rows if order is None else len(order)
         per_row = max(1.0, nonzeros(self.block.X) / max(self.block.rows, 1))
-        step = max(1, int(_CHUNK / per_row))
+        step = max(1, int(self.chunk / per_row))
         first = 0 if after is None else after.offset
         while first < rows:
             last = min(rows, first + step)
@@ -180,6 +185,11 @@ class MatrixSource:
     def width(self) -> int:
         """Return the number of features."""
         return self.block.width
+
+    def label_counts(self) -> tuple[NDArray[Any], tuple[NDArray[np.int64], int]]:
+        """Return the labels, in increasing order, the rows of each, and the number of rows."""
+        labels, counts = np.unique(self.block.label_sets()[1], return_counts=True)
+        return labels, (counts.astype(np.int64), self.block.rows)
 
     def mean(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """Return the features whose mean is not zero, and the mean of each over all rows."""

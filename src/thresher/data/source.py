@@ -177,7 +177,8 @@ class Source:
         number : int
             Number of the pass, from 0.
         shuffle : bool or str
-            Whether rows are shuffled within blocks, and blocks where the source can.
+            Whether rows are shuffled within blocks, and blocks where the source can; "within":
+            rows alone.
         seed : int
             Of the shuffling.
         after : Position, optional
@@ -188,7 +189,8 @@ class Source:
             As of `blocks`.
         """
         shuffles = shuffle is not False
-        between = (seed, number) if shuffles and self.shuffles else None
+        reorders = shuffles and shuffle != "within" and self.shuffles
+        between = (seed, number) if reorders else None
         for at, block in enumerate(self.blocks(after, order=between, **reading), behind):
             order = _core.path_order(seed, at, number, block.rows) if shuffles else None
             yield Visit(block, order, 0, block.rows, block.end)

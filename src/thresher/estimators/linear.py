@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,6 @@ from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.estimators.pickles import upgraded
-from thresher.frontier import Place
 from thresher.losses import Task
 from thresher.model import Model, Output, Progress
 from thresher.rules import core_args
@@ -47,9 +47,7 @@ class LinearEstimator(BaseEstimator, ABC):
     n_iter_: int
     _fitted: FittedState
     _sparse_coef: bool  # coef_ is asked for as CSR
-    _model: Model | None  # answers made so far, forgotten when learning goes on
-    _coef: Any
-    _place: Place | None = None  # in the search that chose it
+    _answers: dict[str, Any]  # model and weights made so far, forgotten when learning goes on
 
     # ---- what the two tasks define -------------------------------------------------------------
 
@@ -113,6 +111,24 @@ class LinearEstimator(BaseEstimator, ABC):
         """Return rows and labels, checked."""
         return self._validated(X, y, reset)
 
+    def source_of(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixSource:
+        """Check rows in memory as `fit` does, and return them as a source; nothing is learned.
+
+        Sets ``n_features_in_``, the names of columns and the classes, as `fit` does.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        y : array of shape (rows,)
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        MatrixSource
+        """
+        X, y = self._checked(X, y, reset=True)
+        return MatrixSource(X, y, self._checked_weights(sample_weight, X))
+
     def _valid_source(self, eval_set: Any) -> Source | MatrixSource | None:
         """Return the rows to compute the loss on after each pass, as a source."""
         if eval_set is None or is_source(eval_set):
@@ -173,8 +189,10 @@ class LinearEstimator(BaseEstimator, ABC):
         state : FittedState
             What a trainer, a search or a cluster has learned.
         """
-        self._fitted = state
-        self.history_, self.n_iter_ = state.history, state.passes
+        self._fitted, self.n_iter_ = state, state.passes
+        self.__dict__.pop("history_", None)
+        if state.history is not None:
+            self.history_ = state.history
         if state.classes is not None:
             self.classes_ = state.classes
         if state.reading:  # of a source, which has no columns
@@ -182,9 +200,18 @@ class LinearEstimator(BaseEstimator, ABC):
             self.__dict__.pop("feature_names_in_", None)
         self._sparse_coef = state.params.get("store", "dense") != "dense"
         self._forget_answers()
-        if state.weights is not None:  # nothing is learned any more: predicting changes nothing
-            self._model = self._model_of(None)
         return self
+
+    def amend(self, **parts: Any) -> Self:
+        """Replace parts of the fitted state; the others stay.
+
+        Parameters
+        ----------
+        **parts
+            Attributes of `FittedState`, such as ``names`` or ``place``.
+        """
+        check_is_fitted(self, "_fitted")
+        return self.take(replace(self._fitted, **parts))
 
     def _checked_rows(self, X: Any) -> Any:
         """Check rows to predict on."""
@@ -208,15 +235,16 @@ class LinearEstimator(BaseEstimator, ABC):
     def model_(self) -> Model:
         """The model as it stands now: sparse weights, and how they came about."""
         check_is_fitted(self, "_fitted")
-        if self._model is None:
-            self._model = self._model_of(None)
-        return self._model
+        if "model" not in self._answers:
+            self._answers["model"] = self._model_of(None)
+        model: Model = self._answers["model"]
+        return model
 
     def _model_of(self, outputs: list[Output] | None) -> Model:
         """Return the model of these outputs; None: of those learned last."""
         columns = getattr(self, "feature_names_in_", None)
         names = None if columns is None else {k: str(name) for k, name in enumerate(columns)}
-        return self._fitted.model(self.get_params(deep=False), outputs, names, self._place)
+        return self._fitted.model(self.get_params(deep=False), outputs, names)
 
     def _loss(self) -> str:
         """Return the loss as it is set; a rule with a single one has no such parameter."""
@@ -229,18 +257,20 @@ class LinearEstimator(BaseEstimator, ABC):
     @property
     def coef_(self) -> Any:
         """Weights of shape (outputs, features): an array; CSR after sparsify() or when hashed."""
-        model = self.model_
-        if self._coef is None:
-            shape = (len(model.intercept), model.n_features)
-            if self._sparse_coef:
-                parts = (model.weights.copy(), model.indices.astype(np.int64), model.indptr)
-                self._coef = sp.csr_matrix(parts, shape=shape)
-            else:
-                self._coef = np.zeros(shape)
-                rows = np.repeat(np.arange(shape[0]), np.diff(model.indptr))
-                self._coef[rows, model.indices.astype(np.intp)] = model.weights
-                self._coef.setflags(write=False)
-        return self._coef
+        if "coef" not in self._answers:
+            self._answers["coef"] = self._coef_of(self.model_)
+        return self._answers["coef"]
+
+    def _coef_of(self, model: Model) -> Any:
+        shape = (len(model.intercept), model.n_features)
+        if self._sparse_coef:
+            parts = (model.weights.copy(), model.indices.astype(np.int64), model.indptr)
+            return sp.csr_matrix(parts, shape=shape)
+        coef = np.zeros(shape)
+        rows = np.repeat(np.arange(shape[0]), np.diff(model.indptr))
+        coef[rows, model.indices.astype(np.intp)] = model.weights
+        coef.setflags(write=False)
+        return coef
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
@@ -250,24 +280,28 @@ class LinearEstimator(BaseEstimator, ABC):
     def sparsify(self) -> Self:
         """Make coef_ a CSR matrix from now on. Learning goes on as before."""
         check_is_fitted(self, "_fitted")
-        self._sparse_coef, self._coef = True, None
+        self._set_sparse(True)
         return self
 
     def densify(self) -> Self:
         """Make coef_ an array from now on. Learning goes on as before."""
         check_is_fitted(self, "_fitted")
-        self._sparse_coef, self._coef = False, None
+        self._set_sparse(False)
         return self
 
+    def _set_sparse(self, sparse: bool) -> None:
+        self._sparse_coef = sparse
+        self._answers.pop("coef", None)
+
     def _forget_answers(self) -> None:
-        self._model, self._coef, self._place = None, None, None
+        self._answers = {}
 
     # ---- pickling ------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         if "_fitted" in state:
-            state["_model"], state["_coef"] = None, None  # made again when asked for
+            state["_answers"] = {}  # made again when asked for
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

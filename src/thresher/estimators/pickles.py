@@ -44,6 +44,10 @@ def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any
         names=state.pop("_names", None),
         kinds=state.pop("_kinds", None),
     )
+    fitted.place = state.pop("_place", None)
+    for name in ("_model", "_coef"):  # answers, which are made again when asked for
+        state.pop(name, None)
+    state["_answers"] = {}
     saved = state.get(_LEARNERS)
     if isinstance(saved, tuple):  # of a rule that learns row by row: count and states
         del state[_LEARNERS]

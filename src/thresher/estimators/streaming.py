@@ -87,9 +87,12 @@ class StreamingEstimator(LinearEstimator):
         """Return raw predictions, one column for each output."""
         if is_source(X):
             return self.model_.raw(X)
+        known = None if self._is_new() else self._fitted.known
+        if known is not None and X is known[0]:
+            return known[1]
         X = self._checked_rows(X)
         state = self._fitted
-        if state.target is not None or state.outputs is None:
+        if state.target is not None or state.final or state.outputs is None:
             return self.model_.raw(X)  # learners may have more weights than the model, or be gone
         return state.outputs.predict(as_batch(X), state.average)
 

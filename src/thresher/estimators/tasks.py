@@ -17,7 +17,7 @@ from sklearn.utils.validation import column_or_1d
 from thresher.answers import labels, probabilities, scores, values
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
-from thresher.data.matrix_source import LabelArray
+from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.errors import BalanceError, ParameterError, setting
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
@@ -119,7 +119,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
                 )
             before = getattr(self, "classes_", None)
             X, y = self._checked(X, y, reset=True)
-            found = np.arange(y.shape[1]) if self._is_multilabel() else np.unique(y)
+            found = self._classes_in(y)
             if getattr(self, "warm_start", False) and before is not None:
                 if not np.isin(found, before).all():
                     raise ParameterError(
@@ -130,13 +130,38 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
                         value=True,
                     )  # fmt: skip
                 found = before
-            if len(found) < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs rows of at least 2 classes; y has one class, "
-                    f"{found.tolist()[0]!r}"
-                )
-            self.classes_ = found
+            self.classes_ = self._at_least_two(found)
             return self._fit(X, y, sample_weight, eval_set, options)
+
+    def source_of(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixSource:
+        """Check rows in memory as `fit` does, and return them as a source; nothing is learned.
+
+        Sets ``n_features_in_``, the names of columns and the classes, as `fit` does.
+
+        Parameters
+        ----------
+        X : CSR matrix, array or DataFrame of shape (rows, features)
+        y : array of shape (rows,)
+        sample_weight : array of shape (rows,), optional
+
+        Returns
+        -------
+        MatrixSource
+        """
+        X, y = self._checked(X, y, reset=True)
+        self.classes_ = self._at_least_two(self._classes_in(y))
+        return MatrixSource(X, y, self._checked_weights(sample_weight, X))
+
+    def _classes_in(self, y: Any) -> NDArray[Any]:
+        return np.arange(y.shape[1]) if self._is_multilabel() else np.unique(y)
+
+    def _at_least_two(self, classes: NDArray[Any]) -> NDArray[Any]:
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least 2 classes; y has one class, "
+                f"{classes.tolist()[0]!r}"
+            )
+        return classes
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
         X, y = self._validated(X, y, reset=reset)

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.arrays import is_sparse
+from thresher.data.matrix_source import MatrixBlock, MatrixSource
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
-from thresher.rules import RULES
-from thresher.training.labels import Labels
+from thresher.rules import RULES, core_args
+from thresher.training.class_weights import class_factors, row_weights
+from thresher.training.plan import labels_for
 
 COUNT = 15  # models of one line in the core
 _LEAST = 1e-4  # of the gravity that leaves nothing
@@ -206,51 +208,46 @@ def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
     return np.array([float(f"{g:.3g}") for g in np.geomspace(_LEAST * top, top, COUNT)])
 
 
-def scale_of(estimator: Any, limit: int) -> Scale:
-    """Return an empty scale for an estimator.
-
-    Raises ParameterError where its l1 has units that rows say nothing of.
-
-    Parameters
-    ----------
-    estimator : estimator
-    limit : int
-        Bytes it may take.
-    """
-    if getattr(estimator, "threshold", "scaled") == "paper":
-        raise ParameterError(
-            f"{type(estimator).__name__}: with threshold='paper' l1 is taken from each step, "
-            f"whatever its rate: give gravities, or set threshold='scaled'"
-        )
-    return Scale(
-        estimator._loss(),
-        float(getattr(estimator, "epsilon", 0.0)),
-        float(getattr(estimator, "quantile", 0.5)),
-        bool(estimator.fit_intercept),
-        limit,
-    )
-
-
-def scale_of_source(estimator: Any, source: Source, labels: Labels, limit: int) -> Scale:
+def scale_of(
+    estimator: Any, source: Source | MatrixSource, limit: int, classes: Any = None
+) -> Scale:
     """Read a source, as often as memory asks for, and return its scale.
 
+    Raises ParameterError where the estimator's l1 has units that rows say nothing of.
+
     Parameters
     ----------
     estimator : estimator
-    source : Source
-    labels : Labels
+    source : Source or MatrixSource
     limit : int
         Bytes it may take.
+    classes : array, optional
+        All labels of a source; by default it is read once more for them.
     """
-    scale = scale_of(estimator, limit)
+    params, owner = estimator.get_params(deep=False), type(estimator).__name__
+    if params.get("threshold", "scaled") == "paper":
+        raise ParameterError(
+            f"{owner}: with threshold='paper' l1 is taken from each step, whatever its rate: give "
+            f"gravities, or set threshold='scaled'"
+        )
+    loss = core_args.loss_of(estimator.rule, params)
+    of_loss = float(params.get("epsilon", 0.0)), float(params.get("quantile", 0.5))
+    scale = Scale(loss, *of_loss, centred=bool(params["fit_intercept"]), limit=limit)
+    if params.get("class_weight") == "balanced":
+        classes = None  # the rows of each are counted
+    asked = loss, params, source, owner, classes
+    labels = labels_for(estimator.rule, estimator.task, *asked)
+    factors = class_factors(params.get("class_weight"), labels, owner, strict=False)
+    block: Any
     while scale.more(labels.outputs):
         for block in source.blocks():
-            native = block.native
-            scale.add_sparse(
-                np.asarray(native.values),
-                np.asarray(native.keys),
-                np.asarray(native.starts),
-                labels.targets(block).__getitem__,
-                block.weights,
-            )
+            targets = labels.targets(block)
+            weights = row_weights(block, targets, factors)
+            if isinstance(block, MatrixBlock):
+                scale.add(block.X, targets.__getitem__, weights)
+            else:
+                native = block.native
+                keys, starts = np.asarray(native.keys), np.asarray(native.starts)
+                told = targets.__getitem__, weights
+                scale.add_sparse(np.asarray(native.values), keys, starts, *told)
     return scale

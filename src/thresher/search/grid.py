@@ -39,6 +39,8 @@ class Point:
     loss : str
     low : float
         What an output is told of rows of other classes.
+    waits : bool
+        Whether the first rows decide its rate.
     """
 
     number: int
@@ -46,6 +48,7 @@ class Point:
     params: dict[str, Any]
     loss: str
     low: float = -1.0
+    waits: bool = False
 
     @property
     def run(self) -> tuple[str, ...]:
@@ -97,9 +100,10 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
     validate.check(estimator.rule, estimator.task, params, owner)
     _check_lane(estimator.rule, params, owner)
-    loss = str(params.get("loss", RULES[estimator.rule].losses[0]))
+    loss = core_args.loss_of(estimator.rule, params)
     low = LOSSES[loss].low if estimator.task == "classifier" else -1.0
-    return Point(number, dict(chosen), params, loss, low)
+    waits = params.get(RULES[estimator.rule].rate_from_rows) == "auto"
+    return Point(number, dict(chosen), params, loss, low, waits)
 
 
 def zero_loss_of(point: Point) -> float:
@@ -169,7 +173,7 @@ def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None
 def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
     """Raise ParameterError for what a model cannot do that trains beside others."""
     stores = "dense", "hashed"
-    if params.get("store", "dense") not in stores:
+    if params.get("store", "dense") not in (*stores, "auto"):
         raise ParameterError(
             owner=owner,
             parameter="store",
@@ -224,7 +228,10 @@ def lanes_of(
     classes : int
         Number of classes; 1 for a regression.
     """
+    rate = RULES[rule].rate_from_rows
     plain = {**params, **({"certify": False} if "certify" in params else {})}
+    if plain.get(rate) == "auto":
+        plain[rate] = 1.0  # until rows have come
     numbers, words = core_args.core_parameters(rule, plain, rows, width)
     targets = range(classes) if classes > 2 else (-1,)
     return [Lane(numbers, words, clock, target) for target in targets]

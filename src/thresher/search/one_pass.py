@@ -30,11 +30,15 @@ from thresher.search.grid import (
     points_of,
     zero_loss_of,
 )
-from thresher.search.matrix import MatrixSearch, Rows
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
-from thresher.search.scoring import tell_place, try_scorers
-from thresher.search.streams import OF_FIT, StreamSearch, source_splits
+from thresher.search.row_scores import RowScores
+from thresher.search.scores import Scores
+from thresher.search.scoring import try_scorers
+from thresher.search.search import Search
+from thresher.search.source_checks import check_source, folds_of
+from thresher.search.splits import MatrixSplits, SourceSplits, Splits
+from thresher.search.sum_scores import SumScores
 from thresher.training.lanes import threads_of
 from thresher.training.scores import quick_score, score_source, scores_named
 
@@ -208,36 +212,44 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         fit_params = routed.estimator.fit
-        rows = Rows(self.estimator, X, y, fit_params.get("sample_weight"))
+        checked = clone(self.estimator)
+        source = checked.source_of(X, y, fit_params.get("sample_weight"))
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = [
-            split_of(train, test, rows.count)
+            split_of(train, test, source.block.rows)
             for train, test in cv.split(X, y, **routed.splitter.split)
         ]
         if not splits:
             raise ParameterError("cv: there are no splits")
-        rows.check_splits(splits)
-        try_scorers(scorers, self.estimator, points, X, y, rows.facts, self.scoring)
-        search = MatrixSearch(
-            self.estimator,
-            rows,
-            splits,
-            scorers,
-            routed.scorer.score,
-            checked_limit(self.memory_limit),
-            self.n_jobs,
-            self.error_score,
-            self._tell,
-            None if routed.scorer.score else quick_score(self.scoring, self.estimator.task),
-        )
-        plan = search.plan(points)
-        self.n_splits_, self.n_readings_ = len(splits), len(plan)
-        self.scorer_ = getattr(scorers, "_scorers", scorers)
-        self._choose(points, search.go(plan), refit_metric)
+        parts = MatrixSplits(source, splits, getattr(checked, "classes_", None))
+        try_scorers(scorers, checked, points, X, y, self.scoring)
+        params = routed.scorer.score
+        quick = None if params else quick_score(self.scoring, self.estimator.task)
+        scores = RowScores(X, y, parts, scorers, params, self.error_score, quick)
+        self._search(checked, parts, scores, points, scorers, refit_metric)
         if self.refit:
             self._refit(X, y, **fit_params)
-            tell_place(self.best_estimator_, self._standing(refit_metric))
+            self.best_estimator_.amend(place=self._standing(refit_metric))
         return self
+
+    def _search(
+        self,
+        estimator: Any,
+        splits: Splits,
+        scores: Scores,
+        points: list[Point],
+        scorers: Any,
+        refit_metric: str,
+    ) -> Search:
+        """Train and score all models, and set what is found of them."""
+        limit = checked_limit(self.memory_limit)
+        search = Search(estimator, splits, scores, limit, self.n_jobs, self._tell)
+        readings = search.plan(points)
+        found = search.go(readings)
+        self.n_splits_, self.n_readings_ = splits.scored, len(readings)
+        self.scorer_ = getattr(scorers, "_scorers", scorers)
+        self._choose(points, found, refit_metric)
+        return search
 
     def _tell(self, progress: SearchProgress) -> None:
         if self.verbose:
@@ -306,7 +318,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             f"{len(failures)} of {len(found)} models failed and score {self.error_score}. "
             f"Parameters: {which}. The first, {first}",
             FitFailedWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _warn_of_divergence(self, best: Point, models: Sequence[Found]) -> None:
@@ -315,7 +327,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             zero = zero_loss_of(best)
             seen = (DivergenceWatch(zero).see(one.record) for one in models if one.record)
             for message in filter(None, seen):
-                warnings.warn(f"{best.chosen} scores best, but {message}", DivergenceWarning, 5)
+                warnings.warn(f"{best.chosen} scores best, but {message}", DivergenceWarning, 6)
                 return
 
     def _standing(self, metric: str) -> Place | None:
@@ -350,31 +362,21 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     # ---- sources -------------------------------------------------------------------------------
 
     def _fit_source(self, source: Any, points: list[Point], classes: Any) -> Self:
-        splits = source_splits(self.cv, source)
+        folds = folds_of(self.cv, source)
         named = scores_named(self.scoring, self.estimator.task)
         check_probabilities(named, points)
         scorers, refit_metric = self._get_scorers()
-        search = StreamSearch(
-            self.estimator,
-            source,
-            splits,
-            named,
-            checked_limit(self.memory_limit),
-            self.n_jobs,
-            self._tell,
-            classes,
-            others=OF_FIT,
-        )
-        found = search.go(points)
-        self.n_splits_, self.n_readings_ = max(splits, 1), search.readings
-        self.scorer_ = getattr(scorers, "_scorers", scorers)
-        self._choose(points, found, refit_metric)
+        check_source(self.estimator, source, points, classes)
+        splits = SourceSplits(self.estimator, source, folds, points, classes)
+        scores = SumScores(splits, named)
+        checked = clone(self.estimator)
+        search = self._search(checked, splits, scores, points, scorers, refit_metric)
         if self.refit and source.rereadable:
             self._refit(source)
         elif self.refit:
             self.best_estimator_, self.refit_time_ = search.model(self.best_index_), 0.0
         if self.refit:
-            tell_place(self.best_estimator_, self._standing(refit_metric))
+            self.best_estimator_.amend(place=self._standing(refit_metric))
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
@@ -15,34 +15,33 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
 from thresher.frontier import Dot, Frontier, Place, errors_of, shown
-from thresher.losses import LOSSES
 from thresher.model import Model
 from thresher.report.frontier import text_chart
 from thresher.report.search_results import cells_of, html_fragment, text_table
 from thresher.search.folds import split_of
-from thresher.search.gravities import (
-    default_gravities,
-    gravity_name,
-    scale_of,
-    scale_of_source,
-)
+from thresher.search.gravities import default_gravities, gravity_name, scale_of
 from thresher.search.grid import (
+    Point,
     check_probabilities,
     check_searchable,
     check_single_labels,
     point_of,
     points_of,
 )
-from thresher.search.matrix import Rows
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
-from thresher.search.scoring import tell_place, try_scorers
-from thresher.search.streams import StreamSearch, source_splits
-from thresher.search.whole import failures_of, fit_rows, name_features, scores_of
-from thresher.training.labels import Labels, ManyClasses, Values
+from thresher.search.results import failures_of, name_features, scores_of
+from thresher.search.row_scores import RowScores
+from thresher.search.scores import Scores
+from thresher.search.scoring import try_scorers
+from thresher.search.search import Search
+from thresher.search.source_checks import check_source, folds_of
+from thresher.search.splits import MatrixSplits, SourceSplits, Splits
+from thresher.search.sum_scores import SumScores
 from thresher.training.scores import scores_named
 
 _Founds = Mapping[tuple[int, int], Found]  # by numbers of gravity and fold; the last has all rows
@@ -231,73 +230,61 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, given: NDArray[np.float64] | None
     ) -> tuple[int, _Founds, dict[int, Any]]:
         """Return the number of folds, what is found of them, and the estimators of all rows."""
-        classifies = is_classifier(self.estimator)
-        scorer = check_scoring(self.estimator, self.scoring)
+        scorer, checked = check_scoring(self.estimator, self.scoring), clone(self.estimator)
         limit = checked_limit(self.memory_limit)
-        rows = Rows(self.estimator, X, y, sample_weight)
-        cv = check_cv(self.cv, rows.y, classifier=classifies)
-        splits = [split_of(train, test, rows.count) for train, test in cv.split(X, rows.y)]
+        source = checked.source_of(X, y, sample_weight)
+        labels = source.block.labels
+        cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
+        splits = [split_of(train, test, source.block.rows) for train, test in cv.split(X, labels)]
         if len(splits) < 2:
             raise ParameterError("SparsityPath: cv must make at least 2 folds, for standard errors")
-        rows.check_splits(splits)
-        self.gravities_ = self._default(rows, limit) if given is None else given
+        parts = MatrixSplits(source, splits, getattr(checked, "classes_", None), whole=True)
+        self.gravities_ = self._default(source, limit) if given is None else given
         points = points_of(self.estimator, {self.param_name_: self.gravities_.tolist()})
-        try_scorers(scorer, self.estimator, points, X, y, rows.facts, self.scoring, single=True)
-        return len(splits), *fit_rows(
-            self.estimator, rows, splits, points, scorer, limit, self.n_jobs, self._tell
-        )
+        try_scorers(scorer, checked, points, X, y, self.scoring, single=True)
+        scores = RowScores(X, y, parts, scorer, {}, np.nan)
+        return len(splits), *self._search(checked, parts, scores, points)
+
+    def _search(
+        self, estimator: Any, splits: Splits, scores: Scores, points: list[Point]
+    ) -> tuple[_Founds, dict[int, Any]]:
+        """Return what is found of gravities and folds, and the estimators of all rows."""
+        limit = checked_limit(self.memory_limit)
+        search = Search(estimator, splits, scores, limit, self.n_jobs, self._tell)
+        return search.go(search.plan(points)), search.models
 
     def _fit_source(
         self, source: Source, given: NDArray[np.float64] | None, classes: Any
     ) -> tuple[int, _Founds, dict[int, Any]]:
         """Return the number of folds, what is found of them, and the estimators of all rows."""
-        splits = source_splits(self.cv, source)
+        folds = folds_of(self.cv, source)
         named = scores_named(self.scoring, self.estimator.task)
         if given is None:
-            given = self._default_of(source, classes)
+            if not source.rereadable:
+                raise ParameterError(
+                    f"SparsityPath: {source} can be read only once, and nothing is known of its "
+                    f"rows: give gravities"
+                )
+            given = self._default(source, checked_limit(self.memory_limit), classes)
         self.gravities_ = given
         points = points_of(self.estimator, {self.param_name_: given.tolist()})
         check_probabilities(named, points)
-        limit = checked_limit(self.memory_limit)
-        search = StreamSearch(
-            self.estimator, source, splits, named, limit, self.n_jobs, self._tell, classes, True
-        )
-        found = search.go(points)
+        check_source(self.estimator, source, points, classes)
+        splits = SourceSplits(self.estimator, source, folds, points, classes, whole=True)
+        scores = SumScores(splits, named)
+        found, models = self._search(clone(self.estimator), splits, scores, points)
         if source.named and source.rereadable:
-            name_features(list(search.models.values()), source)
-        return splits, found, search.models
+            name_features(list(models.values()), source)
+        return folds, found, models
 
     def _tell(self, progress: SearchProgress) -> None:
         if self.callback is not None:
             self.callback(progress)
 
-    def _default_of(self, source: Source, classes: Any) -> NDArray[np.float64]:
-        if not source.rereadable:
-            raise ParameterError(
-                f"SparsityPath: {source} can be read only once, and nothing is known of its rows: "
-                f"give gravities"
-            )
-        labels: Labels = Values(self.estimator._loss())
-        if is_classifier(self.estimator):
-            low = LOSSES[self.estimator._loss()].low
-            labels = ManyClasses(source.labels() if classes is None else classes, low)
-        limit = checked_limit(self.memory_limit)
-        scale = scale_of_source(self.estimator, source, labels, limit)
-        return default_gravities(self.estimator, scale)
-
-    def _default(self, rows: Rows, limit: int) -> NDArray[np.float64]:
-        scale = scale_of(self.estimator, limit)
-        low = LOSSES[self.estimator._loss()].low
-        labels, classes = rows.told(low)
-        by_class = getattr(self.estimator, "class_weight", None)
-        weights = rows.weights_for(by_class, np.arange(rows.count))
-
-        def told(output: int) -> NDArray[np.float64]:
-            return labels if classes is None else np.where(classes[1] == output, 1.0, low)
-
-        while scale.more(rows.outputs):
-            scale.add(rows.X, told, weights)
-        return default_gravities(self.estimator, scale)
+    def _default(
+        self, source: Source | MatrixSource, limit: int, classes: Any = None
+    ) -> NDArray[np.float64]:
+        return default_gravities(self.estimator, scale_of(self.estimator, source, limit, classes))
 
     def _conclude(self, splits: int, found: _Founds, views: Mapping[int, Any]) -> None:
         asked = found, len(self.gravities_), max(splits, 1)
@@ -343,7 +330,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.chosen_gravity_ = float(self.gravities_[chosen])
         self.best_estimator_, self.chosen_estimator_ = views[best], views[chosen]
         for n, view in views.items():
-            tell_place(view, Place.of(self.frontier_, n))
+            view.amend(place=Place.of(self.frontier_, n))
         self.models_ = [views[n].model_ if n in views else None for n in points]
 
     # ---- answers -------------------------------------------------------------------------------

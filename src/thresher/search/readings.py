@@ -16,13 +16,7 @@ from thresher.errors import OutOfMemoryError, ParameterError, setting
 from thresher.model import Progress
 from thresher.rules import RULES
 from thresher.search.grid import Point
-from thresher.training.lanes import (
-    Lane,
-    LaneTeam,
-    bytes_per_feature,
-    split_by_clock,
-    threads_of,
-)
+from thresher.training.lanes import Lane, LaneTeam, bytes_of
 
 OVERFLOWS = "a prediction overflows: lower eta0, or scale the rows"  # why a model has no score
 _SHARE = 0.5  # of the free memory, where no limit is given
@@ -81,12 +75,7 @@ class Store:
         """Estimate the memory that some jobs take together."""
         lanes = [lane for job in jobs for lane in job.lanes]
         core = RULES[self.rule].core
-        shares = split_by_clock([lane.clock for lane in lanes], threads_of(self.n_jobs))
-        each = (
-            bytes_per_feature(core, self.store, self.dtype, [lanes[lane] for lane in share])
-            for share in shares
-        )
-        return math.ceil(sum(each) * max(self.features, 1))
+        return bytes_of(core, self.store, self.dtype, lanes, self.features, self.n_jobs)
 
 
 @dataclass(frozen=True)

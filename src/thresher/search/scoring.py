@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from thresher.errors import ParameterError, setting
-from thresher.frontier import Place
 from thresher.model import Output
+from thresher.rules import core_args
 from thresher.search.grid import Point
-from thresher.search.views import view_of
+from thresher.training.fitted import FittedState
 
 _EACH = 2  # rows of each class that scorers are tried on
 _MOST = 40  # rows at most
@@ -31,7 +31,6 @@ def try_scorers(
     points: Sequence[Point],
     X: Any,
     y: Any,
-    facts: dict[str, Any],
     scoring: Any = None,
     single: bool = False,
 ) -> None:
@@ -41,31 +40,24 @@ def try_scorers(
 
     Each is tried on a few rows and made-up predictions, for each kind of point. What else may be
     wrong with these few rows does not count. A single scorer is called what `scoring` says.
+    `estimator` has checked the rows: it knows their width and classes.
     """
-    rows = _some_rows(y, facts.get("classes_"))
+    classes = getattr(estimator, "classes_", None)
+    rows = _some_rows(y, classes)
     X_some, y_some = _safe_indexing(X, rows), _safe_indexing(y, rows)
-    classes = facts.get("classes_")
     outputs = 1 if classes is None or len(classes) == 2 else len(classes)
     made_up = np.linspace(-1.0, 1.0, len(rows) * outputs).reshape(outputs, -1).T.copy()
-    nothing = Output(np.zeros(0, np.uint64), np.zeros(0), 0.0)
     for point in {repr(point.params.get("loss")): point for point in points}.values():
         for name, scorer in scorers_by_name(scorers).items():
-            view = view_of(
-                estimator,
-                point.params,
-                lambda: [nothing] * outputs,
-                width=facts["n_features_in_"],
-                facts=facts,
-            )
-            view._rows, view._known = X_some, made_up
+            model = _without_weights(estimator, point, (X_some, made_up))
             try:
-                found = scorer(view, X_some, y_some)
+                found = scorer(model, X_some, y_some)
             except AttributeError as error:
                 known = scoring if isinstance(scoring, str) else repr(scorer)
                 asked = name if name != "scoring" else known
                 raise ParameterError(
                     (setting("scoring"), f": {asked} asks what models of this search cannot "
-                     f"answer, with {point.chosen}: {error}"),
+                     f"answer, with {point.chosen}: {_missing(error, model)}"),
                     parameter="scoring",
                     value=asked,
                 ) from error  # fmt: skip
@@ -80,21 +72,35 @@ def try_scorers(
                 )  # fmt: skip
 
 
+def _without_weights(estimator: Any, point: Point, known: tuple[Any, NDArray[np.float64]]) -> Any:
+    """Return a model of a point that has no weights, and predicts what it is given."""
+    params = core_args.learner_parameters(estimator.rule, point.params)
+    nothing = Output(np.zeros(0, np.uint64), np.zeros(0), 0.0)
+    state = FittedState(
+        rule=estimator.rule,
+        params=params,
+        requested=params,
+        rows=None,
+        width=estimator.n_features_in_,
+        history=None,
+        weights=[nothing] * known[1].shape[1],
+        known=known,
+        final=True,
+        classes=getattr(estimator, "classes_", None),
+    )
+    return copy(estimator).set_params(**point.params).take(state)
+
+
+def _missing(error: AttributeError, model: Any) -> str:
+    """Say what a scorer asked for in vain."""
+    if error.obj is model and not hasattr(type(model), str(error.name)):
+        return f"{type(model).__name__} has no {error.name!r} in a search in one pass"
+    return str(error)
+
+
 def _some_rows(y: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[np.intp]:
     y = np.asarray(y)
     if classes is None:
         return np.arange(min(len(y), _MOST))
     each = [np.flatnonzero(y == label)[:_EACH] for label in classes[: _MOST // _EACH]]
     return np.concatenate(each)
-
-
-def tell_place(estimator: Any, place: Place | None) -> None:
-    """Let the model of a fitted estimator know its place; further learning forgets it.
-
-    Parameters
-    ----------
-    estimator : estimator
-    place : Place or None
-    """
-    estimator._model = replace(estimator.model_, frontier=place)
-    estimator._place = place

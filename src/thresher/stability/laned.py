@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.matrix_source import MatrixSource
+from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
-from thresher.model import Output
 from thresher.rules import RULES
 from thresher.search.grid import OF_THE_RUN, Point, check_searchable, lanes_of, point_of
+from thresher.search.readings import Job, places
 from thresher.stability.dealing import Dealer
-from thresher.training.lanes import LaneTeam, bytes_per_feature
+from thresher.training.lane_outputs import LaneOutputs, LanePlan
+from thresher.training.observer import Observer
+from thresher.training.plan import TrainingPlan
+from thresher.training.records import NoRecords
+from thresher.training.run_options import RunOptions
 from thresher.training.targets import Targets
+from thresher.training.trainer import Trainer
 
+_ROWS = 1 << 14  # that are dealt at a time
+_MANY = 1 << 20  # feature numbers that are gathered before they are sorted
 # Parameters that all models of a reading have in common, or that none of them has.
 _SHARED = frozenset((*OF_THE_RUN, "loss", "tol", "patience", "warm_start", "callback"))
 
@@ -44,110 +53,152 @@ def checked_lanes(
     return points
 
 
-class LanedHalves:
+class DealtRows:
+    """Tells which halves have which rows of a block: what `LanePlan.seen` asks.
+
+    Parameters
+    ----------
+    dealer : Dealer
+    stratify : bool
+        Deal the rows of each class apart.
+    """
+
+    def __init__(self, dealer: Dealer, stratify: bool) -> None:
+        self.dealer, self.stratify = dealer, stratify
+        self._last: Targets | None = None
+        self._halves = np.zeros((0, 0), np.uint8)
+
+    def __call__(self, targets: Targets, row: int) -> NDArray[np.uint8]:
+        """Return 1 where a half has a row; a block that is learned in parts is dealt once."""
+        if targets is not self._last:
+            if row == 0:
+                self.dealer.dealt.clear()
+            strata = np.zeros(targets.rows, np.int64)
+            if self.stratify:
+                strata = targets.single().astype(np.int64)
+            self._halves = self._dealt(strata, self.dealer.numbered(strata))
+            self._last = targets
+        return self._halves
+
+    def _dealt(self, strata: NDArray[np.int64], numbers: NDArray[np.uint64]) -> NDArray[np.uint8]:
+        """Deal some rows at a time: hashes take much more memory than what they decide."""
+        found = np.empty((len(strata), 2 * self.dealer.pairs), np.uint8)
+        for start in range(0, len(strata), _ROWS):
+            some = slice(start, start + _ROWS)
+            found[some] = self.dealer.halves(strata[some], numbers[some])
+        return found
+
+
+class LanedHalves(Observer):
     """A model for each half, value of a parameter and output, all learned at once.
 
     Parameters
     ----------
-    estimator : estimator
+    plan : TrainingPlan
+        What they have in common.
+    source : Source or MatrixSource
     points : sequence of Point
         The estimator with each value of the parameter, checked.
-    dealer : Dealer
+    dealt : DealtRows
         Tells which rows a half has.
-    classes : int
-        Number of classes; 1 for a regression.
-    width : int
-        Number of features; 0: not known yet.
     rows : int or None
         Rows of a half, where that is known beforehand.
     limit : int
         Bytes that models may take.
     n_jobs : int or None
         Threads.
+
+    Attributes
+    ----------
+    seen : SeenFeatures
+        Those of a source.
     """
 
     def __init__(
         self,
-        estimator: Any,
+        plan: TrainingPlan,
+        source: Source | MatrixSource,
         points: Sequence[Point],
-        dealer: Dealer,
-        classes: int,
-        width: int,
+        dealt: DealtRows,
         rows: int | None,
         limit: int,
         n_jobs: int | None,
     ) -> None:
-        self.dealer, self.points, self.limit = dealer, points, limit
-        self.outputs = classes if classes > 2 else 1
-        params = points[0].params
-        self.core = RULES[estimator.rule].core
-        self.store = str(params.get("store", "dense"))
-        self.dtype = str(params.get("dtype", "float64"))
-        self.room = max(width, 1) if self.store == "dense" else width
-        self._lanes = [
-            lane
+        self.points, self.halves, self.seen = points, 2 * dealt.dealer.pairs, SeenFeatures()
+        classes = max(plan.labels.outputs, 2)
+        self.jobs = [
+            Job(point, half, lanes_of(plan.rule, point.params, rows, max(plan.width, 1), half,
+                                      classes))
             for point in points
-            for half in range(2 * dealer.pairs)
-            for lane in lanes_of(estimator.rule, point.params, rows, max(width, 1), half, classes)
-        ]
-        if self.store == "dense":
-            self._check_room()
-        self._team = LaneTeam(self.core, self.store, self.dtype, self.room, self._lanes, n_jobs)
+            for half in range(self.halves)
+        ]  # fmt: skip
+        lanes = [lane for job in self.jobs for lane in job.lanes]
+        lane_plan = LanePlan.of(
+            plan,
+            lanes,
+            averages=tuple(job.point.average for job in self.jobs for _ in job.lanes),
+            waiting=tuple(job.point.waits for job in self.jobs for _ in job.lanes),
+            seen=dealt,
+            limit=limit,
+            n_jobs=n_jobs,
+        )
+        if plan.store == "dense":
+            lane_plan.check_bytes(lane_plan.bytes_of(max(plan.width, 1)))
+        if isinstance(source, MatrixSource):
+            source.chunk = lane_plan.chunk
+        options, records = RunOptions(observer=self), NoRecords()
+        self.trainer = Trainer(lane_plan, source, options, records=records)
 
-    def _check_room(self) -> None:
-        """Raise MemoryError where a dense store of so many features is beyond the limit."""
-        each = bytes_per_feature(self.core, self.store, self.dtype, self._lanes)
-        self._check_bytes(each * self.room)
+    @property
+    def outputs(self) -> LaneOutputs:
+        """The lanes."""
+        assert isinstance(self.trainer.outputs, LaneOutputs)
+        return self.trainer.outputs
 
-    def _check_bytes(self, needed: float) -> None:
-        if needed > self.limit:
-            raise MemoryError(
-                f"{len(self._lanes)} models take {needed:,.0f} bytes, and memory_limit is "
-                f"{self.limit:,}; fewer pairs or values, or store='hashed', need less"
-            )
+    def progress(self, trainer: Trainer) -> None:
+        """Take note of the features of a block; raise DivergenceError where a half diverges.
 
-    def learn(
-        self,
-        batch: _core.Batch,
-        targets: Targets,
-        weights: NDArray[np.float64] | None,
-        halves: NDArray[np.uint8],
-        width: int,
-        order: NDArray[np.int64] | None = None,
-    ) -> None:
-        """Let each half learn those rows that it has."""
-        if self.room and width > self.room:
-            self.room = 1 << (width - 1).bit_length()
-            if self.store == "dense":
-                self._check_room()
-            self._team.widen(self.room)
-        batch.set_targets(targets[0], weights)
-        classes = None
-        if self.outputs > 1:
-            starts = np.arange(len(halves) + 1, dtype=np.int64)
-            classes = starts, targets.single().astype(np.int32)
-        self._team.learn(batch, order, seen=halves, classes=classes, low=self.points[0].low)
-        self._check_bytes(self._team.store_bytes)
-        for lane, what in enumerate(self._team.divergences):
+        Parameters
+        ----------
+        trainer : Trainer
+        """
+        if trainer.number == 0 and not trainer.plan.in_memory:
+            self.seen.see(trainer.last_block.native)
+        each = len(self.jobs[0].lanes)
+        for lane, what in enumerate(self.outputs.team.divergences):
             if what:
-                half = lane // self.outputs % (2 * self.dealer.pairs)
+                half = lane // each % self.halves
                 raise DivergenceError(f"half {half % 2 + 1} of pair {half // 2 + 1}: {what}")
 
-    def close(self) -> None:
-        """End the threads."""
-        self._team.close()
+    def supports(self) -> Iterator[list[NDArray[np.int64]]]:
+        """Yield the features that each half selects, by value of the parameter."""
+        lanes = places(self.jobs)
+        for half in range(self.halves):
+            found = []
+            for value, point in enumerate(self.points):
+                own = self.outputs.part(lanes[value * self.halves + half])
+                keys = [o.keys for o in own.outputs(target=point.params.get("target_nnz"))]
+                found.append(np.unique(np.concatenate(keys)).astype(np.int64))
+            yield found
 
-    def next_pass(self) -> None:
-        """Let the rates decay as after a pass."""
-        self._team.next_pass()
 
-    def support(self, half: int, value: int) -> NDArray[np.int64]:
-        """Return the features that a half selects with a value of the parameter."""
-        first = (value * 2 * self.dealer.pairs + half) * self.outputs
-        average = self.points[value].average
-        target = self.points[value].params.get("target_nnz")
-        found = [
-            Output(*self._team.weights(lane, average), 0.0).largest(target).keys
-            for lane in range(first, first + self.outputs)
-        ]
-        return np.unique(np.concatenate(found)).astype(np.int64)
+class SeenFeatures:
+    """The features that occur in a stream."""
+
+    def __init__(self) -> None:
+        self._known, self._new = np.zeros(0, np.int64), [np.zeros(0, np.int64)]
+        self._waiting = 0
+
+    def see(self, block: _core.Block) -> None:
+        """Take note of those of a block that are not zero."""
+        keys = np.asarray(block.keys).astype(np.int64)[np.asarray(block.values) != 0]
+        self._new.append(keys)
+        self._waiting += len(keys)
+        if self._waiting > max(_MANY, len(self._known)):
+            self.features()
+
+    def features(self) -> NDArray[np.int64]:
+        """Return all of them, increasing."""
+        self._known = np.unique(np.concatenate([self._known, *self._new]))
+        self._new, self._waiting = [], 0
+        return self._known

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,23 +12,21 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from thresher import _core
 from thresher.atomic import all_or_nothing
-from thresher.data import as_batch, is_source
+from thresher.data import is_source
+from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.density import column_counts
-from thresher.errors import DataError, ParameterError
+from thresher.errors import ParameterError
 from thresher.search.grid import Point, check_single_labels
 from thresher.search.readings import checked_limit
 from thresher.stability.dealing import Dealer
 from thresher.stability.halves import Tally, counted, seeded
-from thresher.stability.laned import LanedHalves, checked_lanes
+from thresher.stability.laned import DealtRows, LanedHalves, checked_lanes
 from thresher.stability.selected import Selected
 from thresher.stability.strata import classes_and_strata
-from thresher.training.targets import Targets
-
-_CHUNK = 4096  # rows of a matrix that are learned at a time
-_MANY = 1 << 20  # feature numbers that are gathered before they are sorted
+from thresher.training.plan import TrainingPlan
+from thresher.training.seeds import seed_of, stream_seed
 
 
 class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
@@ -174,29 +173,44 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
             )
             check_single_labels(type(self).__name__, self.estimator, X, y)
             seeds = self._seeds()
-            dealer = Dealer(self.pairs, seeds[0])
             estimator, self._names = seeded(clone(self.estimator), seeds[1]), {}
             if is_source(X):
                 if y is not None:
                     raise ParameterError(
                         f"{type(self).__name__}: a source has its own labels; give it alone"
                     )
-                halves, seen = self._learn_source(X, classes, estimator, points, dealer)
+                self._check_source(X, classes)
+                source, rows = X, None
             elif classes is not None:
                 raise ParameterError(f"{type(self).__name__}: classes is for sources; y has them")
             else:
-                halves, seen = self._learn_rows(X, y, estimator, points, dealer)
-            self.n_rows_ = sum(dealer.dealt.values())
-            self._count(halves, seen)
-            halves.close()
+                source = self._rows(X, y)
+                rows = max(1, source.block.rows // 2)
+                classes = getattr(self, "classes_", None)
+            plan = self._plan(source, points[0], classes, estimator.random_state)
+            if plan.labels.classes is not None:
+                self.classes_ = plan.labels.classes
+            dealer = Dealer(self.pairs, seeds[0])
+            dealt = DealtRows(dealer, self.stratify and plan.labels.classes is not None)
+            limit = checked_limit(self.memory_limit)
+            halves = LanedHalves(plan, source, points, dealt, rows, limit, self.n_jobs)
+            try:
+                halves.trainer.run()
+                self.n_rows_ = sum(dealer.dealt.values())
+                if is_source(X):
+                    self.n_features_in_ = halves.trainer.room.width
+                    self._count(halves, halves.seen.features())
+                else:
+                    self._count(halves, column_counts(source.block.X)[0])
+            finally:
+                halves.outputs.team.close()
             if is_source(X) and X.named and X.rereadable:
                 self._names = X.names(np.unique(self.selection_probabilities_.indices).tolist())
         return self
 
-    def _learn_rows(
-        self, X: Any, y: Any, estimator: Any, points: list[Point], dealer: Dealer
-    ) -> tuple[LanedHalves, NDArray[np.int64]]:
-        """Learn from rows in memory; return the halves, and the features that occur."""
+    def _rows(self, X: Any, y: Any) -> MatrixSource:
+        """Check rows in memory; return them as a source."""
+        classifies = is_classifier(self.estimator)
         X, y = validate_data(
             self,
             X,
@@ -206,39 +220,16 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
             dtype=[np.float64, np.float32],
             order="C",
             ensure_min_samples=2,
-            y_numeric=not is_classifier(estimator),
+            y_numeric=not classifies,
         )
         y = column_or_1d(y, warn=True)
-        strata = np.zeros(len(y), np.int64)
-        if is_classifier(estimator):
-            self.classes_, strata = classes_and_strata(
-                y, stratify=self.stratify, owner=type(self).__name__
-            )
-            estimator.classes_ = self.classes_
-        targets, weights = estimator._targets(y), estimator._row_weights(y, None)
-        numbers = dealer.numbered(strata)
-        halves = self._halves(estimator, points, dealer, X.shape[1], max(1, len(y) // 2))
-        for number, order in enumerate(estimator._orders(len(y), estimator._generator())):
-            if number:
-                halves.next_pass()
-            order = np.arange(len(y)) if order is None else order
-            for start in range(0, len(y), _CHUNK):
-                rows = order[start : start + _CHUNK]
-                halves.learn(
-                    as_batch(X[rows]),
-                    targets.of_rows(rows),
-                    None if weights is None else weights[rows],
-                    dealer.halves(strata[rows], numbers[rows]),
-                    X.shape[1],
-                )
-        return halves, column_counts(X)[0]
+        if classifies:
+            owner = type(self).__name__
+            self.classes_ = classes_and_strata(y, stratify=self.stratify, owner=owner)[0]
+        return MatrixSource(X, y)
 
-    def _learn_source(
-        self, source: Source, classes: Any, estimator: Any, points: list[Point],
-        dealer: Dealer,
-    ) -> tuple[LanedHalves, NDArray[np.int64]]:  # fmt: skip
-        """Learn from a source; return the halves, and the features that occur."""
-        owner = type(self).__name__
+    def _check_source(self, source: Source, classes: Any) -> None:
+        owner, estimator = type(self).__name__, self.estimator
         if source.named and source.bits is None:
             raise ParameterError(f"{owner}: features with names need bits= in scan to number them")
         if estimator.passes > 1 and not source.rereadable:
@@ -250,58 +241,27 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
                 f"{owner}: {source} can be read only once, and its classes are not known; give "
                 f"fit classes="
             )
-        needs_width = estimator.rule == "mirror-descent" and source.bits is None
-        width = 1 << source.bits if source.bits is not None else 0
-        if needs_width:
-            width = source.width()
-        labels = labels_of(estimator, source, classes)
-        if labels.classes is not None:
-            self.classes_ = labels.classes
-        halves = self._halves(estimator, points, dealer, width, None)
-        seen, widest = _Seen(), width
-        seed = int(estimator._generator().integers(2**31))
-        for number in range(estimator.passes):
-            if number:
-                halves.next_pass()
-                dealer.dealt.clear()
-            for at, block in enumerate(source.blocks(dtype=halves.dtype)):
-                targets = labels.targets(block)
-                strata = np.zeros(block.rows, np.int64)
-                if labels.classes is not None and self.stratify:
-                    strata = targets.single().astype(np.int64)
-                mine = dealer.halves(strata, dealer.numbered(strata))
-                widest = max(widest, block.width)
-                order = None
-                if estimator.shuffle is not False:
-                    order = _core.path_order(seed, at, number, block.rows)
-                try:
-                    halves.learn(
-                        block.batch, targets, _weighted(estimator, labels.classes, targets, block),
-                        mine, block.width, order,
-                    )  # fmt: skip
-                except _core.DataError as error:
-                    raise block.located(error) from None
-                if number == 0:
-                    seen.see(block.native)
-        if not dealer.dealt:
-            raise DataError(f"{source}: no rows to learn from")
-        self.n_features_in_ = widest
-        return halves, seen.features()
 
-    def _halves(
-        self, estimator: Any, points: list[Point], dealer: Dealer, width: int, rows: int | None
-    ) -> LanedHalves:
-        classes = len(self.classes_) if is_classifier(estimator) else 1
-        limit = checked_limit(self.memory_limit)
-        return LanedHalves(estimator, points, dealer, classes, width, rows, limit, self.n_jobs)
+    def _plan(
+        self, source: Source | MatrixSource, point: Point, classes: Any, random_state: Any
+    ) -> TrainingPlan:
+        """Return what all models have in common."""
+        owner, in_memory = type(self).__name__, isinstance(source, MatrixSource)
+        plan = TrainingPlan.resolve(
+            self.estimator.rule,
+            self.estimator.task,
+            point.params,
+            source,
+            owner=owner,
+            classes=classes,
+            seed=(seed_of if in_memory else stream_seed)(random_state, owner),
+        )
+        return plan if in_memory or plan.shuffle is False else replace(plan, shuffle="within")
 
     def _count(self, halves: LanedHalves, seen: NDArray[np.int64]) -> None:
         """Turn what was learned into a selection."""
         tallies = [Tally() for _ in halves.points]
-        sizes = [
-            counted(tallies, [halves.support(half, value) for value in range(len(halves.points))])
-            for half in range(2 * self.pairs)
-        ]
+        sizes = [counted(tallies, supports) for supports in halves.supports()]
         self.n_pairs_, self.n_selected_mean_ = self.pairs, float(np.mean(sizes))
         self._select(tallies, seen)
 
@@ -321,36 +281,3 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
-
-
-class _Seen:
-    """The features that occur in a stream."""
-
-    def __init__(self) -> None:
-        self._known, self._new = np.zeros(0, np.int64), [np.zeros(0, np.int64)]
-        self._waiting = 0
-
-    def see(self, block: _core.Block) -> None:
-        """Take note of those of a block that are not zero."""
-        keys = np.asarray(block.keys).astype(np.int64)[np.asarray(block.values) != 0]
-        self._new.append(keys)
-        self._waiting += len(keys)
-        if self._waiting > max(_MANY, len(self._known)):
-            self.features()
-
-    def features(self) -> NDArray[np.int64]:
-        """Return all of them, increasing."""
-        self._known = np.unique(np.concatenate([self._known, *self._new]))
-        self._new, self._waiting = [], 0
-        return self._known
-
-
-def _weighted(
-    estimator: Any, classes: Any, targets: Targets, block: Any
-) -> NDArray[np.float64] | None:
-    """Return the weights of the rows of a block, those of their classes included."""
-    weights: NDArray[np.float64] | None = block.weights
-    if classes is None or estimator.class_weight is None:
-        return weights
-    by_row: Callable[..., NDArray[np.float64]] = estimator._row_weights
-    return by_row(classes[targets.single()], weights)

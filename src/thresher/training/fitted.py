@@ -36,7 +36,8 @@ class FittedState:
         Number of rows, where it decided a penalty.
     width : int
         Number of features; 2^64: any.
-    history : list of Progress
+    history : list of Progress or None
+        None: it learned as one of many models, which keep none.
     passes : int
     outputs : Outputs or None
         What learned, and can go on; None: it learned elsewhere.
@@ -44,6 +45,8 @@ class FittedState:
         What was learned, where `outputs` is None.
     extras : dict
         What else the model says of itself, where `outputs` is None.
+    known : pair or None
+        Rows that were predicted already, and their raw predictions; no pickle has them.
     final : bool
         Whether it cannot go on learning: it was learned on a cluster, or in a search.
     hooks : Hooks
@@ -60,6 +63,8 @@ class FittedState:
         What columns of tables were taken for.
     reading : dict
         How the rows of a source were read.
+    place : Place or None
+        Its place among the models of the search that chose it.
     """
 
     rule: str
@@ -67,11 +72,12 @@ class FittedState:
     requested: dict[str, Any]
     rows: int | None
     width: int
-    history: list[Progress] = field(default_factory=list)
+    history: list[Progress] | None = field(default_factory=list)
     passes: int = 0
     outputs: Outputs | None = None
     weights: list[Output] | None = None
     extras: dict[str, Any] = field(default_factory=dict)
+    known: tuple[Any, NDArray[np.float64]] | None = None
     final: bool = False
     hooks: Hooks = field(default_factory=Hooks)
     recorded: Tally = (0.0, 0.0)
@@ -81,6 +87,7 @@ class FittedState:
     names: dict[int, str] | None = None
     kinds: dict[str, str] | None = None
     reading: dict[str, Any] = field(default_factory=dict)
+    place: Place | None = None
 
     @property
     def recipe(self) -> Recipe:
@@ -127,7 +134,6 @@ class FittedState:
         params: Mapping[str, Any],
         outputs: list[Output] | None = None,
         names: Mapping[int, str] | None = None,
-        place: Place | None = None,
     ) -> Model:
         """Return the model.
 
@@ -139,8 +145,6 @@ class FittedState:
             Others than those learned last.
         names : mapping, optional
             Names of all columns, where these have any.
-        place : Place, optional
-            In the search that the model came from.
         """
         extras = self.all_extras() if outputs is None else {}
         outputs = self.learned() if outputs is None else outputs
@@ -159,9 +163,9 @@ class FittedState:
             classes=self.classes,
             loss=core_args.loss_of(self.rule, self.params),
             parameters=parameters,
-            history=tuple(self.history),
+            history=tuple(self.history or ()),
             names=None if known is None else {f: known[f] for f in features if f in known},
-            frontier=place,
+            frontier=self.place,
             **extras,
         )
 
@@ -169,8 +173,10 @@ class FittedState:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: the states of the learners instead of them."""
-        state = dict(vars(self))
-        if self.outputs is not None:
+        state = dict(vars(self), known=None)
+        if self.final:
+            state |= {"weights": self.learned(), "outputs": None}
+        elif self.outputs is not None:
             state["outputs"] = len(self.outputs), self.outputs.states()
         return state
 

@@ -111,7 +111,11 @@ class Specification:
         """Return the records of a run, after those of the one before."""
         watch = watch_for(self.rule, 0 if before is None else before.outputs_steps)
         told = plan.average, plan.target, watch, self.params["callback"]
-        return Records(*told) if before is None else Records(*told, before.history, before.recorded)
+        return (
+            Records(*told)
+            if before is None
+            else Records(*told, before.history or (), before.recorded)
+        )
 
 
 def fit(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from thresher.data.block import Block
 
 _TWO = "-1 and 1, or 0 and 1"
-OF_THE_SHELL = "give fit classes= for others"  # goes when `search/streams.py` needs it no more
 
 
 class Labels(ABC):
@@ -73,12 +72,12 @@ class Values(Labels):
 
     Parameters
     ----------
-    loss : str
-        Decides which numbers make sense.
+    *losses : str
+        Decide which numbers make sense: those that all of them take.
     """
 
-    def __init__(self, loss: str) -> None:
-        self.loss = loss
+    def __init__(self, *losses: str) -> None:
+        self.losses = tuple(LOSSES[loss] for loss in losses)
 
     @property
     def outputs(self) -> int:
@@ -96,12 +95,9 @@ class Values(Labels):
         _refuse_words(block, y, "a number was expected")
         y = np.ascontiguousarray(y, np.float64)
         _refuse(block, np.isnan(y), lambda row: "the row has no label")
-        loss = LOSSES[self.loss]
-        _refuse(
-            block,
-            loss.refuses(y),
-            lambda row: f"the label is {y[row]:g}; loss {loss.name} needs {loss.labels_needed}",
-        )
+        for loss in self.losses:
+            needed = f"loss {loss.name} needs {loss.labels_needed}"
+            _refuse(block, loss.refuses(y), lambda row, n=needed: f"the label is {y[row]:g}; {n}")
         return Targets.of_values(y)
 
 

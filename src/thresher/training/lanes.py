@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -328,3 +329,27 @@ def bytes_per_feature(rule: str, store: str, dtype: str, lanes: Sequence[Lane]) 
         return dense
     alone = small.layouts.count("alone")
     return 2.0 * dense + _INDEX * (alone < len(sample)) + _TABLE * alone * scale
+
+
+def bytes_of(
+    rule: str,
+    store: str,
+    dtype: str,
+    lanes: Sequence[Lane],
+    features: int,
+    n_jobs: int | None = None,
+) -> int:
+    """Estimate the memory of a team of lanes.
+
+    Parameters
+    ----------
+    rule, store, dtype, lanes, n_jobs
+        As of `LaneTeam`.
+    features : int
+        Features that will have a place.
+    """
+    shares = split_by_clock([lane.clock for lane in lanes], threads_of(n_jobs))
+    each = (
+        bytes_per_feature(rule, store, dtype, [lanes[lane] for lane in share]) for share in shares
+    )
+    return math.ceil(sum(each) * max(features, 1))

@@ -87,6 +87,7 @@ class TrainingPlan:
         owner: str,
         classes: Any = None,
         known: Labels | None = None,
+        width: int | None = None,
         seed: int = 0,
         once: bool = False,
     ) -> TrainingPlan:
@@ -103,7 +104,9 @@ class TrainingPlan:
             The labels; "binary": they are -1 and 1, or 0 and 1; "arriving": each becomes known when
             it comes. None: a source that can be read again is read for them.
         known : Labels, optional
-            The labels as they are known from rows that were learned before.
+            The labels as they are known from rows that were read before.
+        width : int, optional
+            The number of features, where it is known from rows that were read before.
         seed : int
         once : bool
             Whether rows are learned once, without passes: as `partial_fit` does.
@@ -125,7 +128,9 @@ class TrainingPlan:
         labels = known
         if labels is None:
             labels = labels_for(rule, task, loss, params, source, owner, classes)
-        width, grows = _width(rule, params, source, owner)
+        grows = False
+        if width is None:
+            width, grows = _width(rule, params, source, owner)
         plan = cls(
             rule=rule,
             task=task,
@@ -276,7 +281,9 @@ def labels_for(
     counted = None
     if classes is None:
         classes, counted = source.label_counts()
-    labels = (LabelSets if multilabel else ManyClasses)(classes, low)
+    labels: Labels = LabelSets(classes, low)
+    if not multilabel:
+        labels = ManyClasses(classes, low, tidied=not isinstance(source, MatrixSource))
     labels.counted = counted
     return labels
 

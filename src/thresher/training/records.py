@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from thresher.rules import RULES
 from thresher.training.outputs import Outputs
 
 Tally = tuple[float, float]  # sums of losses and of weights
+ANY = 2**62  # rows at once: no limit
 
 
 class Records:
@@ -61,6 +61,11 @@ class Records:
     def seconds(self) -> float:
         """Time spent so far, over all runs."""
         return time.perf_counter() - self.began
+
+    @property
+    def last(self) -> Progress | None:
+        """The last record."""
+        return self.history[-1] if self.history else None
 
     def next_mark(self) -> int:
         """Return the next number of rows to record at: the powers of two from 128 on.
@@ -143,11 +148,24 @@ class Records:
 
 
 class NoRecords(Records):
-    """Keeps no history and watches nothing: those who asked for the training do."""
+    """Records nothing: of models that train together, none has a history of its own.
+
+    Parameters
+    ----------
+    at_once : int
+        Rows that are learned at once, at most; by default any number.
+    """
+
+    def __init__(self, at_once: int = ANY) -> None:
+        super().__init__()
+        self.at_once = at_once
 
     def next_mark(self) -> int:
-        """Return a number of rows that is never reached."""
-        return sys.maxsize
+        """Return up to how many rows models learn at once."""
+        return self.steps + self.at_once
+
+    def add(self, *asked: Any, **more: Any) -> None:
+        """Add nothing."""
 
 
 def watch_for(rule: str, examples: int = 0) -> DivergenceWatch | None:

@@ -64,6 +64,8 @@ class Room:
         self.size = 1 << (width - 1).bit_length()
         try:
             outputs.widen(self.size)
+        except OutOfMemoryError:  # lanes say how much they need
+            raise
         except MemoryError:
             raise OutOfMemoryError(
                 f"a feature is numbered {width - 1}: no memory for so many weights in a dense "

@@ -53,7 +53,8 @@ class Trainer:
     hooks : Hooks, optional
         What the rule does besides.
     records : Records, optional
-        Those of rows learned before; by default new ones. Models that train together have none.
+        Those of rows learned before; by default new ones. Models that train together keep none:
+        `NoRecords`.
     room : Room, optional
     valid : Source or MatrixSource, optional
         Rows to compute the loss on after each pass.
@@ -202,7 +203,7 @@ class Trainer:
     @property
     def reorders(self) -> bool:
         """Whether blocks come in another order in each pass."""
-        return self.plan.shuffle is not False and self.source.shuffles
+        return self.plan.shuffle not in (False, "within") and self.source.shuffles
 
     # ---- learning ------------------------------------------------------------------------------
 
@@ -319,9 +320,7 @@ class Trainer:
         self.trail.begin()
         self.record(valid, end=True)
         loss = mean_since(self.outputs.tally, self.pass_tally) if valid is None else valid
-        self.options.observer.tell(
-            "pass", number=self.number, loss=loss, record=self.records.history[-1]
-        )
+        self.options.observer.tell("pass", number=self.number, loss=loss, record=self.records.last)
         full = len(self.outputs.full) == len(self.outputs)
         if self.records.stopped:
             self.stopped, self.complete = True, full

@@ -1,0 +1,65 @@
+"""Tells of the progress of a search."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from thresher.search.progress import SearchProgress
+from thresher.search.readings import losses_of
+from thresher.search.trained import Trained
+from thresher.training.observer import Observer
+from thresher.training.trainer import Trainer
+
+_SELDOM = 0.2  # seconds between reports
+
+
+class Reporter(Observer):
+    """Tells of the progress of a search: now and then, and when all rows of a matrix were read.
+
+    Parameters
+    ----------
+    tell : callable
+        Takes a SearchProgress.
+    readings : int
+        How many groups of models train one after the other.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of a pass, as far as they were read.
+    """
+
+    def __init__(self, tell: Callable[[SearchProgress], Any], readings: int) -> None:
+        self.tell_of, self.readings, self.reading, self.rows = tell, readings, 0, 0
+        self._began, self._told = time.perf_counter(), 0.0
+        self.trained: Trained | None = None
+
+    def begin(self, trained: Trained) -> None:
+        """Begin with the next group of models."""
+        self.reading, self.trained = self.reading + 1, trained
+
+    def progress(self, trainer: Trainer) -> None:
+        """Tell of rows that were learned.
+
+        Parameters
+        ----------
+        trainer : Trainer
+        """
+        assert trainer.position is not None
+        rows = trainer.position.line if trainer.plan.in_memory else trainer.first_row
+        self.report(trainer.number + 1, rows)
+
+    def report(self, number: int, rows: int) -> None:
+        """Tell of so many rows of a pass."""
+        assert self.trained is not None
+        self.rows = max(self.rows, rows)
+        trainer, seconds = self.trained.trainer, time.perf_counter() - self._began
+        all_rows = trainer.source.rows
+        if (all_rows is None or rows < all_rows) and seconds - self._told < _SELDOM:
+            return
+        self._told = seconds
+        team, passes = self.trained.team, trainer.plan.passes
+        told = self.reading, self.readings, number, passes, rows, len(team), seconds
+        self.tell_of(SearchProgress(*told, losses_of(team, self.trained.jobs)))

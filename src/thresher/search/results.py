@@ -1,0 +1,67 @@
+"""What a search has found of points and splits, as arrays; and names of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.source import Source
+from thresher.search.readings import Found
+
+
+def scores_of(
+    found: Mapping[tuple[int, int], Found], points: int, splits: int
+) -> NDArray[np.float64]:
+    """Return an array of points x splits: scores, and NaN where there are none.
+
+    A point whose model of all rows failed has none at all: there is nothing to choose.
+
+    Parameters
+    ----------
+    found : mapping
+        By numbers of point and split; a split beyond the number given is that of all rows.
+    points, splits : int
+    """
+    scores = np.full((points, splits), np.nan)
+    for (point, split), one in found.items():
+        if split < splits and not one.failure:
+            scores[point, split] = one.scores
+    for (point, split), one in found.items():
+        if split >= splits and one.failure:
+            scores[point] = np.nan
+    return scores
+
+
+def failures_of(found: Mapping[tuple[int, int], Found], points: int, splits: int) -> list[str]:
+    """Return why points have no error; empty for those that have.
+
+    Parameters
+    ----------
+    found : mapping
+        By numbers of point and split; a split beyond the number given is that of all rows.
+    points, splits : int
+    """
+    failures = [""] * points
+    for (point, split), one in sorted(found.items()):
+        if one.failure and not failures[point]:
+            which = f"without fold {split}" if split < splits else "all rows"
+            failures[point] = f"{which}: {one.failure}" if splits > 1 else one.failure
+    return failures
+
+
+def name_features(models: Sequence[Any], source: Source) -> None:
+    """Read a source once more, and give models the names of their features.
+
+    Parameters
+    ----------
+    models : sequence of estimator
+        Fitted.
+    source : Source
+    """
+    keys = [model.model_.indices for model in models]
+    found = source.names(np.unique(np.concatenate(keys)).tolist())
+    for model, own in zip(models, keys, strict=True):
+        model.amend(names={key: found[key] for key in own.tolist() if key in found} or None)

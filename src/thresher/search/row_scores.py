@@ -1,0 +1,108 @@
+"""Scores on rows in memory: by scikit-learn's scorers, or by sums where these give the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection._validation import _score
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params
+
+from thresher.search.readings import OVERFLOWS, Job
+from thresher.search.reporter import Reporter
+from thresher.search.scores import Scored, Scores
+from thresher.search.splits import MatrixSplits
+from thresher.search.trained import Trained
+from thresher.training.scores import Score, Tally
+
+_ANSWERS = 1 << 24  # predictions held at once
+
+
+@dataclass(frozen=True)
+class RowScores(Scores):
+    """Scores models on those rows in memory that they have not learned from.
+
+    Attributes
+    ----------
+    X, y : as of `fit`
+    splits : MatrixSplits
+    scorer : callable
+        As scikit-learn's.
+    params : mapping
+        What the scorer takes besides.
+    error_score : float or "raise"
+    quick : Score, optional
+        The scorer's score as sums over rows, for splits that test rows of all classes.
+    """
+
+    X: Any
+    y: Any
+    splits: MatrixSplits
+    scorer: Any
+    params: Mapping[str, Any]
+    error_score: Any
+    quick: Score | None = None
+
+    def of(self, trained: Trained, report: Reporter) -> Iterator[Scored]:
+        """Yield the scores of models that have learned, split by split."""
+        jobs, failures, done = trained.jobs, trained.failures(), 0
+        for number in dict.fromkeys(job.split for job in jobs):
+            own = [i for i, job in enumerate(jobs) if job.split == number]
+            if number >= self.splits.scored:  # of all rows
+                yield from (Scored(i, None, failures[i], 0.0) for i in own)
+                continue
+            test = self.splits.parts[number].test
+            X, y = _safe_indexing(self.X, test), _safe_indexing(self.y, test)
+            params = _check_method_params(self.X, self.params, indices=test)
+            true = self._truth(test)
+            for i, raw, seconds in self._answers(trained, own, test):
+                failure, scores, began = failures[i], None, time.perf_counter()
+                if not failure and raw is not None and not np.isfinite(raw).all():
+                    failure = OVERFLOWS
+                elif not failure and true is not None and raw is not None:
+                    scores = self._quick_score(jobs[i], raw, true)
+                elif not failure:
+                    asked = trained.scored(i, X, raw), X, y, self.scorer, params, self.error_score
+                    scores = _score(*asked)
+                yield Scored(i, scores, failure, seconds + time.perf_counter() - began)
+            done += len(test)
+            report.report(trained.trainer.plan.passes + 1, done)
+
+    def _truth(self, test: NDArray[np.int64]) -> NDArray[Any] | None:
+        """Return what the quick score compares with; None where the scorer itself has to decide."""
+        numbers, classes = self.splits.class_numbers, self.splits.classes
+        if self.quick is None:
+            return None
+        if numbers is None or classes is None:
+            return np.asarray(self.splits.source.block.labels, np.float64)[test]
+        return numbers[test] if len(np.unique(numbers[test])) == len(classes) else None
+
+    def _quick_score(self, job: Job, raw: NDArray[np.float64], true: NDArray[Any]) -> float:
+        assert self.quick is not None
+        classes = 0 if self.splits.classes is None else len(self.splits.classes)
+        tally = Tally({"score": self.quick}, job.point.loss, classes)
+        tally.add(raw, true, None)
+        return tally.result()["score"]
+
+    def _answers(
+        self, trained: Trained, own: Sequence[int], test: NDArray[np.int64]
+    ) -> Iterator[tuple[int, NDArray[np.float64] | None, float]]:
+        """Yield the raw predictions of some jobs, a few at a time, and the time they took."""
+        jobs, batch = trained.jobs, self.splits.source.block.batch
+        outputs = len(trained.lanes[own[0]])
+        few = max(1, _ANSWERS // (len(test) * outputs))
+        for average in (False, True):
+            asked = [i for i in own if jobs[i].point.average == average]
+            for first in range(0, len(asked), few):
+                some, began = asked[first : first + few], time.perf_counter()
+                raw = trained.predict(batch, some, test, average)
+                seconds = (time.perf_counter() - began) / len(some)
+                for k, i in enumerate(some):
+                    cut = jobs[i].point.params.get("target_nnz") is not None
+                    each = np.ascontiguousarray(raw[:, k * outputs : (k + 1) * outputs])
+                    yield i, None if cut else each, seconds

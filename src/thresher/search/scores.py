@@ -1,0 +1,50 @@
+"""Scores of models that have learned from the same reading: what all ways of scoring share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from thresher.search.readings import Job
+from thresher.search.reporter import Reporter
+from thresher.search.trained import Trained
+from thresher.training.hooks import Hooks
+from thresher.training.labels import Labels
+from thresher.training.records import ANY
+
+
+class Scored(NamedTuple):
+    """The scores of a job.
+
+    Attributes
+    ----------
+    job : int
+        Its number in the reading.
+    scores : float or dict of float
+    failure : str
+        Why it has none; empty: it has.
+    seconds : float
+        What scoring it took.
+    """
+
+    job: int
+    scores: Any
+    failure: str
+    seconds: float
+
+
+class Scores(ABC):
+    """Scores the models of a search, one reading after the other."""
+
+    def begin(self, jobs: Sequence[Job], labels: Labels) -> Hooks:
+        """Begin with the models of a reading; return what the trainer does besides learning."""
+        return Hooks()
+
+    def at_once(self, lanes: int) -> int:
+        """Return how many rows so many lanes may learn at once."""
+        return ANY
+
+    @abstractmethod
+    def of(self, trained: Trained, report: Reporter) -> Iterator[Scored]:
+        """Yield the scores of models that have learned."""

@@ -1,0 +1,228 @@
+"""Trains and scores the models of a grid, as many at once as memory takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+from thresher.data import nonzeros
+from thresher.data.matrix_source import MatrixSource
+from thresher.errors import OutOfMemoryError, setting
+from thresher.search.grid import Point, lanes_of, runs_of
+from thresher.search.progress import SearchProgress
+from thresher.search.readings import Found, Job, Store, nonzeros_of, readings_of, records_of
+from thresher.search.reporter import Reporter
+from thresher.search.scores import Scores
+from thresher.search.splits import Splits
+from thresher.search.trained import Trained
+from thresher.training.labels import Labels
+from thresher.training.lane_outputs import LanePlan
+from thresher.training.plan import TrainingPlan
+from thresher.training.records import NoRecords
+from thresher.training.run_options import RunOptions
+from thresher.training.seeds import seed_of, stream_seed
+from thresher.training.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Models that train together, from one reading of the rows a pass.
+
+    Attributes
+    ----------
+    plan : TrainingPlan
+        What they have in common.
+    splits : list of int
+        The splits that they learn from.
+    jobs : list of Job
+    """
+
+    plan: TrainingPlan
+    splits: list[int]
+    jobs: list[Job]
+
+
+class Search:
+    """Trains and scores the models of a grid.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted; what it knows of the columns of rows, the models know too.
+    splits : Splits
+        Of a matrix or a source.
+    scores : Scores
+    limit : int
+        Bytes that models may take.
+    n_jobs : int or None
+        Threads.
+    tell : callable
+        Is told of progress, by a SearchProgress.
+
+    Attributes
+    ----------
+    models : dict of int to estimator
+        The models of all rows, by the number of their point, where the splits keep them; those that
+        diverged are not among them.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        splits: Splits,
+        scores: Scores,
+        limit: int,
+        n_jobs: int | None,
+        tell: Callable[[SearchProgress], Any],
+    ) -> None:
+        self.estimator, self.splits, self.scores = estimator, splits, scores
+        self.limit, self.n_jobs, self.tell = limit, n_jobs, tell
+        self.models: dict[int, Any] = {}
+        self._report = Reporter(tell, 0)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a pass, as far as they were read."""
+        return self._report.rows
+
+    # ---- planning ------------------------------------------------------------------------------
+
+    def plan(self, points: Sequence[Point]) -> list[Reading]:
+        """Return the models of each reading. Nothing is trained."""
+        found = []
+        for run in runs_of(points):
+            plan, splits = self._common(run), self.splits
+            store = Store(
+                plan.rule, plan.store, plan.dtype, plan.width, self._features(plan), self.n_jobs
+            )
+            for group in splits.together(run[0].params):
+                jobs = [self._job(plan, point, split) for split in group for point in run]
+                groups = readings_of(jobs, store.bytes_of, self.limit)
+                found += [Reading(plan, group, some) for some in groups]
+                if len(found) > 1 and not splits.source.rereadable:
+                    raise OutOfMemoryError(
+                        (f"{splits.source} can be read only once, and models of this grid take "
+                         f"{store.bytes_of(jobs):,} bytes; ", setting("memory_limit"),
+                         f" is {self.limit:,}"),
+                        parameter="memory_limit",
+                        value=self.limit,
+                    )  # fmt: skip
+        return found
+
+    def _common(self, run: Sequence[Point]) -> TrainingPlan:
+        """Return what the models of a run have in common, checked."""
+        return TrainingPlan.resolve(
+            self.estimator.rule,
+            self.estimator.task,
+            run[0].params,
+            self.splits.source,
+            owner=type(self.estimator).__name__,
+            known=self.splits.labels(run),
+            width=self.splits.width,
+        )
+
+    def _features(self, plan: TrainingPlan) -> int:
+        """Return how many features will have a place, at most; 0: not known."""
+        source = self.splits.source
+        if isinstance(source, MatrixSource) and plan.store == "hashed":
+            return min(source.width(), nonzeros(source.block.X))
+        return self.splits.features
+
+    def _job(self, plan: TrainingPlan, point: Point, split: int) -> Job:
+        rows, classes = self.splits.rows_in(split), max(plan.labels.outputs, 2)
+        width = max(self.splits.width or 0, 1)
+        return Job(point, split, lanes_of(plan.rule, point.params, rows, width, split, classes))
+
+    # ---- training and scoring ------------------------------------------------------------------
+
+    def go(self, readings: Sequence[Reading]) -> dict[tuple[int, int], Found]:
+        """Train and score all models: what is found, by numbers of point and split."""
+        self._report = Reporter(self.tell, len(readings))
+        found: dict[tuple[int, int], Found] = {}
+        for reading in readings:
+            began = time.perf_counter()
+            trained = self._begin(reading)
+            self._report.begin(trained)
+            try:
+                trained.trainer.run()
+                each = (time.perf_counter() - began) / len(reading.jobs)
+                self._score(trained, each, found)
+            finally:
+                trained.team.close()
+        return found
+
+    def _begin(self, reading: Reading) -> Trained:
+        """Make the models of a reading, and their trainer."""
+        jobs, params = reading.jobs, reading.jobs[0].point.params
+        labels = self._labels(reading)
+        lanes = [lane for job in jobs for lane in job.lanes]
+        source, seen = self.splits.visited(reading.splits, params["shuffle"])
+        in_memory, owner = isinstance(source, MatrixSource), reading.plan.owner
+        shuffle, seed = params["shuffle"], seed_of if in_memory else stream_seed
+        if not in_memory and shuffle is not False:
+            shuffle = "within"
+        plan = LanePlan.of(
+            reading.plan,
+            lanes,
+            averages=tuple(job.point.average for job in jobs for _ in job.lanes),
+            waiting=tuple(job.point.waits for job in jobs for _ in job.lanes),
+            labels=labels,
+            seen=seen,
+            limit=float("inf") if in_memory else self.limit,
+            n_jobs=self.n_jobs,
+            passes=1 if self.splits.progressive else params["passes"],
+            shuffle=False if self.splits.progressive else shuffle,
+            seed=seed(params["random_state"], owner),
+        )
+        if isinstance(source, MatrixSource):
+            source.chunk = plan.chunk
+        trainer = Trainer(
+            plan,
+            source,
+            RunOptions(observer=self._report),
+            hooks=self.scores.begin(jobs, labels),
+            records=NoRecords(self.scores.at_once(len(lanes))),
+        )
+        return Trained(self.estimator, jobs, trainer)
+
+    def _labels(self, reading: Reading) -> Labels:
+        """Return what the models are told of labels, with the rows of each class they have."""
+        labels = copy(reading.plan.labels)
+        if reading.plan.params.get("class_weight") == "balanced":
+            labels.counted = self.splits.counted(reading.splits[0])
+        return labels
+
+    def _score(self, trained: Trained, each: float, found: dict[tuple[int, int], Found]) -> None:
+        """Score models that have learned, and keep those of all rows."""
+        counts = nonzeros_of(trained.team, trained.jobs)
+        records = records_of(trained.team, trained.jobs)
+        for i, scores, failure, seconds in self.scores.of(trained, self._report):
+            job = trained.jobs[i]
+            one = Found(scores, failure, counts[i], each, seconds, records[i])
+            found[job.point.number, job.split] = one
+            if job.split == self.splits.whole and not failure:
+                self.models[job.point.number] = trained.model(i)
+
+    # ---- models --------------------------------------------------------------------------------
+
+    def model(self, number: int) -> Any:
+        """Return the model of a point as an estimator, after the only reading of a source."""
+        trained = self._report.trained
+        assert trained is not None
+        at = next(i for i, job in enumerate(trained.jobs) if job.point.number == number)
+        return trained.model(at)
+
+    def nonzeros(self) -> Mapping[int, int]:
+        """Count the nonzero weights, as they stand, of the models of all rows that learn now."""
+        trained = self._report.trained
+        if trained is None:
+            return {}
+        counts = trained.team.nonzeros()
+        return {
+            job.point.number: int(counts[lanes].sum())
+            for job, lanes in zip(trained.jobs, trained.lanes, strict=True)
+            if job.split == self.splits.whole
+        }

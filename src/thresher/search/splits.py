@@ -1,0 +1,236 @@
+"""Which models train together from which rows: splits of a matrix, and folds of a source."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.matrix_source import MatrixSource
+from thresher.data.source import Source
+from thresher.losses import check_labels
+from thresher.search.folds import Split, check_classes, fold_numbers, seen_by
+from thresher.search.grid import Point
+from thresher.search.source_checks import width_of
+from thresher.search.survey import Survey
+from thresher.training.labels import Labels, ManyClasses, TwoClasses, Values
+from thresher.training.lane_outputs import Seen
+from thresher.training.targets import Targets
+
+
+class Splits(ABC):
+    """The rows that each model of a search learns from, and what is known of all rows.
+
+    Attributes
+    ----------
+    source : Source or MatrixSource
+        All rows.
+    scored : int
+        Splits whose models are scored: the first ones.
+    numbers : range
+        All splits; one more than those that are scored may learn from all rows.
+    whole : int or None
+        The split whose models learn from all rows and are kept.
+    progressive : bool
+        Whether each row is scored before it is learned.
+    classes : array or None
+        Labels of a classifier, where all are known.
+    width : int or None
+        Number of features, 0 for any; None: it becomes known as rows come.
+    features : int
+        Different features, at most; 0: not known.
+    """
+
+    source: Source | MatrixSource
+    scored: int
+    numbers: range
+    whole: int | None
+    progressive = False
+    classes: NDArray[Any] | None
+    width: int | None
+    features: int
+
+    @abstractmethod
+    def labels(self, points: Sequence[Point]) -> Labels:
+        """Return what the models of some points are told of labels."""
+
+    def together(self, params: Mapping[str, Any]) -> list[list[int]]:
+        """Group the splits that can train together."""
+        balanced = params.get("class_weight") == "balanced"  # by the rows of each split
+        apart = [n for n in self.numbers if balanced or self.is_apart(n, params["shuffle"])]
+        shared = [n for n in self.numbers if n not in apart]
+        return [*([shared] if shared else []), *([n] for n in apart)]
+
+    def is_apart(self, split: int, shuffle: Any) -> bool:
+        """Tell whether the models of a split need an order of rows of their own."""
+        return False
+
+    @abstractmethod
+    def rows_in(self, split: int) -> int | None:
+        """Return how many rows a split learns from in a pass, where that decides a penalty."""
+
+    @abstractmethod
+    def counted(self, split: int) -> tuple[NDArray[np.int64], int]:
+        """Return how many rows of each class a split learns from, and of all."""
+
+    @abstractmethod
+    def visited(
+        self, splits: Sequence[int], shuffle: Any
+    ) -> tuple[Source | MatrixSource, Seen | None]:
+        """Return the rows that some splits are trained on, and what tells which rows each sees."""
+
+
+class MatrixSplits(Splits):
+    """Splits of rows in memory.
+
+    Parameters
+    ----------
+    source : MatrixSource
+    splits : sequence of Split
+        Those that are scored.
+    classes : array or None
+        Labels of a classifier.
+    whole : bool
+        Whether one more split learns from all rows.
+    """
+
+    source: MatrixSource
+
+    def __init__(
+        self,
+        source: MatrixSource,
+        splits: Sequence[Split],
+        classes: NDArray[Any] | None,
+        whole: bool = False,
+    ) -> None:
+        self.source, self.classes, self.parts = source, classes, list(splits)
+        self.scored = len(self.parts)
+        self.whole = self.scored if whole else None
+        self.width = self.features = source.width()
+        self.class_numbers: NDArray[np.intp] | None = None
+        if classes is not None:
+            block: Any = source.block
+            self.class_numbers = ManyClasses(classes, tidied=False).targets(block).single()
+            check_classes(np.array([self.counted(n)[0] for n in range(self.scored)]), classes)
+        if whole:
+            everything = np.arange(source.block.rows)
+            self.parts.append(Split(everything, everything[:0], sorted=True, repeats=False))
+        self.numbers = range(len(self.parts))
+
+    def labels(self, points: Sequence[Point]) -> Labels:
+        """Return what models are told; raise ValueError for labels that a loss does not take."""
+        if self.classes is not None:
+            return ManyClasses(self.classes, points[0].low, tidied=False)
+        losses = dict.fromkeys(point.loss for point in points)
+        for loss in losses:
+            check_labels(loss, self.source.block.labels)
+        return Values(*losses)
+
+    def is_apart(self, split: int, shuffle: Any) -> bool:
+        """Tell whether a split repeats its rows, or brings them in an order of its own."""
+        return self.parts[split].alone(shuffle)
+
+    def rows_in(self, split: int) -> int:
+        """Return how many rows a split learns from in a pass."""
+        return len(self.parts[split].train)
+
+    def counted(self, split: int) -> tuple[NDArray[np.int64], int]:
+        """Return how many rows of each class a split learns from, and of all."""
+        assert self.classes is not None
+        assert self.class_numbers is not None
+        train = self.parts[split].train
+        counts = np.bincount(self.class_numbers[train], minlength=len(self.classes))
+        return counts.astype(np.int64), len(train)
+
+    def visited(self, splits: Sequence[int], shuffle: Any) -> tuple[MatrixSource, Seen | None]:
+        """Return the rows that some splits are trained on, and what tells which rows each sees."""
+        block, apart = self.source.block, self.is_apart(splits[0], shuffle)
+        only = self.parts[splits[0]].train if apart else None
+        source = MatrixSource(block.X, block.labels, block.weights, only)
+        if apart:
+            return source, None
+        seen = seen_by(self.parts, block.rows)
+        return source, lambda targets, row: seen
+
+
+class SourceSplits(Splits):
+    """Folds of a source, by a hash of the number of a row; or its rows as they come.
+
+    Parameters
+    ----------
+    estimator : estimator
+    source : Source
+    folds : int
+        0: each row is scored before it is learned.
+    points : sequence of Point
+        All that are searched, checked.
+    classes : array or "binary", optional
+        All labels, where they are known; "binary": -1 and 1, or 0 and 1.
+    whole : bool
+        Whether models that learn from all rows are kept.
+    """
+
+    source: Source
+
+    def __init__(
+        self,
+        estimator: Any,
+        source: Source,
+        folds: int,
+        points: Sequence[Point],
+        classes: Any = None,
+        whole: bool = False,
+    ) -> None:
+        self.source, self.folds, self.scored = source, folds, max(folds, 1)
+        self.progressive = folds == 0
+        self.whole = folds if whole else None
+        self.numbers = range(self.scored + (whole and folds > 0))
+        self.task, self.given = estimator.task, classes
+        self.classes = self.survey = None
+        self.width = None if source.bits is None else 1 << source.bits
+        self.features = self.width or 0
+        known = self.task == "regressor" and self.width is not None
+        if source.rereadable and not known:
+            self.survey = Survey(source, folds, self.task, classes)
+            self.classes = self.survey.classes
+            self.width = width_of(source, self.survey.widest, points)
+            features = min(self.width or 2**62, source.distinct or 2**62)
+            self.features = 0 if features == 2**62 else features
+
+    def labels(self, points: Sequence[Point]) -> Labels:
+        """Return what the models of some points are told of labels."""
+        if self.task == "regressor":
+            return Values(*dict.fromkeys(point.loss for point in points))
+        if self.classes is not None:
+            labels: Labels = ManyClasses(self.classes, points[0].low)
+            labels.counted = self._all_counted()
+            return labels
+        if self.given is None or isinstance(self.given, str):
+            return TwoClasses(points[0].low)
+        return ManyClasses(self.given, points[0].low)
+
+    def rows_in(self, split: int) -> None:
+        """Return None: the penalty of a stream falls with its rows."""
+
+    def _all_counted(self) -> tuple[NDArray[np.int64], int]:
+        assert self.survey is not None
+        return self.survey.counts.sum(axis=1), int(self.survey.rows.sum())
+
+    def counted(self, split: int) -> tuple[NDArray[np.int64], int]:
+        """Return how many rows of each class a split learns from, and of all."""
+        counts, rows = self._all_counted()
+        if self.progressive or split >= self.folds:
+            return counts, rows
+        assert self.survey is not None
+        return counts - self.survey.counts[:, split], rows - int(self.survey.rows[split])
+
+    def visited(self, splits: Sequence[int], shuffle: Any) -> tuple[Source, Seen | None]:
+        """Return the rows that some splits are trained on, and what tells which rows each sees."""
+        return self.source, None if self.progressive else self._seen
+
+    def _seen(self, targets: Targets, row: int) -> NDArray[np.uint8]:
+        fold = fold_numbers(row, targets.rows, self.folds)
+        return np.asarray(fold[:, None] != np.arange(len(self.numbers)), np.uint8)

@@ -1,0 +1,159 @@
+"""Scores on a source: sums over rows that are read once more, or scored before they are learned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.errors import DataError
+from thresher.search.folds import fold_numbers
+from thresher.search.readings import OVERFLOWS, Job, places
+from thresher.search.reporter import Reporter
+from thresher.search.scores import Scored, Scores
+from thresher.search.splits import SourceSplits
+from thresher.search.trained import Trained
+from thresher.training.hooks import Hooks
+from thresher.training.labels import Labels
+from thresher.training.lane_outputs import LaneOutputs
+from thresher.training.records import ANY
+from thresher.training.scores import Score, Tally
+from thresher.training.targets import Targets
+from thresher.training.trainer import Trainer
+
+_ANSWERS = 1 << 22  # predictions held at once
+
+
+class SumScores(Scores):
+    """Scores models on the rows of a source, block by block.
+
+    Parameters
+    ----------
+    splits : SourceSplits
+    named : mapping of str to Score
+        A single one is named "score".
+    """
+
+    def __init__(self, splits: SourceSplits, named: Mapping[str, Score]) -> None:
+        self.splits, self.named = splits, named
+
+    def begin(self, jobs: Sequence[Job], labels: Labels) -> Hooks:
+        """Begin with the models of a reading."""
+        self.jobs, self.lanes, self.labels = jobs, places(jobs), labels
+        self.weights, self.overflown = np.zeros(len(jobs)), np.zeros(len(jobs), bool)
+        classes = 0 if labels.classes is None else max(labels.outputs, 2)
+        self.tallies = [Tally(self.named, job.point.loss, classes) for job in jobs]
+        return _BeforeLearning(self) if self.splits.progressive else Hooks()
+
+    def at_once(self, lanes: int) -> int:
+        """Return how many rows so many lanes may learn at once, whose predictions are held."""
+        return max(1, _ANSWERS // lanes) if self.splits.progressive else ANY
+
+    def truth(self, targets: Targets) -> NDArray[Any]:
+        """Return numbers of classes, or the values of a regression."""
+        return targets[0] if self.labels.classes is None else targets.single()
+
+    def add(
+        self,
+        asked: Sequence[int],
+        raw: NDArray[np.float64],
+        true: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+    ) -> None:
+        """Add rows: raw predictions of some jobs, those of a job side by side, and the truth."""
+        at = 0
+        for i in asked:
+            own = raw[:, at : at + len(self.lanes[i])]
+            at += len(self.lanes[i])
+            self.weights[i] += len(true) if weights is None else weights.sum()
+            if np.isfinite(own).all():
+                self.tallies[i].add(own, true, weights)
+            else:
+                self.overflown[i] = True
+
+    def of(self, trained: Trained, report: Reporter) -> Iterator[Scored]:
+        """Yield the scores of models that have learned."""
+        began = time.perf_counter()
+        if not self.splits.progressive:
+            self._read(trained, report)
+        seconds = (time.perf_counter() - began) / len(self.jobs)
+        self._check_weights(trained)
+        for i, (tally, failure) in enumerate(zip(self.tallies, trained.failures(), strict=True)):
+            scores: Any = tally.result()
+            if list(scores) == ["score"]:
+                scores = scores["score"]
+            overflow = OVERFLOWS if self.overflown[i] else ""
+            yield Scored(i, scores, failure or overflow, seconds)
+
+    def _read(self, trained: Trained, report: Reporter) -> None:
+        """Read all rows once more, and score those of each fold."""
+        trainer, first = trained.trainer, 0
+        plan = trainer.plan
+        for block in self.splits.source.blocks(dtype=plan.dtype, kinds=trainer.kinds):
+            if block.rows:
+                true = self.truth(self.labels.targets(block))
+                fold = fold_numbers(first, block.rows, self.splits.folds)
+                for split in dict.fromkeys(job.split for job in self.jobs):
+                    held_out = np.flatnonzero(fold == split)
+                    few = max(1, _ANSWERS // len(trained.team))
+                    for start in range(0, len(held_out), few):
+                        rows = held_out[start : start + few]
+                        weights = None if block.weights is None else block.weights[rows]
+                        self._score(trained, block.batch, split, rows, true[rows], weights)
+            first += block.rows
+            report.report(plan.passes + 1, first)
+
+    def _score(
+        self,
+        trained: Trained,
+        batch: _core.Batch,
+        split: int,
+        rows: NDArray[np.int64],
+        true: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+    ) -> None:
+        """Add rows that the models of a split have not learned from."""
+        for average in (False, True):
+            asked = [
+                i
+                for i, job in enumerate(self.jobs)
+                if job.split == split and job.point.average == average
+            ]
+            if asked:
+                raw = trained.predict(batch, asked, rows, average)
+                self.add(asked, raw, true, weights)
+
+    def _check_weights(self, trained: Trained) -> None:
+        """Raise DataError where nothing has a weight to learn or to score by."""
+        source = self.splits.source
+        if not trained.team.weight_sums().any():
+            raise DataError(f"{source}: the weights of all rows are 0: nothing is learned")
+        for job, weight in zip(self.jobs, self.weights.tolist(), strict=True):
+            if weight == 0 and job.split < self.splits.scored:
+                raise DataError(
+                    f"{source}: the weights of all rows of fold {job.split} are 0: its models have "
+                    f"no score; use fewer folds"
+                )
+
+
+class _BeforeLearning(Hooks):
+    """Lets the lanes of a trainer predict each row before they learn it, and scores that."""
+
+    def __init__(self, scores: SumScores) -> None:
+        self.scores = scores
+
+    def begin(self, trainer: Trainer) -> None:
+        """Prepare new lanes, before their first row."""
+
+        def before(raw: NDArray[np.float64], targets: Targets, first: int, last: int) -> None:
+            scores, weights = self.scores, trainer.prepared.weights
+            true = scores.truth(targets)[first:last]
+            own = None if weights is None else weights[first:last]
+            scores.add(range(len(scores.jobs)), raw, true, own)
+
+        assert isinstance(trainer.outputs, LaneOutputs)
+        trainer.outputs.before = before

@@ -1,0 +1,125 @@
+"""Models that have learned from the same reading, and each of them as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.model import Output
+from thresher.rules import RULES, core_args
+from thresher.search.readings import Job, places
+from thresher.training.fitted import FittedState
+from thresher.training.lane_outputs import LaneOutputs
+from thresher.training.lanes import LaneTeam
+from thresher.training.trainer import Trainer
+
+
+class Trained:
+    """Models that learn, or have learned, from the same reading.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of their kind, not fitted; what it knows of the columns of rows, they know too.
+    jobs : sequence of Job
+    trainer : Trainer
+        Of their lanes.
+
+    Attributes
+    ----------
+    lanes : list of array
+        Numbers of the lanes of each job.
+    """
+
+    def __init__(self, estimator: Any, jobs: Sequence[Job], trainer: Trainer) -> None:
+        self.estimator, self.jobs, self.trainer = estimator, jobs, trainer
+        self.lanes = places(jobs)
+
+    @property
+    def outputs(self) -> LaneOutputs:
+        """The lanes."""
+        assert isinstance(self.trainer.outputs, LaneOutputs)
+        return self.trainer.outputs
+
+    @property
+    def team(self) -> LaneTeam:
+        """The lanes, over threads."""
+        return self.outputs.team
+
+    def failures(self) -> list[str]:
+        """Return why each job stopped to learn; empty for those that did not."""
+        each = self.team.divergences
+        return [next((each[lane] for lane in own if each[lane]), "") for own in self.lanes]
+
+    def predict(
+        self, batch: _core.Batch, jobs: Sequence[int], rows: NDArray[np.int64], average: bool
+    ) -> NDArray[np.float64]:
+        """Return raw predictions of some jobs for some rows, those of a job side by side."""
+        wanted = np.concatenate([self.lanes[i] for i in jobs])
+        return self.team.predict(batch, wanted, rows, average, finite=False)
+
+    # ---- estimators ----------------------------------------------------------------------------
+
+    def model(self, i: int) -> Any:
+        """Return the model of a job as an estimator, which needs the lanes no more."""
+        params = self.jobs[i].point.params
+        weights = self.outputs.part(self.lanes[i]).outputs(target=params.get("target_nnz"))
+        state = self._state(i)
+        state.weights, state.names = weights, self._names(weights)
+        return self._estimator(i, state)
+
+    def scored(self, i: int, rows: Any, raw: NDArray[np.float64] | None) -> Any:
+        """Return the model of a job as an estimator that is asked for a score.
+
+        Parameters
+        ----------
+        i : int
+            Number of the job.
+        rows : array, matrix or DataFrame
+            Rows that it is scored on.
+        raw : array or None
+            Its raw predictions for these rows, where they are known.
+        """
+        state = self._state(i)
+        state.outputs = self.outputs.part(self.lanes[i])
+        state.known = None if raw is None else (rows, raw)
+        return self._estimator(i, state)
+
+    def _estimator(self, i: int, state: FittedState) -> Any:
+        return copy(self.estimator).set_params(**self.jobs[i].point.params).take(state)
+
+    def _state(self, i: int) -> FittedState:
+        point, trainer = self.jobs[i].point, self.trainer
+        rule, plan = trainer.plan.rule, trainer.plan
+        requested = core_args.learner_parameters(rule, point.params)
+        params = dict(requested)
+        if "store" in params:
+            params["store"] = plan.store
+        if point.waits:
+            params[RULES[rule].rate_from_rows] = plan.params[RULES[rule].rate_from_rows]
+        return FittedState(
+            rule=rule,
+            params=params,
+            requested=requested,
+            rows=None,
+            width=trainer.room.width or 2**64,
+            history=None,
+            passes=trainer.number,
+            final=True,
+            classes=plan.labels.classes,
+            kinds=dict(trainer.kinds) or None,
+            reading=trainer.source.described(),
+        )
+
+    def _names(self, outputs: Sequence[Output]) -> dict[int, str] | None:
+        """Return the names of features with nonzero weights, of a source that is read once."""
+        if self.trainer.names is None:
+            return None
+        known = self.trainer.names.names()
+        keys = np.unique(np.concatenate([output.keys for output in outputs])).tolist()
+        return {key: known[key] for key in keys if key in known}

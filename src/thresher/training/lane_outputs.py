@@ -1,0 +1,237 @@
+"""The lanes of many models as the outputs of one trainer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.errors import OutOfMemoryError, setting
+from thresher.model import Output
+from thresher.rules import RULES
+from thresher.training.lanes import Lane, LaneTeam, bytes_of
+from thresher.training.outputs import Order, Outputs, Paused
+from thresher.training.plan import TrainingPlan
+from thresher.training.targets import Targets
+
+_WORK = 1 << 26  # nonzeros times lanes that are learned at a time
+
+Seen = Callable[[Targets, int], NDArray[np.uint8]]
+"""Targets of a block and the number of its first row -> which clocks see which of its rows."""
+
+Before = Callable[[NDArray[np.float64], Targets, int, int], None]
+"""Takes predictions of the rows first:last of a block, made before the rows are learned."""
+
+
+class LaneOutputs(Outputs):
+    """The lanes of many models as the outputs of one trainer, or some of them as one model's.
+
+    Parameters
+    ----------
+    team : LaneTeam
+    averages : sequence of bool
+        Of each lane, whether its model is the mean of its weights.
+    plan : LanePlan
+        What the team was made by.
+    lanes : array of int, optional
+        Numbers of the lanes that are meant; by default all.
+
+    Attributes
+    ----------
+    before : callable or None
+        Is given the predictions of each row before the row is learned.
+    """
+
+    def __init__(
+        self,
+        team: LaneTeam,
+        averages: Sequence[bool],
+        plan: LanePlan,
+        lanes: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.team, self.averages, self.plan, self.full = team, averages, plan, set()
+        self.lanes = np.arange(len(team)) if lanes is None else lanes
+        self.before: Before | None = None
+
+    def part(self, lanes: NDArray[np.int64]) -> LaneOutputs:
+        """Return some of the lanes, as the outputs of one model."""
+        return LaneOutputs(self.team, self.averages, self.plan, lanes)
+
+    def __len__(self) -> int:
+        return len(self.lanes)
+
+    # ---- learning ------------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> int:
+        """Rows learned, by the lane that learned the most."""
+        return int(self.team.steps().max())
+
+    @property
+    def tally(self) -> tuple[float, float]:
+        """Sums of losses and weights."""
+        return float(self.team.loss_sums().sum()), float(self.team.weight_sums().sum())
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the last step of the first lane."""
+        return float(self.team.rates()[0])
+
+    def learn(
+        self,
+        batch: _core.Batch,
+        targets: Targets,
+        weights: NDArray[np.float64] | None,
+        order: Order,
+        first: int,
+        last: int,
+        paused: Paused = None,
+        row: int = 0,
+    ) -> None:
+        """Let each lane learn those of the rows that its clock sees."""
+        batch.set_targets(targets.values, weights)
+        classes = (targets.starts, targets.numbers) if targets.values is None else None
+        seen = None if self.plan.seen is None else self.plan.seen(targets, row)
+        found = self.team.learn(
+            batch, order, first, last, seen, classes, targets.low, self.before is not None
+        )
+        if self.before is not None and found is not None:
+            self.before(found, targets, first, last)
+        if self.plan.store == "hashed":
+            self.plan.check_bytes(self.team.store_bytes)
+
+    def next_pass(self) -> None:
+        """Let the rates decay."""
+        self.team.next_pass()
+
+    def widen(self, width: int) -> None:
+        """Take more features, where the limit of memory allows it."""
+        self.plan.check_bytes(self.plan.bytes_of(width))
+        self.team.widen(width)
+
+    # ---- answers -------------------------------------------------------------------------------
+
+    def predict(
+        self, batch: _core.Batch, average: bool = False, rows: Order = None
+    ) -> NDArray[np.float64]:
+        """Return raw predictions."""
+        return self.team.predict(batch, self.lanes, rows, average)
+
+    def output(self, number: int, average: bool = False) -> Output:
+        """Return what a lane has learned."""
+        lane = int(self.lanes[number])
+        return Output(*self.team.weights(lane, average), float(self.team.intercepts(average)[lane]))
+
+    def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
+        """Return what each lane has learned; whether that is a mean, each lane knows itself."""
+        intercepts = {mean: self.team.intercepts(mean) for mean in set(self.averages)}
+        found = []
+        for lane in self.lanes.tolist():
+            mean = self.averages[lane]
+            output = Output(*self.team.weights(lane, mean), float(intercepts[mean][lane]))
+            found.append(output.largest(target))
+        return found
+
+    def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
+        """Count the nonzero weights of each lane."""
+        return np.asarray(self.team.nonzeros(average)[self.lanes])
+
+    def states(self) -> list[bytes]:
+        """Raise NotImplementedError: models that train together are not resumed."""
+        raise NotImplementedError("models that train together cannot be resumed")
+
+    def restore(self, states: Sequence[bytes]) -> None:
+        """Raise NotImplementedError: models that train together are not resumed."""
+        raise NotImplementedError("models that train together cannot be resumed")
+
+
+@dataclass(frozen=True)
+class LanePlan(TrainingPlan):
+    """A plan of many models that learn from the same rows: what they have in common, and lanes.
+
+    Attributes
+    ----------
+    lanes : tuple of Lane
+    averages : tuple of bool
+        Of each lane, whether its model is the mean of its weights.
+    waiting : tuple of bool
+        Of each lane, whether its rate is decided by the first rows.
+    seen : callable or None
+        Tells which clocks see which rows; None: all see all.
+    limit : float
+        Bytes that the lanes may take.
+    n_jobs : int or None
+        Threads. The other attributes are those of `TrainingPlan`.
+    """
+
+    lanes: tuple[Lane, ...] = ()
+    averages: tuple[bool, ...] = ()
+    waiting: tuple[bool, ...] = ()
+    seen: Seen | None = None
+    limit: float = math.inf
+    n_jobs: int | None = None
+
+    @classmethod
+    def of(cls, plan: TrainingPlan, lanes: Sequence[Lane], **more: Any) -> LanePlan:
+        """Return a plan of these lanes.
+
+        Parameters
+        ----------
+        plan : TrainingPlan
+            What they have in common.
+        lanes : sequence of Lane
+        **more
+            Other attributes.
+        """
+        return cls(**{**vars(plan), "lanes": tuple(lanes), **more})
+
+    @property
+    def core(self) -> str:
+        """The rule's name in the core."""
+        return RULES[self.rule].core
+
+    @property
+    def chunk(self) -> int:
+        """Nonzeros to learn between two looks at the clock and at Ctrl-C."""
+        return max(1, _WORK // len(self.lanes))
+
+    @property
+    def waits_for_rows(self) -> bool:
+        """Whether the first rows decide the rate of some of the lanes."""
+        return any(self.waiting)
+
+    def with_rate(self, alpha: float) -> LanePlan:
+        """Return the plan with the rate that the first rows have decided."""
+        rate = RULES[self.rule].rate_from_rows
+        lanes = tuple(
+            replace(lane, numbers={**lane.numbers, rate: alpha}) if waits else lane
+            for lane, waits in zip(self.lanes, self.waiting, strict=True)
+        )
+        params = {**self.params, rate: alpha}
+        return replace(self, params=params, lanes=lanes, waiting=(False,) * len(lanes))
+
+    def make(self, room: int) -> LaneOutputs:
+        """Make the lanes; their store has room for so many features."""
+        room = min(room, 1) if self.waits_for_rows else room  # they are made anew with the rate
+        team = LaneTeam(self.core, self.store, self.dtype, room, self.lanes, self.n_jobs)
+        return LaneOutputs(team, self.averages, self)
+
+    def bytes_of(self, features: int) -> int:
+        """Estimate the memory of the lanes with so many features."""
+        return bytes_of(self.core, self.store, self.dtype, self.lanes, features, self.n_jobs)
+
+    def check_bytes(self, needed: float) -> None:
+        """Raise OutOfMemoryError where so many bytes are beyond the limit."""
+        if needed > self.limit:
+            raise OutOfMemoryError(
+                (f"{len(self.lanes)} models take {needed:,.0f} bytes, and ",
+                 setting("memory_limit"), f" is {self.limit:,}"),
+                parameter="memory_limit",
+                value=self.limit,
+                hint=("fewer models, or ", setting("store", "hashed"), ", need less"),
+            )  # fmt: skip
