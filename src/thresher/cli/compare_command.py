@@ -178,7 +178,7 @@ def compare(
 
     options = Options(
         data=data, test=test, test_share=test_share, rules=rules, orders=orders, folds=folds,
-        choose=choose, scale=scale, loss=loss, multiclass=multiclass, seed=seed, jobs=jobs,
+        choose=choose, scale=scale, loss=loss, multiclass=multiclass, seed=seed or 0, jobs=jobs,
         reading=reading, checkpoint=checkpoint, output=output, html=html, json=json, quiet=quiet,
         command=sys.argv[1:],
     )  # fmt: skip

@@ -5,37 +5,31 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from thresher.cli.caching import cached
+from thresher.cli.estimator import check_loss, estimator_of, labels_of, specification_of
 from thresher.cli.grid import grid_of
-from thresher.cli.options import parameters, task_of
+from thresher.cli.options import task_of
 from thresher.cli.outputs import aside_of, check_outputs
-from thresher.cli.show import Shown
 from thresher.cli.show import shown as watched_by
 from thresher.cli.train import Options as TrainOptions
-from thresher.cli.train import (
-    check_loss,
-    class_weights,
-    classes_of,
-    store_of,
-)
+from thresher.cli.train import opened
 from thresher.cli.tune_result import Result
 from thresher.cli.tune_show import Table
-from thresher.cli.wording import shell_words
-from thresher.data.block import Block
-from thresher.data.source import Source, scan
+from thresher.data.source import Source
 from thresher.errors import ParameterError
-from thresher.estimators import estimator_class
 from thresher.losses import Task
 from thresher.rules import RULES
 from thresher.search.grid import Point, check_probabilities, point_of
 from thresher.search.readings import checked_limit
-from thresher.search.streams import StreamSearch
-from thresher.training.labels import Labels, ManyClasses, TwoClasses
-from thresher.training.plan import alpha_for
+from thresher.search.search import Search
+from thresher.search.source_checks import check_source
+from thresher.search.splits import SourceSplits
+from thresher.search.sum_scores import SumScores
 from thresher.training.scores import SCORES, scores_named
 
 LANE_RULES = tuple(name for name, rule in RULES.items() if rule.lanes)
@@ -57,8 +51,7 @@ class Options(TrainOptions):
 def tune(options: Options) -> int:
     """Search as the options say; return the exit code."""
     try:
-        with shell_words():
-            _tune(options)
+        _tune(options)
     except KeyboardInterrupt:  # files are written whole or not at all
         print("interrupted", file=sys.stderr)
         return 130
@@ -69,36 +62,25 @@ def _tune(options: Options) -> None:
     began = time.perf_counter()
     task, grid, scoring, limit = _checked(options)
     watcher = watched_by(True, False, options.passes or 1)  # it minds Ctrl-C, and shows warnings
-    source = _opened(options, watcher)
-    params = _params(options, task, source)
-    estimator = estimator_of(options.rule, task, params)
+    source = opened(options, watcher, options.model, options.html)
+    _check_reading(options, source)
+    spec = specification_of(options, task)
+    estimator, named = estimator_of(spec), scores_named(scoring, task)
     points = points_of(estimator, grid)
-    named = scores_named(scoring, task)
     check_probabilities({scoring.removeprefix("neg_"): named["score"]}, points)
-    source = _readied(options, source, watcher, params)
-    if options.class_weight is not None:
-        weights = class_weights(options.class_weight, _labels(options, source))
-        points = points_of(estimator.set_params(class_weight=weights), grid)
-    rate = RULES[options.rule].rate_from_rows
-    if rate and options.chosen.get(rate, "auto") == "auto" and rate not in grid:
-        source, found_rate = _with_rate(source, str(params["dtype"]))
-        points = points_of(estimator.set_params(**{rate: found_rate}), grid)
+    if options.cache is not None:
+        source = watcher.watched(cached(source, options.cache, options.reading, watcher, spec))
+    classes = labels_of(options) if task == "classifier" else None
+    classes = None if classes == "arriving" else classes
     folds = (options.folds or 5) if source.rereadable else 0
+    check_source(estimator, source, points, classes)
+    splits = SourceSplits(estimator, source, folds, points, classes, whole=True)
     table = Table(points, options.quiet, options.json)
-    table.search = search = _Search(
-        estimator,
-        source,
-        folds,
-        named,
-        limit,
-        options.reading.get("threads") or -1,
-        table.tell,
-        classes_of(options),
-        whole=True,
-    )
-    search.two = task == "classifier" and not options.multiclass and options.classes is None
+    threads = options.reading.get("threads") or -1
+    search = Search(estimator, splits, SumScores(splits, named), limit, threads, table.tell)
+    table.search = search
     try:
-        found = search.go(points)
+        found = search.go(search.plan(points))
     finally:
         table.close()
     result = Result(points, found, scoring, search, source, time.perf_counter() - began)
@@ -106,24 +88,12 @@ def _tune(options: Options) -> None:
     result.report(options)
 
 
-class _Search(StreamSearch):
-    """A search over a source, whose labels are -1 and 1, or 0 and 1, where `two` is true."""
-
-    two = False
-    _labels: Labels | None = None
-
-    def see(self, block: Block) -> None:
-        """Raise DataError for other labels."""
-        if self.two:
-            self._labels = self._labels or TwoClasses()
-            self._labels.targets(block)
-
-
 # ---- before rows are read ------------------------------------------------------------------------
 
 
 def _checked(options: Options) -> tuple[Task, dict[str, list[Any]], str, int]:
     """Return the task, the grid, the score and the limit of memory."""
+    assert options.rule is not None
     if options.rule not in LANE_RULES:
         raise ParameterError(
             f"--rule must be one of {', '.join(LANE_RULES)}, which learn row by row; got "
@@ -155,13 +125,10 @@ def _checked(options: Options) -> tuple[Task, dict[str, list[Any]], str, int]:
     return task, grid, scoring, limit
 
 
-def _opened(options: Options, watcher: Shown) -> Source:
-    """Return the source, of which nothing has been read but its first bytes."""
-    source = watcher.watched(scan(list(options.data), **options.reading))
-    aside = aside_of(options.reading)
-    source.spare(options.model, options.cache, options.html, aside)
+def _check_reading(options: Options, source: Source) -> None:
+    """Raise ParameterError where rows have to be read twice, and cannot."""
     if source.rereadable or options.cache is not None:
-        return source
+        return
     if (options.passes or 1) > 1:
         raise ParameterError("more than one pass over standard input needs --cache FILE")
     if options.folds is not None:
@@ -178,37 +145,6 @@ def _opened(options: Options, watcher: Shown) -> Source:
         raise ParameterError(
             "--multiclass from standard input needs --classes, or --cache FILE to find them"
         )
-    return source
-
-
-def _params(options: Options, task: Task, source: Source) -> dict[str, Any]:
-    """Return all parameters of the estimator but for those of the grid and of what rows tell."""
-    defaults: dict[str, Any] = {"random_state": options.seed}
-    if options.loss is not None:
-        defaults["loss"] = options.loss
-    chosen = {k: v for k, v in options.chosen.items() if (k, v) != ("alpha", "auto")}
-    params = parameters(options.rule, task, chosen, defaults)
-    params |= {"passes": options.passes or 1, "shuffle": "each" if options.shuffle else False}
-    if "store" in params:
-        params["store"] = store_of(options, source)
-    return params
-
-
-def _readied(options: Options, source: Source, watcher: Shown, params: Mapping[str, Any]) -> Source:
-    """Return the cache of the source, where one is wanted."""
-    if options.cache is None:
-        return source
-    from thresher.cli.caching import cached
-
-    dtype = str(params.get("dtype", "float64"))
-    return watcher.watched(cached(source, options.cache, options.reading, watcher, dtype))
-
-
-def _labels(options: Options, source: Source) -> Labels:
-    known = classes_of(options)
-    if known is None and not options.multiclass:
-        return TwoClasses()
-    return ManyClasses(source.labels() if known is None else known)
 
 
 def points_of(estimator: Any, grid: dict[str, list[Any]]) -> list[Point]:
@@ -217,13 +153,6 @@ def points_of(estimator: Any, grid: dict[str, list[Any]]) -> list[Point]:
         point_of(estimator, number, dict(zip(grid, values, strict=True)))
         for number, values in enumerate(product(*grid.values()))
     ]
-
-
-def estimator_of(rule: str, task: Task, params: Mapping[str, Any]) -> Any:
-    """Return the estimator of a rule, with those of the parameters that it has."""
-    cls = estimator_class(rule, task)
-    known = cls().get_params()
-    return cls(**{name: value for name, value in params.items() if name in known})
 
 
 def scoring_of(name: str | None, task: Task) -> str:
@@ -262,39 +191,3 @@ def bytes_of(text: str | None) -> int | None:
     if found is None or float(found[1]) * _UNITS[found[2]] < 1:
         raise ParameterError(f"--memory must be a size such as 500M or 4G; got {text!r}")
     return int(float(found[1]) * _UNITS[found[2]])
-
-
-# ---- the rate of FTRL ----------------------------------------------------------------------------
-
-
-class Begun(Source):
-    """A source of which the first block has been read, and comes again from memory.
-
-    Parameters
-    ----------
-    source : Source
-        One that can be read only once.
-    dtype : str
-        Number type of the values.
-    """
-
-    def __init__(self, source: Source, dtype: str) -> None:
-        vars(self).update(vars(source))
-        self._rest = source.blocks(dtype=dtype, names="blocks" if source.named else False)
-        self.first_block = next(self._rest, None)
-
-    def blocks(self, *args: Any, **options: Any) -> Iterator[Block]:
-        """Read the rows, once, as they were begun."""
-        if self.first_block is not None:
-            yield self.first_block
-        yield from self._rest
-
-
-def _with_rate(source: Source, dtype: str) -> tuple[Source, float]:
-    """Return the source, and the rate of FTRL that fits its first rows, as `train` chooses it."""
-    if source.rereadable:
-        first = next(iter(source.blocks()), None)
-    else:
-        source = Begun(source, dtype)
-        first = source.first_block
-    return source, 1.0 if first is None or not first.rows else alpha_for(first)

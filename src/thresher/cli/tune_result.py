@@ -7,13 +7,11 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher._version import __version__
 from thresher.atomic import written_whole
 from thresher.cli.show import as_json
-from thresher.cli.trained import described
 from thresher.data.source import Source
 from thresher.errors import DivergenceError
 from thresher.frontier import Dot, Frontier, Place, errors_of, shown
@@ -21,8 +19,8 @@ from thresher.report.frontier import text_chart
 from thresher.report.search_results import cells_of, error_text, html_page, text_table
 from thresher.search.grid import Point
 from thresher.search.readings import Found
-from thresher.search.streams import StreamSearch
-from thresher.search.whole import failures_of, name_features, scores_of
+from thresher.search.results import failures_of, name_features, scores_of
+from thresher.search.search import Search
 
 if TYPE_CHECKING:
     from thresher.cli.tune import Options
@@ -46,7 +44,7 @@ class Result:
     found : mapping
         Scores by numbers of point and fold.
     scoring : str
-    search : StreamSearch
+    search : Search
     source : Source
     seconds : float
     """
@@ -56,20 +54,21 @@ class Result:
         points: Sequence[Point],
         found: Mapping[tuple[int, int], Found],
         scoring: str,
-        search: StreamSearch,
+        search: Search,
         source: Source,
         seconds: float,
     ) -> None:
         self.points, self.search, self.source, self.seconds = points, search, source, seconds
         self.settings, self.scoring = [point.chosen for point in points], scoring
-        folds = max(search.splits, 1)
+        self.folds = search.splits.whole or 0
+        folds = max(self.folds, 1)
         scores = scores_of(found, len(points), folds)
         failures = failures_of(found, len(points), folds)
         measure, errors = errors_of(scores, scoring, search.estimator.task == "classifier")
         dots = []
         for point, own, failure in zip(points, errors, failures, strict=True):
             spread = float(own.std(ddof=1)) / math.sqrt(folds) if folds > 1 else None
-            nonzeros = found[point.number, search.splits].nonzeros  # of the model of all rows
+            nonzeros = found[point.number, self.folds].nonzeros  # of the model of all rows
             dots.append(Dot(name_of(point), nonzeros, float(own.mean()), spread, failure))
         self.frontier = Frontier(dots, measure if folds > 1 else f"progressive {measure}")
         if self.frontier.best is None or self.frontier.chosen is None:
@@ -77,20 +76,16 @@ class Result:
             raise DivergenceError(f"no model of the grid has an error; the first: {why}")
         self.best, self.chosen = self.frontier.best, self.frontier.chosen
         outputs = len(search.models[points[self.best].number].model_.intercept)
-        self.models = outputs * len(points) * (search.splits + 1)  # as progress counts them
-        self.scored = (
-            f"{search.splits} folds" if search.splits else "each scored before it was learned"
-        )
+        self.models = outputs * len(points) * (self.folds + 1)  # as progress counts them
+        self.scored = f"{self.folds} folds" if self.folds else "each scored before it was learned"
 
     def write(self, options: Options) -> None:
         """Write the model, and the page where one is wanted: both or none, and each whole."""
         kept = self.chosen if options.sparsest else self.best
-        view = self.search.models[self.points[kept].number]
+        best = self.search.models[self.points[kept].number]
         if options.names and self.source.named and self.source.rereadable:
-            name_features([view], self.source)
-        about = {**view.model_.parameters, **described(options, self.source)}
-        place = Place.of(self.frontier, kept)
-        model = replace(view.model_, parameters=about, frontier=place)
+            name_features([best], self.source)
+        model = best.amend(place=Place.of(self.frontier, kept)).model_
         if options.html is None:
             model.save(options.model)
             return
@@ -113,12 +108,12 @@ class Result:
         facts = {
             "data": str(self.source),
             "rows": f"{self.search.rows:,}, {self.scored}",
-            "rule": options.rule,
+            "rule": str(options.rule),
             "loss": self._loss(),
             "score": f"{self.scoring.removeprefix('neg_')}; shown is the {self.frontier.measure}",
             "passes": f"{options.passes or 1}, "
             + ("rows shuffled within blocks" if options.shuffle else "rows in their order"),
-            "seed": str(options.seed),
+            "seed": str(options.seed or 0),
             "store": f"{params.get('store', 'dense')}, {params.get('dtype', 'float64')}",
             "other parameters": ", ".join(f"{name}={shown(v)}" for name, v in fixed.items()),
             "best": self._said(self.best),
@@ -177,7 +172,7 @@ class Result:
             print(as_json(facts | {"frontier": number in self.frontier.efficient}))
         dot = self.frontier.dots[kept]
         facts = {"event": "done", "model": options.model, "html": options.html}
-        facts |= {"measure": self.frontier.measure, "folds": self.search.splits}
+        facts |= {"measure": self.frontier.measure, "folds": self.folds}
         facts |= {"best": self.settings[self.best], "chosen": self.settings[self.chosen]}
         facts |= {"kept": self.settings[kept], "error": dot.error, "standard_error": dot.spread}
         facts |= {"nonzeros": dot.nonzeros, "rows": self.search.rows}

@@ -14,7 +14,7 @@ from thresher.frontier import shown
 from thresher.report.search_results import text_table
 from thresher.search.grid import Point
 from thresher.search.progress import SearchProgress
-from thresher.search.streams import StreamSearch
+from thresher.search.search import Search
 
 _SELDOM = 5.0  # seconds between two lines in a pipe
 _OFTEN = 0.1  # between two objects of JSON
@@ -36,7 +36,7 @@ class Table:
         self.points, self.json = points, json
         self.live = sys.stderr.isatty() and not (quiet or json)
         self.silent = quiet
-        self.search: StreamSearch | None = None
+        self.search: Search | None = None
         self._lines = 0  # of the table that is to be written over
         self._last = time.monotonic()
         self._counts, self._count_after = [""] * len(points), 0.0
@@ -76,13 +76,10 @@ class Table:
     def _nonzeros(self) -> list[str]:
         """Count the nonzero weights of each point's model of all rows, now and then."""
         began = time.monotonic()
-        if self.search is None or not hasattr(self.search, "group") or began < self._count_after:
+        if self.search is None or began < self._count_after:
             return self._counts
-        group = self.search.group
-        nonzeros = group.team.nonzeros()
-        for job, lanes in zip(group.jobs, group.lanes, strict=True):
-            if job.split == self.search.splits:
-                self._counts[job.point.number] = f"{nonzeros[lanes].sum():,}"
+        for number, nonzeros in self.search.nonzeros().items():
+            self._counts[number] = f"{nonzeros:,}"
         ended = time.monotonic()
         self._count_after = ended + _WAIT * (ended - began)
         return self._counts

@@ -208,8 +208,13 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
 
     def _state(self, history: list[Progress], passes: int) -> FittedState:
         """Return what the learners have learned so far."""
-        found = {"weights": self._weights(), "extras": {"evidence": self._evidence()}}
-        return replace(self._fitted, history=history, passes=passes, **found)
+        return replace(
+            self._fitted,
+            history=history,
+            passes=passes,
+            weights=self._weights(),
+            extras={"evidence": self._evidence()},
+        )
 
     # ---- answers and state ---------------------------------------------------------------------
 
