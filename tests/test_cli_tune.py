@@ -217,7 +217,7 @@ def test_names_in_pages_are_escaped(folder):
         (["--grid", "l1=1", "--folds", "1"], "--folds"),
         (["--grid", "l1=1", "--gravity", "1"], "--gravity is not a parameter of the rule ftrl"),
         (["--grid", "l1=1", "--target-nnz", "5"], "--target-nnz must be None in a search"),
-        (["--grid", "l1=1", "--store", "disk"], "--store must be auto, dense or hashed"),
+        (["--grid", "l1=1", "--store", "disk"], "--store must be one of 'dense', 'hashed'"),
         (
             ["--grid", "l1=1", "--loss", "huber", "--class-weight", "1:2"],
             "--class-weight needs classes",

@@ -97,7 +97,9 @@ class Result:
             model.save(options.model)
 
     def _page(self, options: Options, kept: int) -> str:
-        params = self.points[kept].params
+        model = self.search.models[self.points[kept].number].model_
+        params = {**self.points[kept].params, **model.parameters}
+        params = {name: params[name] for name in self.points[kept].params}
         fixed = {
             name: value
             for name, value in params.items()

@@ -164,10 +164,12 @@ def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None
         for point in points:
             if score.needs == "probabilities" and point.loss not in PROBABILITY_LOSSES:
                 raise ParameterError(
-                    f"scoring: {names[id(score)]} needs probabilities, which models of loss "
-                    f"{point.loss!r} do not have ({point.chosen}); losses that do: "
-                    f"{', '.join(PROBABILITY_LOSSES)}"
-                )
+                    (setting("scoring", names[id(score)]), " needs probabilities, which models of "
+                     f"loss {point.loss!r} do not have ({point.chosen})"),
+                    parameter="scoring",
+                    value=names[id(score)],
+                    hint=f"losses that do: {', '.join(PROBABILITY_LOSSES)}",
+                )  # fmt: skip
 
 
 def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
