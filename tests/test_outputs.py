@@ -235,7 +235,7 @@ def test_a_bad_row_before_a_new_class_leaves_the_classes_as_they_were() -> None:
 def test_outputs_that_stand_alone_take_no_new_classes(rule: Any) -> None:
     mean = {"mean": np.asarray(X.mean(axis=0)).ravel()} if "center" in rule.get_params() else {}
     rule = clone(rule).partial_fit(X[:100], Y[:100], classes=CLASSES, **mean)
-    with pytest.raises(ValueError, match="'alder' is not among"):
+    with pytest.raises(ValueError, match="label alder is not among"):
         rule.partial_fit(X[100:], LATE[100:])
 
 
