@@ -240,7 +240,7 @@ def test_labels_of_classifiers(estimator: Any) -> None:
     assert state(estimator) == before
     estimator = clone(estimator).partial_fit(X, LABELS, classes=[0, 1])
     before = state(estimator)
-    with pytest.raises(ValueError, match=r"label 2 .*not among .*two"):
+    with pytest.raises(ValueError, match="label 2 is not among the classes 0, 1"):
         estimator.partial_fit(X, LABELS + 1)
     assert state(estimator) == before
 
