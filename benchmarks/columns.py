@@ -27,7 +27,7 @@ from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import StageReport, drive
 from thresher.distributed.pieces import Job
 from thresher.distributed.shards import find_shards
-from thresher.training.labels import TwoClasses
+from thresher.data.labels import TwoClasses
 
 
 def columns(

@@ -22,7 +22,7 @@ from thresher.distributed.driving import ContinueLater, Driven, StageReport, dri
 from thresher.distributed.folder import Folder
 from thresher.distributed.pieces import Job
 from thresher.rules import RULES, core_args
-from thresher.training.labels import Labels, ManyClasses, Values
+from thresher.data.labels import Labels, ManyClasses, Values
 
 WIDTH, SEED = 9, 5
 

@@ -19,7 +19,7 @@ from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import Driven, drive
 from thresher.distributed.folder import Folder
 from thresher.distributed.pieces import Job, Learned
-from thresher.training.labels import Labels, TwoClasses
+from thresher.data.labels import Labels, TwoClasses
 
 
 @dataclass

@@ -22,7 +22,7 @@ from thresher.distributed.folder import Folder
 from thresher.distributed.paper_stages import PaperStages
 from thresher.distributed.pieces import Job
 from thresher.rules import core_args
-from thresher.training.labels import ManyClasses
+from thresher.data.labels import ManyClasses
 
 SEED = 12345
 

@@ -16,7 +16,7 @@ from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import drive
 from thresher.distributed.pieces import Job, Learned
 from thresher.distributed.robust_stages import RobustStages
-from thresher.training.labels import ManyClasses
+from thresher.data.labels import ManyClasses
 
 SEED = 77
 

@@ -20,7 +20,7 @@ from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import Driven, StageReport, drive
 from thresher.distributed.pieces import Job
 from thresher.errors import DataError, DivergenceError, ParameterError
-from thresher.training.labels import ManyClasses
+from thresher.data.labels import ManyClasses
 from thresher.training.plan import alpha_for
 
 RULES = sorted(OWN)

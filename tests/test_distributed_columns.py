@@ -22,7 +22,7 @@ from thresher.data.source import scan
 from thresher.data.writing import write
 from thresher.distributed.column_pieces import RowOrders
 from thresher.distributed.columns import Columns
-from thresher.training.labels import ManyClasses
+from thresher.data.labels import ManyClasses
 
 # ---- what is learned ---------------------------------------------------------------------------
 

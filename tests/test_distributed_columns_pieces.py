@@ -20,7 +20,7 @@ from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import ContinueLater, StageReport, drive
 from thresher.distributed.folder import Folder
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
-from thresher.training.labels import ManyClasses
+from thresher.data.labels import ManyClasses
 
 # ---- where pieces are, and what becomes of them ------------------------------------------------
 

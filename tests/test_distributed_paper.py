@@ -23,7 +23,7 @@ from paper_cases import (
 from thresher import StabilizedClassifier
 from thresher.distributed.crew import InProcess
 from thresher.errors import DivergenceError
-from thresher.training.labels import ManyClasses
+from thresher.data.labels import ManyClasses
 
 # ---- what is learned ---------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from thresher.distributed.packing import narrow, packed_keys, unpacked_keys
 from thresher.distributed.pieces import Job
 from thresher.distributed.ranking import lowest_of_highest
 from thresher.distributed.robust_stages import RobustStages
-from thresher.training.labels import ManyClasses
+from thresher.data.labels import ManyClasses
 
 
 @st.composite

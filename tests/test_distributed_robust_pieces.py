@@ -19,7 +19,7 @@ from thresher.distributed.packing import unpacked_keys
 from thresher.distributed.pieces import Job
 from thresher.distributed.robust_stages import RobustStages
 from thresher.errors import DataError, DivergenceError, ParameterError
-from thresher.training.labels import ManyClasses
+from thresher.data.labels import ManyClasses
 
 
 @pytest.mark.parametrize(

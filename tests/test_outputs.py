@@ -25,7 +25,7 @@ from thresher import (
 from thresher.data import as_batch
 from thresher.training.alone import Alone
 from thresher.training.recipe import Recipe
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 from thresher.training.together import Together
 
 RULES: list[Any] = [

@@ -11,7 +11,7 @@ import pytest
 import thresher
 from files import called
 from thresher import FTRLClassifier, TruncatedGradientClassifier
-from thresher.training.labels import Arriving
+from thresher.data.labels import Arriving
 from thresher.training.observer import Interrupted, Observer
 from thresher.training.plan import TrainingPlan
 from thresher.training.resuming import checkpoint_of

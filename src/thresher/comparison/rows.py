@@ -33,7 +33,7 @@ from thresher.health import dynamic_range
 from thresher.losses import ANY_LABEL, LOSSES, Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.search.gravities import Scale
-from thresher.training.labels import tidy
+from thresher.data.labels import tidy
 
 SCALES = ("unit-norm", "variance", None)
 _MEMORY = 1 << 30  # bytes that gradients may take at a time

@@ -21,7 +21,7 @@ from thresher.data.block import Block
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError, InputError, setting
 from thresher.losses import LOSSES, Task
-from thresher.training.labels import Labels, LabelSets, ManyClasses, Values, tidy
+from thresher.data.labels import Labels, LabelSets, ManyClasses, Values, tidy
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -23,7 +23,7 @@ from thresher.training.class_weights import class_factors, row_weights
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
-    from thresher.training.targets import Targets
+    from thresher.data.targets import Targets
 
 # What a block has of its rows. `reach`: the squared norm of a row by that of the block's features.
 _ROWS = ("keys", "counts", "columns", "values", "reach", "labels", "weights")

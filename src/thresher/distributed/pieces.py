@@ -22,7 +22,7 @@ from thresher.evidence import Evidence
 from thresher.learned import Output
 from thresher.losses import Task
 from thresher.rules import RULES
-from thresher.training.labels import Labels
+from thresher.data.labels import Labels
 from thresher.training.plan import TrainingPlan
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import PartialClassifier, no_rows_besides
 from thresher.losses import LOSSES
 from thresher.training.fitted import FittedState
-from thresher.training.labels import LabelColumns, Labels
+from thresher.data.labels import LabelColumns, Labels
 
 _CELLS = 1 << 22  # scores held at a time
 

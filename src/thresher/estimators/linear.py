@@ -22,10 +22,10 @@ from thresher.model import Model, Output, Progress
 from thresher.rules import core_args
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
-from thresher.training.labels import Labels
+from thresher.data.labels import Labels
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 
 
 class LinearEstimator(BaseEstimator, ABC):

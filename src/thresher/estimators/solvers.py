@@ -18,7 +18,7 @@ from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES
 from thresher.model import Output
 from thresher.training.fitted import FittedState
-from thresher.training.labels import Arriving, ManyClasses, TwoClasses, Values, tidy
+from thresher.data.labels import Arriving, ManyClasses, TwoClasses, Values, tidy
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun
 

@@ -24,7 +24,7 @@ from thresher.rules import core_args
 from thresher.training.fitted import FittedState
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 
 
 @documented

@@ -15,7 +15,7 @@ from thresher.data.source import Source
 from thresher.estimators.linear import LinearEstimator
 from thresher.estimators.tasks import LinearRegressor, no_rows_besides
 from thresher.training.fitting import fit, known_labels, learn_once
-from thresher.training.labels import Labels
+from thresher.data.labels import Labels
 from thresher.training.run_options import RunOptions
 
 

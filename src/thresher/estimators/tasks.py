@@ -22,7 +22,7 @@ from thresher.errors import BalanceError, ParameterError, setting
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.training.class_weights import class_factors
-from thresher.training.labels import Labels, ManyClasses, Values
+from thresher.data.labels import Labels, ManyClasses, Values
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
 

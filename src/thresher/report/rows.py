@@ -62,7 +62,7 @@ def answers(model: Model, X: Any, y: Any) -> Answers:
 
 
 def _of_source(model: Model, source: Any) -> Answers:
-    from thresher.training.labels import Labels, LabelSets, ManyClasses, TwoClasses, Values
+    from thresher.data.labels import Labels, LabelSets, ManyClasses, TwoClasses, Values
 
     kind: Labels
     if model.classes is None:

@@ -10,7 +10,7 @@ from thresher.search.readings import Job
 from thresher.search.reporter import Reporter
 from thresher.search.trained import Trained
 from thresher.training.hooks import Hooks
-from thresher.training.labels import Labels
+from thresher.data.labels import Labels
 from thresher.training.records import ANY
 
 

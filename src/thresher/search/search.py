@@ -18,7 +18,7 @@ from thresher.search.reporter import Reporter
 from thresher.search.scores import Scores
 from thresher.search.splits import Splits
 from thresher.search.trained import Trained
-from thresher.training.labels import Labels
+from thresher.data.labels import Labels
 from thresher.training.lane_outputs import LanePlan
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords

@@ -16,9 +16,9 @@ from thresher.search.folds import Split, check_classes, fold_numbers, seen_by
 from thresher.search.grid import Point
 from thresher.search.source_checks import width_of
 from thresher.search.survey import Survey
-from thresher.training.labels import Labels, ManyClasses, TwoClasses, Values
+from thresher.data.labels import Labels, ManyClasses, TwoClasses, Values
 from thresher.training.lane_outputs import Seen
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 
 
 class Splits(ABC):

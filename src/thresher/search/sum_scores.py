@@ -18,11 +18,11 @@ from thresher.search.scores import Scored, Scores
 from thresher.search.splits import SourceSplits
 from thresher.search.trained import Trained
 from thresher.training.hooks import Hooks
-from thresher.training.labels import Labels
+from thresher.data.labels import Labels
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.records import ANY
 from thresher.training.scores import Score, Tally
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 from thresher.training.trainer import Trainer
 
 _ANSWERS = 1 << 22  # predictions held at once

@@ -21,7 +21,7 @@ from thresher.training.observer import Observer
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords
 from thresher.training.run_options import RunOptions
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 from thresher.training.trainer import Trainer
 
 _ROWS = 1 << 14  # that are dealt at a time

@@ -12,7 +12,7 @@ from thresher import _core
 from thresher.model import Output
 from thresher.rules import RULES
 from thresher.training.outputs import Order, Outputs, Paused
-from thresher.training.targets import Losses, Targets
+from thresher.data.targets import Losses, Targets
 
 if TYPE_CHECKING:
     from thresher.training.recipe import Recipe

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import BalanceError, ParameterError, setting
-from thresher.training.labels import Arriving, Labels, TwoClasses
-from thresher.training.targets import Targets
+from thresher.data.labels import Arriving, Labels, TwoClasses
+from thresher.data.targets import Targets
 
 if TYPE_CHECKING:
     from thresher.data.block import Block

@@ -19,7 +19,7 @@ from thresher.rules import RULES, core_args, validate
 from thresher.training.centring import Centring
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
-from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, Values
+from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, Values
 from thresher.training.levels import Levels
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan

@@ -11,7 +11,7 @@ from thresher import _core
 from thresher.model import Model
 from thresher.scoring import learners_of
 from thresher.training.outputs import Outputs
-from thresher.training.targets import Losses, Targets
+from thresher.data.targets import Losses, Targets
 
 if TYPE_CHECKING:
     from thresher.training.plan import TrainingPlan

@@ -17,7 +17,7 @@ from thresher.rules import RULES
 from thresher.training.lanes import Lane, LaneTeam, bytes_of
 from thresher.training.outputs import Order, Outputs, Paused
 from thresher.training.plan import TrainingPlan
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 
 _WORK = 1 << 26  # nonzeros times lanes that are learned at a time
 

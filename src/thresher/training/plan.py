@@ -16,10 +16,10 @@ from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, set
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors
-from thresher.training.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
+from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.outputs import Outputs
 from thresher.training.recipe import Recipe
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 from thresher.training.together import OnlyNonzero
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from thresher.errors import DataError, ModelFileError, setting
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import Checkpoint
-from thresher.training.labels import Arriving, TwoClasses
+from thresher.data.labels import Arriving, TwoClasses
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer

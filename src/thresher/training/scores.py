@@ -15,7 +15,7 @@ from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.losses import Task
 from thresher.model import Model
-from thresher.training.labels import ManyClasses, Values
+from thresher.data.labels import ManyClasses, Values
 
 Sums = NDArray[np.longdouble]
 

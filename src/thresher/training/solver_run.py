@@ -20,7 +20,7 @@ from thresher.training.checkpoint import Checkpoint
 from thresher.training.observer import Interrupted
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 
 KIND = "solver"  # of a run, as its checkpoint tells
 

@@ -14,7 +14,7 @@ from thresher import _core
 from thresher.model import Output
 from thresher.rules import RULES
 from thresher.training.outputs import Order, Outputs, Paused
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 
 if TYPE_CHECKING:
     from thresher.training.recipe import Recipe

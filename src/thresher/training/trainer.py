@@ -19,7 +19,7 @@ from thresher.training import resuming
 from thresher.training.alone import Alone
 from thresher.training.class_weights import row_weights
 from thresher.training.hooks import Hooks
-from thresher.training.labels import Arriving
+from thresher.data.labels import Arriving
 from thresher.training.names import NameKeeper
 from thresher.training.observer import Interrupted
 from thresher.training.outputs import Outputs
@@ -27,7 +27,7 @@ from thresher.training.plan import TrainingPlan, alpha_for
 from thresher.training.records import Records, mean_since
 from thresher.training.room import Room
 from thresher.training.run_options import RunOptions
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 from thresher.training.together import Together
 from thresher.training.trail import Trail
 from thresher.training.validation import mean_loss

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import DataError, InputError, LabelError, setting
 from thresher.losses import LOSSES
-from thresher.training.targets import Targets
+from thresher.data.targets import Targets
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
