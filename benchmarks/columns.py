@@ -22,12 +22,12 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.utils import check_random_state
 
 from thresher import MarginPerceptronClassifier, datasets
+from thresher.data.labels import TwoClasses
 from thresher.distributed.columns import Columns
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import StageReport, drive
 from thresher.distributed.pieces import Job
 from thresher.distributed.shards import find_shards
-from thresher.data.labels import TwoClasses
 
 
 def columns(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import thresher
 from oracles.averaging import averaging
 from thresher import _core
+from thresher.data.labels import Labels, ManyClasses, Values
 from thresher.data.source import Source
 from thresher.distributed.average import Average
 from thresher.distributed.crew import InProcess
@@ -22,7 +23,6 @@ from thresher.distributed.driving import ContinueLater, Driven, StageReport, dri
 from thresher.distributed.folder import Folder
 from thresher.distributed.pieces import Job
 from thresher.rules import RULES, core_args
-from thresher.data.labels import Labels, ManyClasses, Values
 
 WIDTH, SEED = 9, 5
 

@@ -15,6 +15,7 @@ from distributed_rows import untimed
 from oracles.stabilized import StabilizedResult, stabilized
 from thresher import StabilizedClassifier, _core
 from thresher.data import as_batch
+from thresher.data.labels import ManyClasses
 from thresher.data.source import Source, scan
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import Driven, drive
@@ -22,7 +23,6 @@ from thresher.distributed.folder import Folder
 from thresher.distributed.paper_stages import PaperStages
 from thresher.distributed.pieces import Job
 from thresher.rules import core_args
-from thresher.data.labels import ManyClasses
 
 SEED = 12345
 

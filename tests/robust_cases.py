@@ -11,12 +11,12 @@ import scipy.sparse as sp
 
 from streams import Stream
 from thresher import StabilizedClassifier, scan
+from thresher.data.labels import ManyClasses
 from thresher.data.source import Source
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import drive
 from thresher.distributed.pieces import Job, Learned
 from thresher.distributed.robust_stages import RobustStages
-from thresher.data.labels import ManyClasses
 
 SEED = 77
 

@@ -14,14 +14,15 @@ import thresher
 from average_cases import OWN, SEED, WIDTH, Case, PieceFiles, cases, defaults, run
 from distributed_rows import WholeFiles
 from thresher import _core
+from thresher.data.labels import ManyClasses
 from thresher.distributed.average import Average
 from thresher.distributed.average_pieces import make_outputs
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import Driven, StageReport, drive
 from thresher.distributed.pieces import Job
 from thresher.errors import DataError, DivergenceError, ParameterError
-from thresher.data.labels import ManyClasses
 from thresher.training.plan import alpha_for
+from thresher.training.seeds import stream_seed
 
 RULES = sorted(OWN)
 
@@ -139,7 +140,7 @@ def test_one_part_and_round_is_close_to_fit(
     X = rng.normal(size=(80, WIDTH)) * (rng.random((80, WIDTH)) < 0.5)
     y = rng.choice(classes, 80).astype(float)
     model = kind(passes=3, random_state=1, **given_params)
-    seed = int(model._generator().integers(2**31))
+    seed = stream_seed(model.random_state, "")
     case = Case(model.rule, model.get_params(deep=False), [[(X, y)]], 2, classes)
     with case.job() as job:
         model.fit(job.rows.source(0))

@@ -18,11 +18,11 @@ from column_cases import Data, datasets, dense, run, same, small
 from distributed_rows import WholeFiles
 from oracles.margin_columns import block_of, margin_columns
 from thresher import _core
+from thresher.data.labels import ManyClasses
 from thresher.data.source import scan
 from thresher.data.writing import write
 from thresher.distributed.column_pieces import RowOrders
 from thresher.distributed.columns import Columns
-from thresher.data.labels import ManyClasses
 
 # ---- what is learned ---------------------------------------------------------------------------
 

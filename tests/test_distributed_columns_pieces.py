@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from column_cases import Data, datasets, run, same, small
 from distributed_rows import WholeFiles, untimed
+from thresher.data.labels import ManyClasses
 from thresher.distributed import columns
 from thresher.distributed.columns import Columns
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import ContinueLater, StageReport, drive
 from thresher.distributed.folder import Folder
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
-from thresher.data.labels import ManyClasses
 
 # ---- where pieces are, and what becomes of them ------------------------------------------------
 

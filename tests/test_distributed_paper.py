@@ -21,9 +21,9 @@ from paper_cases import (
     some_rows,
 )
 from thresher import StabilizedClassifier
+from thresher.data.labels import ManyClasses
 from thresher.distributed.crew import InProcess
 from thresher.errors import DivergenceError
-from thresher.data.labels import ManyClasses
 
 # ---- what is learned ---------------------------------------------------------------------------
 

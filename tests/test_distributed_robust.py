@@ -18,13 +18,13 @@ from oracles.robust import robust
 from robust_cases import SEED, InMemory, facts_of, mode_of, problem, run
 from streams import Stream, streams
 from thresher import StabilizedClassifier, _core, scan
+from thresher.data.labels import ManyClasses
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import StageReport, drive
 from thresher.distributed.packing import narrow, packed_keys, unpacked_keys
 from thresher.distributed.pieces import Job
 from thresher.distributed.ranking import lowest_of_highest
 from thresher.distributed.robust_stages import RobustStages
-from thresher.data.labels import ManyClasses
 
 
 @st.composite

@@ -12,6 +12,7 @@ from distributed_rows import WholeFiles
 from robust_cases import InMemory, facts_of, mode_of, problem, run
 from streams import Stream
 from thresher import StabilizedClassifier
+from thresher.data.labels import ManyClasses
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import ContinueLater, StageReport, drive
 from thresher.distributed.folder import Folder
@@ -19,7 +20,6 @@ from thresher.distributed.packing import unpacked_keys
 from thresher.distributed.pieces import Job
 from thresher.distributed.robust_stages import RobustStages
 from thresher.errors import DataError, DivergenceError, ParameterError
-from thresher.data.labels import ManyClasses
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ from thresher import (
     _core,
 )
 from thresher.data import as_batch
+from thresher.data.targets import Targets
 from thresher.training.alone import Alone
 from thresher.training.recipe import Recipe
-from thresher.data.targets import Targets
 from thresher.training.together import Together
 
 RULES: list[Any] = [

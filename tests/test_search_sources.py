@@ -16,11 +16,11 @@ from sklearn.model_selection import GridSearchCV, KFold
 import thresher
 from files import pipe, svmlight, vw
 from thresher import OnePassSearchCV, ParameterError, scan
+from thresher.data.targets import Targets
 from thresher.search.folds import fold_numbers
 from thresher.stability import StreamingStabilitySelection
 from thresher.training.lanes import LaneTeam
 from thresher.training.scores import SCORES
-from thresher.data.targets import Targets
 
 AS_THEY_LIE = {"shuffle": False, "passes": 2}
 OF_CLASSES = [name for name, score in SCORES.items() if score.task == "classifier"]

@@ -22,10 +22,10 @@ from thresher.comparison.measures import MEASURES
 from thresher.comparison.result import RuleResult, measure_text
 from thresher.comparison.rows import gathered
 from thresher.data.block import Block
+from thresher.data.labels import TwoClasses, Values
 from thresher.data.source import Source, scan
 from thresher.errors import ParameterError
 from thresher.losses import REGRESSOR_LOSSES, SELECTABLE_LOSSES
-from thresher.data.labels import TwoClasses, Values
 
 _SHARE = 0.25
 _EVERY, _SILENCE = 1.0, 10.0  # seconds between looks at the clock; longest silence in a pipe

@@ -28,12 +28,12 @@ from thresher.comparison.grids import Sizes
 from thresher.data import is_source
 from thresher.data.block import Block
 from thresher.data.gathering import gather
+from thresher.data.label_checks import tidy
 from thresher.errors import DataError, InputError, ParameterError, setting
 from thresher.health import dynamic_range
 from thresher.losses import ANY_LABEL, LOSSES, Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.search.gravities import Scale
-from thresher.data.labels import tidy
 
 SCALES = ("unit-norm", "variance", None)
 _MEMORY = 1 << 30  # bytes that gradients may take at a time

@@ -177,7 +177,8 @@ class Block:
             known &= keys[places] == own
         rows = np.repeat(np.arange(self.rows), np.diff(np.asarray(self.native.starts)))
         found = sizes[places[known]] if len(keys) else np.zeros(0)
-        return np.bincount(rows[known] if len(keys) else rows[:0], found, self.rows)
+        sums = np.bincount(rows[known] if len(keys) else rows[:0], found, self.rows)
+        return np.asarray(sums, np.float64)
 
     def first_values(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return where the values of each of the first rows begin, and the values."""

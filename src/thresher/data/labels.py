@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import DataError, InputError, LabelError, setting
-from thresher.losses import LOSSES
+from thresher.data.label_checks import (
+    Rows,
+    missing,
+    places_of,
+    refuse,
+    refuse_words,
+    shown,
+    single_labels,
+    tidy,
+)
 from thresher.data.targets import Targets
-
-if TYPE_CHECKING:
-    from thresher.data.block import Block
+from thresher.errors import DataError, LabelError
+from thresher.losses import LOSSES
 
 _TWO = "-1 and 1, or 0 and 1"
 
@@ -41,13 +48,13 @@ class Labels(ABC):
         """Labels of a classifier; None for a regression."""
 
     @abstractmethod
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Rows) -> Targets:
         """Return the labels as each output sees them.
 
         Raises DataError, naming the row's place, where a label is not one of those expected.
         """
 
-    def count(self, block: Block) -> None:
+    def count(self, block: Rows) -> None:
         """Set `counted` by all rows, which are in memory."""
         targets = self.targets(block)
         numbers = targets.single() if len(targets) == 1 else targets.numbers
@@ -89,15 +96,15 @@ class Values(Labels):
         """None."""
         return None
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Rows) -> Targets:
         """Return the labels themselves."""
-        y = _single(block)
-        _refuse_words(block, y, "a number was expected")
+        y = single_labels(block)
+        refuse_words(block, y, "a number was expected")
         y = np.ascontiguousarray(y, np.float64)
-        _refuse(block, np.isnan(y), lambda row: "the row has no label")
+        refuse(block, np.isnan(y), lambda row: "the row has no label")
         for loss in self.losses:
             needed = f"loss {loss.name} needs {loss.labels_needed}"
-            _refuse(block, loss.refuses(y), lambda row, n=needed: f"the label is {y[row]:g}; {n}")
+            refuse(block, loss.refuses(y), lambda row, n=needed: f"the label is {y[row]:g}; {n}")
         return Targets.of_values(y)
 
 
@@ -126,9 +133,9 @@ class TwoClasses(Labels):
         """The two labels."""
         return np.array([0 if self.seen == 0 else -1, 1])
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Rows) -> Targets:
         """Return `low` and 1."""
-        y = _single(block)
+        y = single_labels(block)
         if y.dtype.kind not in "fiub" and len(y):
             self._refuse(block, 0, y[0], f"the label is {y[0]!r}")
         strange = (y != 1) & (y != -1) & (y != 0)
@@ -145,11 +152,11 @@ class TwoClasses(Labels):
             self._refuse(block, row, y[row], what)
         return Targets.of_values(np.where(y == 1, 1.0, self.low))
 
-    def _refuse(self, block: Block, row: int, label: Any, what: str) -> None:
+    def refuse(self, block: Rows, row: int, label: Any, what: str) -> None:
         """Raise the error of a row whose label is missing, or not one of the two."""
         place = block.label_place(row)
-        if _no_label(label):
-            raise DataError(f"{place}: {_no_label(label)}")
+        if missing(label):
+            raise DataError(f"{place}: {missing(label)}")
         raise LabelError(
             f"{what}; labels must be {_TWO}, for two classes",
             place=place,
@@ -201,21 +208,21 @@ class ManyClasses(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Rows) -> Targets:
         """Return 1 for an output's own class, else `low`."""
-        y = _single(block)
-        numbers, known = _places(self._classes, y)
-        _refuse(block, ~known, lambda row: _no_label(y[row]) or self._unknown(y[row]))
+        y = single_labels(block)
+        numbers, known = places_of(self._classes, y)
+        refuse(block, ~known, lambda row: missing(y[row]) or self._unknown(y[row]))
         if self.outputs == 1:
             return Targets.of_values(np.where(numbers == 1, 1.0, self.low))
         return Targets.of_classes(numbers, self.outputs, self.low)
 
     def _unknown(self, label: Any) -> str:
-        classes = ", ".join(map(_shown, self._classes[:20].tolist()))
+        classes = ", ".join(map(shown, self._classes[:20].tolist()))
         if isinstance(label, str) and self._classes.dtype.kind in "fiub":
             return f"the label is the word {label!r}, and the classes are numbers: {classes}"
         few = "; two classes stay two" if len(self._classes) == 2 else ""
-        return f"the label {_shown(label)} is not among the classes {classes}{few}"
+        return f"the label {shown(label)} is not among the classes {classes}{few}"
 
 
 class LabelSets(Labels):
@@ -244,14 +251,14 @@ class LabelSets(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Rows) -> Targets:
         """Return 1 where a row has the output's label, else `low`."""
         starts, labels = block.label_sets()
         rows = np.repeat(np.arange(block.rows), np.diff(starts))
-        numbers, known = _places(self._classes, labels)
+        numbers, known = places_of(self._classes, labels)
         unknown = np.zeros(block.rows, bool)
         unknown[rows[~known]] = True
-        _refuse(block, unknown, lambda row: "a label is not among those of the training data")
+        refuse(block, unknown, lambda row: "a label is not among those of the training data")
         return Targets(self.outputs, None, starts, numbers.astype(np.int32), self.low)
 
 
@@ -279,7 +286,7 @@ class LabelColumns(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Rows) -> Targets:
         """Return 1 where a row has the output's label, else `low`."""
         starts, columns = block.label_sets()
         if len(columns) and int(columns.max()) >= self.outputs:
@@ -327,12 +334,12 @@ class Arriving(Labels):
         """When each of the classes came, counted from 0."""
         return np.argsort(np.array(self.came)).astype(np.int64)
 
-    def arrivals(self, block: Block, order: NDArray[np.int64] | None) -> list[int]:
+    def arrivals(self, block: Rows, order: NDArray[np.int64] | None) -> list[int]:
         """Take the new labels of a block; return when each comes, in places of the order."""
         if not self.sets:
-            y = _single(block)
-            none = np.array([bool(_no_label(label)) for label in y.tolist()], bool)
-            _refuse(block, none, lambda row: "the row has no label")
+            y = single_labels(block)
+            none = np.array([bool(missing(label)) for label in y.tolist()], bool)
+            refuse(block, none, lambda row: "the row has no label")
         starts, labels = block.label_sets()
         if len(labels) == 0:
             return []
@@ -357,13 +364,13 @@ class Arriving(Labels):
         """Forget all labels but those that came first."""
         self.came = self.came[:count]
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Rows) -> Targets:
         """Return what each output is told; all labels must have come."""
         starts, labels = block.label_sets()
-        numbers, known = _places(self.classes, labels)
+        numbers, known = places_of(self.classes, labels)
         unknown = np.zeros(block.rows, bool)
         unknown[np.repeat(np.arange(block.rows), np.diff(starts))[~known]] = True
-        _refuse(block, unknown, lambda row: "a label is not among those of the training data")
+        refuse(block, unknown, lambda row: "a label is not among those of the training data")
         return Targets(self.outputs, None, starts, numbers.astype(np.int32), self.low)
 
     @property
@@ -381,66 +388,3 @@ class Arriving(Labels):
             raise DataError(
                 f"a classifier needs rows of at least 2 classes; found {self.classes.tolist()}"
             )
-
-
-def tidy(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels that are whole numbers as integers, so that they print as 3 and not as 3.0."""
-    if labels.dtype.kind == "f":
-        whole = labels.astype(np.int64)
-        if (whole == labels).all():
-            return whole
-    return labels
-
-
-def _single(block: Block) -> NDArray[Any]:
-    labels: NDArray[Any] | None = block.labels
-    if labels is None:
-        raise InputError(
-            "rows have lists of labels",
-            place=block.label_place(0),
-            hint=(setting("multilabel", True), " learns them"),
-        )
-    return labels
-
-
-def _places(
-    classes: NDArray[Any], labels: NDArray[Any]
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the place of each label among the classes, and whether it is there at all."""
-    words = labels.dtype.kind not in "fiub"
-    numbers = np.zeros(len(labels), np.intp)
-    if words == (classes.dtype.kind in "fiub"):  # of different kinds: none is there
-        return numbers, np.zeros(len(labels), bool)
-    if labels.dtype.kind == "O":
-        known = np.array([isinstance(label, str) for label in labels], bool)
-    else:
-        known = np.asarray(labels == labels, bool)
-    text = words and classes.dtype.kind != "S"
-    found = labels[known].astype(str) if text else labels[known]
-    places = np.minimum(np.searchsorted(classes, found), len(classes) - 1)
-    numbers[known] = places
-    known[known] = classes[places] == found
-    return numbers, known
-
-
-def _refuse_words(block: Block, y: NDArray[Any], expected: str) -> None:
-    """Raise DataError where labels are no numbers."""
-    if y.dtype.kind not in "fiub" and len(y):
-        what = _no_label(y[0]) or f"the label is {y[0]!r}; {expected}"
-        raise DataError(f"{block.label_place(0)}: {what}")
-
-
-def _shown(label: Any) -> str:
-    return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
-
-
-def _no_label(label: Any) -> str:
-    none = label is None or (isinstance(label, float) and np.isnan(label))
-    return "the row has no label" if none else ""
-
-
-def _refuse(block: Block, bad: NDArray[np.bool_], what: Any) -> None:
-    """Raise DataError for the first bad row."""
-    if bad.any():
-        row = int(bad.argmax())
-        raise DataError(f"{block.label_place(row)}: {what(row)}")

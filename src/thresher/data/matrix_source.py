@@ -60,6 +60,8 @@ class MatrixBlock(LabelArray):
     weights : array of shape (rows,), optional
     """
 
+    digest = 0  # rows in memory are compared as a whole, by `MatrixSource.facts`
+
     def __init__(self, X: Any, y: Any, weights: NDArray[np.float64] | None = None) -> None:
         super().__init__(y)
         self.X, self.weights, self.width = X, weights, int(X.shape[1])
@@ -210,7 +212,8 @@ class MatrixSource:
         text = repr(labels.tolist()).encode() if labels.dtype.kind == "O" else labels
         for array in (*arrays, starts, text, self.block.weights):
             if array is not None:
-                digest.update(array if isinstance(array, bytes) else np.ascontiguousarray(array))
+                whole = isinstance(array, bytes)
+                digest.update(array if whole else np.ascontiguousarray(array).tobytes())
         return [list(X.shape), str(X.dtype), digest.hexdigest()]
 
     def is_as(self, facts: Any) -> bool:

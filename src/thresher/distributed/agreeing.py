@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.block import Block
+from thresher.data.label_checks import tidy
+from thresher.data.labels import Labels, LabelSets, ManyClasses, Values
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError, InputError, setting
 from thresher.losses import LOSSES, Task
-from thresher.data.labels import Labels, LabelSets, ManyClasses, Values, tidy
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
+from thresher.data.labels import Labels
 from thresher.evidence import Evidence
 from thresher.learned import Output
 from thresher.losses import Task
 from thresher.rules import RULES
-from thresher.data.labels import Labels
 from thresher.training.plan import TrainingPlan
 
 if TYPE_CHECKING:

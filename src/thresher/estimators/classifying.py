@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_consistent_length
 
 from thresher.answers import of_labels
 from thresher.data import is_source, is_sparse
+from thresher.data.labels import LabelColumns, Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
@@ -19,7 +20,6 @@ from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import PartialClassifier, no_rows_besides
 from thresher.losses import LOSSES
 from thresher.training.fitted import FittedState
-from thresher.data.labels import LabelColumns, Labels
 
 _CELLS = 1 << 22  # scores held at a time
 

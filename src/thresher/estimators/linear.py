@@ -13,8 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from thresher.data import is_source
+from thresher.data.labels import Labels
 from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
+from thresher.data.targets import Targets
 from thresher.errors import ParameterError, setting
 from thresher.estimators.pickles import upgraded
 from thresher.losses import Task
@@ -22,10 +24,7 @@ from thresher.model import Model, Output, Progress
 from thresher.rules import core_args
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
-from thresher.data.labels import Labels
 from thresher.training.run_options import RunOptions
-from thresher.training.seeds import seed_of
-from thresher.data.targets import Targets
 
 
 class LinearEstimator(BaseEstimator, ABC):
@@ -160,12 +159,6 @@ class LinearEstimator(BaseEstimator, ABC):
                 allowed="a pair (X, y)",
             )
         return source.block.X, self._labels().targets(source.block)
-
-    def _seed(self) -> int:
-        return seed_of(self.random_state, type(self).__name__)
-
-    def _generator(self) -> np.random.Generator:
-        return np.random.default_rng(self._seed())
 
     # ---- targets and weights of rows in memory -------------------------------------------------
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data import as_batch
+from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import WholeMatrixEstimator
@@ -24,7 +25,6 @@ from thresher.rules import core_args
 from thresher.training.fitted import FittedState
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
-from thresher.data.targets import Targets
 
 
 @documented

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, is_source
+from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.estimators.linear import LinearEstimator
 from thresher.estimators.tasks import LinearRegressor, no_rows_besides
 from thresher.training.fitting import fit, known_labels, learn_once
-from thresher.data.labels import Labels
 from thresher.training.run_options import RunOptions
 
 

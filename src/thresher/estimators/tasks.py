@@ -17,12 +17,12 @@ from sklearn.utils.validation import column_or_1d
 from thresher.answers import labels, probabilities, scores, values
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.labels import Labels, ManyClasses, Values
 from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.errors import BalanceError, ParameterError, setting
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.training.class_weights import class_factors
-from thresher.data.labels import Labels, ManyClasses, Values
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
 

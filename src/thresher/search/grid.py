@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid
 
 from thresher import _core
 from thresher.data import is_source
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.rules import RULES, core_args, validate
 from thresher.training.lanes import Lane

@@ -124,10 +124,10 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **{
             name: allowed
-            for name, allowed in BaseSearchCV._parameter_constraints.items()
+            for name, allowed in BaseSearchCV._parameter_constraints.items()  # noqa: SLF001
             if name not in ("pre_dispatch", "return_train_score", "estimator")
         },
-        "cv": [*BaseSearchCV._parameter_constraints["cv"], StrOptions({"progressive"})],
+        "cv": [*BaseSearchCV._parameter_constraints["cv"], StrOptions({"progressive"})],  # noqa: SLF001
         "callback": [callable, None],
     }
 

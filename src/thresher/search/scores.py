@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from thresher.data.labels import Labels
 from thresher.search.readings import Job
 from thresher.search.reporter import Reporter
 from thresher.search.trained import Trained
 from thresher.training.hooks import Hooks
-from thresher.data.labels import Labels
 from thresher.training.records import ANY
 
 

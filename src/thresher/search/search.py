@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.data import nonzeros
+from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.errors import OutOfMemoryError, setting
 from thresher.search.grid import Point, lanes_of, runs_of
@@ -18,7 +19,6 @@ from thresher.search.reporter import Reporter
 from thresher.search.scores import Scores
 from thresher.search.splits import Splits
 from thresher.search.trained import Trained
-from thresher.data.labels import Labels
 from thresher.training.lane_outputs import LanePlan
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords

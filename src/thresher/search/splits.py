@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.labels import Labels, ManyClasses, TwoClasses, Values
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
+from thresher.data.targets import Targets
 from thresher.losses import check_labels
 from thresher.search.folds import Split, check_classes, fold_numbers, seen_by
 from thresher.search.grid import Point
 from thresher.search.source_checks import width_of
 from thresher.search.survey import Survey
-from thresher.data.labels import Labels, ManyClasses, TwoClasses, Values
 from thresher.training.lane_outputs import Seen
-from thresher.data.targets import Targets
 
 
 class Splits(ABC):

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.labels import Labels
+from thresher.data.targets import Targets
 from thresher.errors import DataError
 from thresher.search.folds import fold_numbers
 from thresher.search.readings import OVERFLOWS, Job, places
@@ -18,11 +20,9 @@ from thresher.search.scores import Scored, Scores
 from thresher.search.splits import SourceSplits
 from thresher.search.trained import Trained
 from thresher.training.hooks import Hooks
-from thresher.data.labels import Labels
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.records import ANY
 from thresher.training.scores import Score, Tally
-from thresher.data.targets import Targets
 from thresher.training.trainer import Trainer
 
 _ANSWERS = 1 << 22  # predictions held at once

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
+from thresher.data.targets import Targets
 from thresher.errors import DivergenceError, ParameterError
 from thresher.rules import RULES
 from thresher.search.grid import OF_THE_RUN, Point, check_searchable, lanes_of, point_of
@@ -21,7 +22,6 @@ from thresher.training.observer import Observer
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords
 from thresher.training.run_options import RunOptions
-from thresher.data.targets import Targets
 from thresher.training.trainer import Trainer
 
 _ROWS = 1 << 14  # that are dealt at a time

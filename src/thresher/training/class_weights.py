@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import BalanceError, ParameterError, setting
 from thresher.data.labels import Arriving, Labels, TwoClasses
 from thresher.data.targets import Targets
+from thresher.errors import BalanceError, ParameterError, setting
 
 if TYPE_CHECKING:
     from thresher.data.block import Block

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher.data.arrays import nonzeros
+from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, Values
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.reading import Stopped
 from thresher.errors import ParameterError, setting
@@ -19,7 +20,6 @@ from thresher.rules import RULES, core_args, validate
 from thresher.training.centring import Centring
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
-from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, Values
 from thresher.training.levels import Levels
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
@@ -275,7 +275,9 @@ def without_weights(owner: str) -> str:
 def _continued(spec: Specification, before: FittedState, plan: TrainingPlan) -> Outputs:
     """Return copies of the outputs of a fit, which go on in further passes."""
     outputs, classes = before.copied_outputs(), plan.labels.classes
-    known = before.classes is None or np.array_equal(before.classes, classes)
+    known = before.classes is None or (
+        classes is not None and np.array_equal(before.classes, classes)
+    )
     if not known or (plan.in_memory and plan.width != before.width):
         raise ParameterError(
             (setting("warm_start", True), " needs the features and classes of the fit before"),

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.targets import Losses, Targets
 from thresher.model import Model
 from thresher.scoring import learners_of
 from thresher.training.outputs import Outputs
-from thresher.data.targets import Losses, Targets
 
 if TYPE_CHECKING:
     from thresher.training.plan import TrainingPlan

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError, setting
 from thresher.model import Output
 from thresher.rules import RULES
 from thresher.training.lanes import Lane, LaneTeam, bytes_of
 from thresher.training.outputs import Order, Outputs, Paused
 from thresher.training.plan import TrainingPlan
-from thresher.data.targets import Targets
 
 _WORK = 1 << 26  # nonzeros times lanes that are learned at a time
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.model import Output
 from thresher.data.targets import Losses, Targets
+from thresher.model import Output
 
 _CELLS = 1 << 22  # predictions held at a time
 

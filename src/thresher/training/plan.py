@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, setting
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors
-from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
 from thresher.training.outputs import Outputs
 from thresher.training.recipe import Recipe
-from thresher.data.targets import Targets
 from thresher.training.together import OnlyNonzero
 
 if TYPE_CHECKING:
@@ -255,7 +255,10 @@ def labels_for(
     low = LOSSES[loss].low
     multilabel = source.multilabel
     if isinstance(classes, str) and classes == "binary" and not multilabel:
-        return TwoClasses(low)
+        two = TwoClasses(low)
+        if params.get("class_weight") == "balanced" and source.rereadable:
+            two.counted = _counts_of_two(source)
+        return two
     if classes is None and not source.rereadable and multilabel:
         classes = "arriving"
     if isinstance(classes, str):
@@ -286,6 +289,13 @@ def labels_for(
         labels = ManyClasses(classes, low, tidied=not isinstance(source, MatrixSource))
     labels.counted = counted
     return labels
+
+
+def _counts_of_two(source: Source | MatrixSource) -> tuple[NDArray[np.int64], int]:
+    """Return how many rows have the first and the second of two classes, and all rows."""
+    found, (counts, rows) = source.label_counts()
+    ones = int(counts[found == 1].sum()) if found.dtype.kind in "fiub" else 0
+    return np.array([rows - ones, ones], np.int64), rows
 
 
 # ---- width and rate ------------------------------------------------------------------------------

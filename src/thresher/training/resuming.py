@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.data.block import Position
+from thresher.data.labels import Arriving, TwoClasses
 from thresher.errors import DataError, ModelFileError, setting
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import Checkpoint
-from thresher.data.labels import Arriving, TwoClasses
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer

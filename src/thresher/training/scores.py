@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from thresher.answers import probabilities, scores, values
 from thresher.data.block import Block
+from thresher.data.labels import ManyClasses, Values
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.losses import Task
 from thresher.model import Model
-from thresher.data.labels import ManyClasses, Values
 
 Sums = NDArray[np.longdouble]
 

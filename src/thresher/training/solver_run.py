@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from thresher.data.targets import Targets
 from thresher.errors import ModelFileError, setting
 from thresher.model import Progress
 from thresher.training import checkpoint as checkpoints
@@ -20,7 +21,6 @@ from thresher.training.checkpoint import Checkpoint
 from thresher.training.observer import Interrupted
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of
-from thresher.data.targets import Targets
 
 KIND = "solver"  # of a run, as its checkpoint tells
 

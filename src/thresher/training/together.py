@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.targets import Targets
 from thresher.model import Output
 from thresher.rules import RULES
 from thresher.training.outputs import Order, Outputs, Paused
-from thresher.data.targets import Targets
 
 if TYPE_CHECKING:
     from thresher.training.recipe import Recipe

@@ -1,0 +1,82 @@
+"""What labels are looked at for: whether they are there, of one kind, and among the classes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.errors import DataError, InputError, setting
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+    from thresher.data.matrix_source import LabelArray
+
+Rows: TypeAlias = "Block | LabelArray"  # what has labels
+
+
+def tidy(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that are whole numbers as integers, so that they print as 3 and not as 3.0."""
+    if labels.dtype.kind == "f":
+        whole = labels.astype(np.int64)
+        if (whole == labels).all():
+            return whole
+    return labels
+
+
+def single_labels(block: Rows) -> NDArray[Any]:
+    """Return the one label of each row; raise InputError where rows have lists of them."""
+    labels: NDArray[Any] | None = block.labels
+    if labels is None:
+        raise InputError(
+            "rows have lists of labels",
+            place=block.label_place(0),
+            hint=(setting("multilabel", True), " learns them"),
+        )
+    return labels
+
+
+def places_of(
+    classes: NDArray[Any], labels: NDArray[Any]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the place of each label among the classes, and whether it is there at all."""
+    words = labels.dtype.kind not in "fiub"
+    numbers = np.zeros(len(labels), np.intp)
+    if words == (classes.dtype.kind in "fiub"):  # of different kinds: none is there
+        return numbers, np.zeros(len(labels), bool)
+    if labels.dtype.kind == "O":
+        known = np.array([isinstance(label, str) for label in labels], bool)
+    else:
+        known = np.asarray(labels == labels, bool)
+    text = words and classes.dtype.kind != "S"
+    found = labels[known].astype(str) if text else labels[known]
+    places = np.minimum(np.searchsorted(classes, found), len(classes) - 1)
+    numbers[known] = places
+    known[known] = classes[places] == found
+    return numbers, known
+
+
+def refuse_words(block: Rows, y: NDArray[Any], expected: str) -> None:
+    """Raise DataError where labels are no numbers."""
+    if y.dtype.kind not in "fiub" and len(y):
+        what = missing(y[0]) or f"the label is {y[0]!r}; {expected}"
+        raise DataError(f"{block.label_place(0)}: {what}")
+
+
+def shown(label: Any) -> str:
+    """Return a label as messages show it."""
+    return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
+
+
+def missing(label: Any) -> str:
+    """Return what an error says of a row without a label; else nothing."""
+    none = label is None or (isinstance(label, float) and np.isnan(label))
+    return "the row has no label" if none else ""
+
+
+def refuse(block: Rows, bad: NDArray[np.bool_], what: Any) -> None:
+    """Raise DataError for the first bad row."""
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(f"{block.label_place(row)}: {what(row)}")
