@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from thresher.estimators.sources import labels_of
 
 from files import svmlight, vw
 from thresher import FTRLClassifier, FTRLRegressor, scan
