@@ -152,7 +152,7 @@ class TwoClasses(Labels):
             self._refuse(block, row, y[row], what)
         return Targets.of_values(np.where(y == 1, 1.0, self.low))
 
-    def refuse(self, block: Rows, row: int, label: Any, what: str) -> None:
+    def _refuse(self, block: Rows, row: int, label: Any, what: str) -> None:
         """Raise the error of a row whose label is missing, or not one of the two."""
         place = block.label_place(row)
         if missing(label):
