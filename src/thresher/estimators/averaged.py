@@ -78,23 +78,7 @@ class AveragedSGDClassifier(_Centred, StreamingClassifier):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.average = average
-        self.center = center
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.passes = passes
-        self.shuffle = shuffle
-        self.fit_intercept = fit_intercept
-        self.store = store
-        self.dtype = dtype
-        self.tol = tol
-        self.patience = patience
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())
 
     def partial_fit(
         self,
@@ -173,22 +157,7 @@ class AveragedSGDRegressor(_Centred, StreamingRegressor):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.average = average
-        self.center = center
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.passes = passes
-        self.shuffle = shuffle
-        self.fit_intercept = fit_intercept
-        self.store = store
-        self.dtype = dtype
-        self.tol = tol
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, mean: Any = None

@@ -16,8 +16,9 @@ from thresher.data.labels import LabelColumns, Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
+from thresher.estimators.linear import no_rows_besides
 from thresher.estimators.streaming import StreamingEstimator
-from thresher.estimators.tasks import PartialClassifier, no_rows_besides
+from thresher.estimators.tasks import PartialClassifier
 from thresher.losses import LOSSES
 from thresher.training.fitted import FittedState
 

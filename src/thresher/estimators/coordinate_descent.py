@@ -204,16 +204,7 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.l1 = l1
-        self.step = step
-        self.passes = passes
-        self.tol = tol
-        self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())
 
 
 @documented
@@ -261,12 +252,4 @@ class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.l1 = l1
-        self.step = step
-        self.passes = passes
-        self.tol = tol
-        self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())

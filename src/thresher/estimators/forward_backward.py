@@ -64,26 +64,7 @@ class ForwardBackwardClassifier(StreamingClassifier):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.l1 = l1
-        self.l2 = l2
-        self.eta0 = eta0
-        self.schedule = schedule
-        self.power = power
-        self.decay = decay
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.passes = passes
-        self.shuffle = shuffle
-        self.fit_intercept = fit_intercept
-        self.store = store
-        self.dtype = dtype
-        self.tol = tol
-        self.patience = patience
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())
 
 
 @documented
@@ -137,22 +118,4 @@ class ForwardBackwardRegressor(StreamingRegressor):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.l1 = l1
-        self.l2 = l2
-        self.eta0 = eta0
-        self.schedule = schedule
-        self.power = power
-        self.decay = decay
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.passes = passes
-        self.shuffle = shuffle
-        self.fit_intercept = fit_intercept
-        self.store = store
-        self.dtype = dtype
-        self.tol = tol
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())

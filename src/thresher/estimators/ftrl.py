@@ -63,25 +63,7 @@ class FTRLClassifier(StreamingClassifier):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.l1 = l1
-        self.l2 = l2
-        self.alpha = alpha
-        self.beta = beta
-        self.target_nnz = target_nnz
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.passes = passes
-        self.shuffle = shuffle
-        self.fit_intercept = fit_intercept
-        self.store = store
-        self.dtype = dtype
-        self.tol = tol
-        self.patience = patience
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())
 
 
 @documented
@@ -134,21 +116,4 @@ class FTRLRegressor(StreamingRegressor):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.l1 = l1
-        self.l2 = l2
-        self.alpha = alpha
-        self.beta = beta
-        self.target_nnz = target_nnz
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.passes = passes
-        self.shuffle = shuffle
-        self.fit_intercept = fit_intercept
-        self.store = store
-        self.dtype = dtype
-        self.tol = tol
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())

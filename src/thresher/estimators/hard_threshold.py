@@ -78,12 +78,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         fit_intercept: bool = True,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.n_nonzero = n_nonzero
-        self.step = step
-        self.passes = passes
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.callback = callback
+        self._set(locals())
 
     def _fit(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import LabelArray, MatrixSource
@@ -24,7 +26,17 @@ from thresher.model import Model, Output, Progress
 from thresher.rules import core_args
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
+from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
+
+
+def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
+    """Raise ParameterError where labels or weights are given beside a source, which has its own."""
+    if y is not None or sample_weight is not None:
+        raise ParameterError(
+            "a source has its own labels and weights; give it alone",
+            owner=type(estimator).__name__,
+        )
 
 
 class LinearEstimator(BaseEstimator, ABC):
@@ -47,6 +59,84 @@ class LinearEstimator(BaseEstimator, ABC):
     _fitted: FittedState
     _sparse_coef: bool  # coef_ is asked for as CSR
     _answers: dict[str, Any]  # model and weights made so far, forgotten when learning goes on
+
+    def _set(self, given: dict[str, Any]) -> None:
+        """Set the parameters of a constructor, given as its ``locals()``."""
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        *,
+        classes: Any = None,
+        observer: Observer | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        every: float = 60.0,
+        resume: bool = False,
+        names: bool = True,
+        seed: int | None = None,
+    ) -> Self:
+        """Learn from all rows, in `passes` passes.
+
+        If it fails or is interrupted, all is as it was before.
+
+        Parameters
+        ----------
+        X : CSR matrix, array, DataFrame of shape (rows, features), or source
+        y : array of shape (rows,)
+            Labels, of at least two classes; values of a regression.
+        sample_weight : array of shape (rows,), optional
+            A row of weight s makes a step s times as long; for rules that see all rows at once it
+            counts s times.
+        eval_set : pair (X, y) or source, optional
+            Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can stop
+            early by it.
+        classes : array, "binary" or "arriving", optional
+            Labels of a source, which is else read once more for them. "binary": they are -1 and 1,
+            or 0 and 1. "arriving": each becomes known when it comes, in a source that can be read
+            only once.
+        observer : thresher.Observer, optional
+            Is told of progress, and may stop the run.
+        checkpoint : path, optional
+            File to write the state of the run to, now and then and when the observer stops it.
+        every : float
+            Seconds between two checkpoints.
+        resume : bool
+            Continue from the checkpoint, to the same model bit for bit; without one, start from the
+            beginning.
+        names : bool
+            Whether names of features are looked up, where a source has names.
+        seed : int, optional
+            Seed of the shuffling of a source; by default `random_state` decides it.
+
+        Returns
+        -------
+        self
+        """
+        options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
+        with all_or_nothing(self):
+            if classes is not None and (not is_source(X) or self.task == "regressor"):
+                raise ParameterError(
+                    "classes= is for sources; y has them",
+                    owner=type(self).__name__,
+                    parameter="classes",
+                    value=classes,
+                )
+            if is_source(X):
+                no_rows_besides(self, y, sample_weight)
+                return self._fit_source(X, eval_set, classes, options)
+            before = getattr(self, "classes_", None)
+            X, y = self._checked(X, y, reset=True)
+            self._know_classes(y, before)
+            return self._fit(X, y, sample_weight, eval_set, options)
+
+    def _know_classes(self, y: Any, before: NDArray[Any] | None) -> None:
+        """Take the classes of the rows; of a classifier."""
 
     # ---- what the two tasks define -------------------------------------------------------------
 

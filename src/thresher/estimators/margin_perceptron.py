@@ -79,23 +79,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.margin = margin
-        self.l1 = l1
-        self.eta0 = eta0
-        self.shrink = shrink
-        self.max_density = max_density
-        self.levels = levels
-        self.passes = passes
-        self.shuffle = shuffle
-        self.fit_intercept = fit_intercept
-        self.store = store
-        self.dtype = dtype
-        self.tol = tol
-        self.patience = patience
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())
 
     @staticmethod
     def hooks_of_pickle(state: dict[str, Any]) -> Hooks:

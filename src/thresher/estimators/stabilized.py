@@ -102,27 +102,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.variant = variant
-        self.target_nnz = target_nnz
-        self.rejection = rejection
-        self.keep = keep
-        self.min_updates = min_updates
-        self.paths = paths
-        self.annealing = annealing
-        self.burst = burst
-        self.bursts = bursts
-        self.burst_growth = burst_growth
-        self.count = count
-        self.gravity_rule = gravity_rule
-        self.eta0 = eta0
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.passes = passes
-        self.dtype = dtype
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())
 
     # ---- fitting -------------------------------------------------------------------------------
 

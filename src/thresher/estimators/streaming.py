@@ -13,8 +13,8 @@ from thresher.data import as_batch, is_source
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
-from thresher.estimators.linear import LinearEstimator
-from thresher.estimators.tasks import LinearRegressor, no_rows_besides
+from thresher.estimators.linear import LinearEstimator, no_rows_besides
+from thresher.estimators.tasks import LinearRegressor
 from thresher.training.fitting import fit, known_labels, learn_once
 from thresher.training.run_options import RunOptions
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,20 +19,9 @@ from thresher.data import is_source
 from thresher.data.labels import Labels, ManyClasses, Values
 from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.errors import BalanceError, ParameterError, setting
-from thresher.estimators.linear import LinearEstimator
+from thresher.estimators.linear import LinearEstimator, no_rows_besides
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.training.class_weights import class_factors
-from thresher.training.observer import Observer
-from thresher.training.run_options import RunOptions
-
-
-def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
-    """Raise ParameterError where labels or weights are given beside a source, which has its own."""
-    if y is not None or sample_weight is not None:
-        raise ParameterError(
-            "a source has its own labels and weights; give it alone",
-            owner=type(estimator).__name__,
-        )
 
 
 def _score(
@@ -53,85 +41,19 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     task: ClassVar[Task] = "classifier"
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        eval_set: Any = None,
-        *,
-        classes: Any = None,
-        observer: Observer | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        every: float = 60.0,
-        resume: bool = False,
-        names: bool = True,
-        seed: int | None = None,
-    ) -> Self:
-        """Learn from all rows, in `passes` passes.
-
-        If it fails or is interrupted, all is as it was before.
-
-        Parameters
-        ----------
-        X : CSR matrix, array, DataFrame of shape (rows, features), or source
-        y : array of shape (rows,)
-            Labels, of at least two classes.
-        sample_weight : array of shape (rows,), optional
-            A row of weight s makes a step s times as long; for rules that see all rows at once it
-            counts s times.
-        eval_set : pair (X, y) or source, optional
-            Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can stop
-            early by it.
-        classes : array, "binary" or "arriving", optional
-            Labels of a source, which is else read once more for them. "binary": they are -1 and 1,
-            or 0 and 1. "arriving": each becomes known when it comes, in a source that can be read
-            only once.
-        observer : thresher.Observer, optional
-            Is told of progress, and may stop the run.
-        checkpoint : path, optional
-            File to write the state of the run to, now and then and when the observer stops it.
-        every : float
-            Seconds between two checkpoints.
-        resume : bool
-            Continue from the checkpoint, to the same model bit for bit; without one, start from the
-            beginning.
-        names : bool
-            Whether names of features are looked up, where a source has names.
-        seed : int, optional
-            Seed of the shuffling of a source; by default `random_state` decides it.
-
-        Returns
-        -------
-        self
-        """
-        options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
-        with all_or_nothing(self):
-            if is_source(X):
-                no_rows_besides(self, y, sample_weight)
-                return self._fit_source(X, eval_set, classes, options)
-            if classes is not None:
+    def _know_classes(self, y: Any, before: NDArray[Any] | None) -> None:
+        found = self._classes_in(y)
+        if getattr(self, "warm_start", False) and before is not None:
+            if not np.isin(found, before).all():
                 raise ParameterError(
-                    "classes= is for sources; y has them",
+                    (setting("warm_start", True), " needs the classes of the fit before, "
+                     f"{before.tolist()}"),
                     owner=type(self).__name__,
-                    parameter="classes",
-                    value=classes,
-                )
-            before = getattr(self, "classes_", None)
-            X, y = self._checked(X, y, reset=True)
-            found = self._classes_in(y)
-            if getattr(self, "warm_start", False) and before is not None:
-                if not np.isin(found, before).all():
-                    raise ParameterError(
-                        (setting("warm_start", True), " needs the classes of the fit before, "
-                         f"{before.tolist()}"),
-                        owner=type(self).__name__,
-                        parameter="warm_start",
-                        value=True,
-                    )  # fmt: skip
-                found = before
-            self.classes_ = self._at_least_two(found)
-            return self._fit(X, y, sample_weight, eval_set, options)
+                    parameter="warm_start",
+                    value=True,
+                )  # fmt: skip
+            found = before
+        self.classes_ = self._at_least_two(found)
 
     def source_of(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixSource:
         """Check rows in memory as `fit` does, and return them as a source; nothing is learned.
@@ -322,61 +244,6 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     """Regression: one output."""
 
     task: ClassVar[Task] = "regressor"
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        eval_set: Any = None,
-        *,
-        observer: Observer | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        every: float = 60.0,
-        resume: bool = False,
-        names: bool = True,
-        seed: int | None = None,
-    ) -> Self:
-        """Learn from all rows, in `passes` passes.
-
-        If it fails or is interrupted, all is as it was before.
-
-        Parameters
-        ----------
-        X : CSR matrix, array, DataFrame of shape (rows, features), or source
-        y : array of shape (rows,)
-            Values.
-        sample_weight : array of shape (rows,), optional
-            A row of weight s makes a step s times as long; for rules that see all rows at once it
-            counts s times.
-        eval_set : pair (X, y) or source, optional
-            Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can stop
-            early by it.
-        observer : thresher.Observer, optional
-            Is told of progress, and may stop the run.
-        checkpoint : path, optional
-            File to write the state of the run to, now and then and when the observer stops it.
-        every : float
-            Seconds between two checkpoints.
-        resume : bool
-            Continue from the checkpoint, to the same model bit for bit; without one, start from the
-            beginning.
-        names : bool
-            Whether names of features are looked up, where a source has names.
-        seed : int, optional
-            Seed of the shuffling of a source; by default `random_state` decides it.
-
-        Returns
-        -------
-        self
-        """
-        options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
-        with all_or_nothing(self):
-            if is_source(X):
-                no_rows_besides(self, y, sample_weight)
-                return self._fit_source(X, eval_set, None, options)
-            X, y = self._checked(X, y, reset=True)
-            return self._fit(X, y, sample_weight, eval_set, options)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[np.float64]]:
         X, y = self._validated(X, y, reset)

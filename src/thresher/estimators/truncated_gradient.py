@@ -91,32 +91,7 @@ class TruncatedGradientClassifier(Certified, StreamingClassifier):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.gravity = gravity
-        self.period = period
-        self.ceiling = ceiling
-        self.shrink = shrink
-        self.target_nnz = target_nnz
-        self.average = average
-        self.l2 = l2
-        self.eta0 = eta0
-        self.schedule = schedule
-        self.power = power
-        self.decay = decay
-        self.certify = certify
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.passes = passes
-        self.shuffle = shuffle
-        self.fit_intercept = fit_intercept
-        self.store = store
-        self.dtype = dtype
-        self.tol = tol
-        self.patience = patience
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())
 
 
 @documented
@@ -179,28 +154,4 @@ class TruncatedGradientRegressor(Certified, StreamingRegressor):
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
     ) -> None:
-        self.loss = loss
-        self.gravity = gravity
-        self.period = period
-        self.ceiling = ceiling
-        self.shrink = shrink
-        self.target_nnz = target_nnz
-        self.average = average
-        self.l2 = l2
-        self.eta0 = eta0
-        self.schedule = schedule
-        self.power = power
-        self.decay = decay
-        self.certify = certify
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.passes = passes
-        self.shuffle = shuffle
-        self.fit_intercept = fit_intercept
-        self.store = store
-        self.dtype = dtype
-        self.tol = tol
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
+        self._set(locals())
