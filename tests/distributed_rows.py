@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import thresher
-from thresher.data.source import Source, scan
+from thresher.data.scan import scan
+from thresher.data.source import Source
 from thresher.distributed.driving import Driven
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from thresher.cli import main
 from thresher.data import opening
-from thresher.data.source import scan
+from thresher.data.scan import scan
 
 THRESHER = [sys.executable, "-m", "thresher.cli"]
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"

@@ -16,7 +16,8 @@ from oracles.stabilized import StabilizedResult, stabilized
 from thresher import StabilizedClassifier, _core
 from thresher.data import as_batch
 from thresher.data.labels import ManyClasses
-from thresher.data.source import Source, scan
+from thresher.data.scan import scan
+from thresher.data.source import Source
 from thresher.distributed.crew import InProcess
 from thresher.distributed.driving import Driven, drive
 from thresher.distributed.folder import Folder

@@ -19,7 +19,7 @@ from distributed_rows import WholeFiles
 from oracles.margin_columns import block_of, margin_columns
 from thresher import _core
 from thresher.data.labels import ManyClasses
-from thresher.data.source import scan
+from thresher.data.scan import scan
 from thresher.data.writing import write
 from thresher.distributed.column_pieces import RowOrders
 from thresher.distributed.columns import Columns

@@ -21,7 +21,7 @@ from blocks import blocks, fields, values
 from streams import learner
 from thresher import _core
 from thresher.data import cache
-from thresher.data.source import scan
+from thresher.data.scan import scan
 
 LINUX = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -19,7 +19,7 @@ from oracles import text as oracle
 from streams import learner
 from text_cases import ShortReads, assert_same, read
 from thresher import _core
-from thresher.data.source import scan
+from thresher.data.scan import scan
 
 
 def facts(blocks):

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
         stability,
     )
     from thresher.comparison import Comparison, compare
-    from thresher.data.source import Source, scan
+    from thresher.data.scan import scan
+    from thresher.data.source import Source
     from thresher.estimators import (
         AveragedSGDClassifier,
         AveragedSGDRegressor,
@@ -138,7 +139,7 @@ _HOMES = {
     "StreamingStabilitySelection": "stability",
     "UnitVarianceScaler": "preprocessing",
     "compare": "comparison",
-    "scan": "data.source",
+    "scan": "data.scan",
     "stability_score": "stability",
 }  # all others: estimators
 

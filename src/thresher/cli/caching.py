@@ -8,7 +8,8 @@ from typing import Any
 from thresher.cli.show import Shown
 from thresher.data.block import Block
 from thresher.data.looking import CACHE_MAGIC
-from thresher.data.source import Source, scan
+from thresher.data.scan import scan
+from thresher.data.source import Source
 from thresher.data.writing import why_not_current, write
 from thresher.errors import ParameterError
 from thresher.rules import core_args

@@ -13,7 +13,7 @@ from thresher.cli.estimator import estimator_of, specification_of
 from thresher.cli.outputs import check_outputs
 from thresher.cli.show import Shown, shown, warnings_told
 from thresher.cli.trained import report
-from thresher.data.source import scan
+from thresher.data.scan import scan
 from thresher.distributed.driving import ContinueLater, StageReport
 from thresher.distributed.fitting import Fitting, Wishes
 from thresher.errors import ParameterError

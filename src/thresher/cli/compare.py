@@ -23,7 +23,8 @@ from thresher.comparison.result import RuleResult, measure_text
 from thresher.comparison.rows import gathered
 from thresher.data.block import Block
 from thresher.data.labels import TwoClasses, Values
-from thresher.data.source import Source, scan
+from thresher.data.scan import scan
+from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.losses import REGRESSOR_LOSSES, SELECTABLE_LOSSES
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from thresher.data.source import scan
+from thresher.data.scan import scan
 from thresher.data.writing import FORMATS, format_of, write
 from thresher.errors import ParameterError
 

@@ -38,7 +38,7 @@ def inspect(
 
 def _write_page(model: Model, file: str, html: str, data: Sequence[str]) -> None:
     from thresher.cli.predict import reading_of
-    from thresher.data.source import scan
+    from thresher.data.scan import scan
     from thresher.report.model_page import write
 
     check_outputs({"--html": html}, {"MODEL": file})

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from thresher.answers import labels, of_labels, probabilities, scores, values
 from thresher.atomic import naming, written_whole
-from thresher.data.source import scan
+from thresher.data.scan import scan
 from thresher.errors import ParameterError
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.model import Model, load

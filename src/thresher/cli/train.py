@@ -16,7 +16,8 @@ from thresher.cli.outputs import aside_of, check_outputs
 from thresher.cli.resumed import as_begun
 from thresher.cli.show import Shown, shown, warnings_told
 from thresher.cli.trained import report
-from thresher.data.source import Source, scan
+from thresher.data.scan import scan
+from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.observer import Interrupted

@@ -180,7 +180,7 @@ def sources(name: str, folder: Folder = None) -> tuple[Source, Source | None]:
     ...     clf.predict(test).tolist()
     [1]
     """
-    from thresher.data.source import scan
+    from thresher.data.scan import scan
 
     if name in STREAMED:
         place = folder_of(folder)
