@@ -96,9 +96,7 @@ def test_same_bits(tmp_path: Path, kind: Any, params: dict[str, Any], classes: i
 def test_every_order_continues(tmp_path: Path, shuffle: Any) -> None:
     data = rows()
     params = {"passes": 3, "random_state": 2, "shuffle": shuffle}
-    resumed = interrupted(
-        lambda: thresher.FTRLClassifier(**params), tmp_path / "run", 10, *data
-    )
+    resumed = interrupted(lambda: thresher.FTRLClassifier(**params), tmp_path / "run", 10, *data)
     same(resumed, thresher.FTRLClassifier(**params).fit(*data))
 
 

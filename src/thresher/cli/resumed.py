@@ -26,17 +26,19 @@ def as_begun(options: Options) -> Options:
     except FileNotFoundError:
         return options
     begun: dict[str, Any] = {**about.get("parameters", {}), **about.get("options", {})}
+    begun.setdefault("seed", about.get("random_state"))  # of a rule that needs all rows at once
     rule = str(about.get("rule") or begun.get("rule"))
     if rule not in RULES:
         return options  # a damaged file: resuming says so
-    table = RULES[rule].parameters
+    table, streams = RULES[rule].parameters, "options" in about
     chosen = {name: value for name, value in begun.items() if name in table and is_option(name)}
     return replace(
         options,
         rule=options.rule or rule,
         loss=options.loss or (begun.get("loss") if len(RULES[rule].losses) > 1 else None),
         chosen={**chosen, **options.chosen} if options.rule in (None, rule) else options.chosen,
+        passes=options.passes or (about.get("passes") if streams else begun.get("passes")),
         shuffle=options.shuffle or bool(begun.get("shuffle")),
-        seed=options.seed if options.seed is not None else about.get("seed", begun.get("seed")),
+        seed=begun.get("seed") if options.seed is None else options.seed,
         store=options.store or begun.get("store"),
     )

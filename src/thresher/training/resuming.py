@@ -64,6 +64,7 @@ def checkpoint_of(trainer: Trainer) -> Checkpoint:
         "bits": _bits(t),
         "source": t.source.facts(),
         "learning": learning,
+        "passes": t.plan.passes,
         "pass": t.number,
         "position": None if t.position is None else t.position.to_json(),
         "trail": t.trail.state,
