@@ -141,7 +141,7 @@ def test_what_is_not_of_the_run_is_refused(tmp_path: Path) -> None:
         thresher.FTRLClassifier(l1=2.0, random_state=0).fit(X, y, **again)
     with pytest.raises(ModelFileError, match="rule was 'ftrl'"):
         thresher.TruncatedGradientClassifier(random_state=0).fit(X, y, **again)
-    with pytest.raises(ModelFileError, match="learns row by row|needs all rows"):
+    with pytest.raises(ModelFileError, match=r"learns row by row|needs all rows"):
         thresher.CoordinateDescentClassifier(random_state=0).fit(X, y, **again)
     with pytest.raises(thresher.ParameterError, match="needs checkpoint"):
         thresher.FTRLClassifier().fit(X, y, resume=True)
