@@ -80,7 +80,7 @@ def test_labels_outside_the_classes(tmp_path):
     data = tmp_path / "rows.svm"
     data.write_text("1 1:1\n2 1:1\n5 2:1\n")
     line = told(tmp_path, data, "--multiclass", "--classes", "1,2")
-    assert line == f"{data}:3:1: the label 5 is not among the classes 1, 2"
+    assert line == f"{data}:3:1: the label 5 is not among the classes 1, 2; two classes stay two"
     data.write_text("-1 1:1\n2 2:1\n")
     line = told(tmp_path, data, "--loss", "poisson")
     assert line == f"{data}:1:1: the label is -1; loss poisson needs >= 0"

@@ -203,7 +203,7 @@ def _look(item: tuple[Shards, _Look]) -> _Found:
     source = shards.source(0)
     chains = [0] * len(source.parts)
     found = _Found(0, Counter(), None, 0, source.named, source.first, [], 0, None)
-    values = Values(look.loss)
+    values = Values(look.loss) if look.task == "regressor" else None
     for block in source.blocks(dtype=look.dtype):
         at = block.end.file
         chains[at] = _core.mix_keys(chains[at], block.digest)
@@ -211,7 +211,7 @@ def _look(item: tuple[Shards, _Look]) -> _Found:
             continue
         found.rows += block.rows
         found.width = max(found.width, block.width or 2**64)
-        if look.task == "regressor":
+        if values is not None:
             values.targets(block)  # raises where one makes no sense
         else:
             _count(found, block, look.multilabel)

@@ -28,6 +28,7 @@ class StreamingEstimator(LinearEstimator):
     # ---- fitting -------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions) -> Self:
+        self._checked_params()
         rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
         return self._train(rows, eval_set, run, known=self._labels())
 
@@ -55,6 +56,7 @@ class StreamingEstimator(LinearEstimator):
     # ---- learning more -------------------------------------------------------------------------
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
+        self._checked_params()
         rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
         known = self._labels() if self._is_new() else None
         return self._learn_once(rows, known=known, **prepare)

@@ -22,6 +22,7 @@ from thresher.errors import DivergenceError, ParameterError
 from thresher.frontier import Place, frontier_of
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model import Model
+from thresher.rules import RULES
 from thresher.search.folds import split_of
 from thresher.search.grid import (
     Point,
@@ -323,7 +324,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _warn_of_divergence(self, best: Point, models: Sequence[Found]) -> None:
         """Warn where models of the best point diverged: a label is right however large a score."""
-        if is_classifier(self.estimator) and self.estimator.rule != "margin-perceptron":
+        if is_classifier(self.estimator) and RULES[self.estimator.rule].diverges:
             zero = zero_loss_of(best)
             seen = (DivergenceWatch(zero).see(one.record) for one in models if one.record)
             for message in filter(None, seen):

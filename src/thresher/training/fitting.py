@@ -63,7 +63,7 @@ class Specification:
             return made_of
         if before.final:
             raise ParameterError(
-                "was learned on a cluster or in a search, and cannot go on from there",
+                "was learned on a cluster or in a search, and cannot go on learning",
                 owner=self.owner,
                 hint=("fit anew without ", setting("warm_start")),
             )
