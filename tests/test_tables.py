@@ -288,11 +288,6 @@ def test_the_nonzero_store_is_taken_where_the_table_says_so(name: str) -> None:
 
 # ---- nobody tests names --------------------------------------------------------------------------
 
-# Files that test names of rules or losses still; the list may only shrink.
-STILL = {
-    "search/one_pass.py",
-}
-
 
 def names_tested(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield the comparisons with the name of a rule or loss: the line, and the name."""
@@ -317,9 +312,7 @@ def test_names_of_rules_and_losses_are_tested_nowhere_else() -> None:
         str(path.relative_to(SOURCE)): list(names_tested(ast.parse(path.read_text())))
         for path in sorted(SOURCE.rglob("*.py"))
     }
-    testing = {path: lines for path, lines in found.items() if lines}
-    assert {path: lines for path, lines in testing.items() if path not in STILL} == {}
-    assert set(testing) == STILL, "take files from the list that no longer test names"
+    assert {path: lines for path, lines in found.items() if lines} == {}
 
 
 def test_what_counts_as_testing_a_name() -> None:

@@ -21,6 +21,7 @@ from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import PartialClassifier
 from thresher.losses import LOSSES
 from thresher.training.fitted import FittedState
+from thresher.training.fitting import Specification
 
 _CELLS = 1 << 22  # scores held at a time
 
@@ -94,10 +95,10 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
             return super()._labels()
         return LabelColumns(self.classes_, LOSSES[self._loss()].low)
 
-    def _known_labels(self, source: Source | MatrixSource) -> Labels:
+    def _known_labels(self, spec: Specification, source: Source | MatrixSource) -> Labels:
         if self._is_multilabel() and isinstance(source, MatrixSource) and source.multilabel:
             return self._labels()
-        return super()._known_labels(source)
+        return super()._known_labels(spec, source)
 
     def _learn_more_checked(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any

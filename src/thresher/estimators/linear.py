@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from functools import cache
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -37,6 +38,12 @@ def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
             "a source has its own labels and weights; give it alone",
             owner=type(estimator).__name__,
         )
+
+
+@cache
+def _names_of(kind: Any) -> tuple[str, ...]:
+    """Return the names of the parameters of an estimator: inspecting a signature takes long."""
+    return tuple(kind().get_params(deep=False))
 
 
 class LinearEstimator(BaseEstimator, ABC):
@@ -164,7 +171,8 @@ class LinearEstimator(BaseEstimator, ABC):
         return not hasattr(self, "_fitted")
 
     def _specification(self) -> Specification:
-        return Specification(self.rule, self.task, self.get_params(deep=False), type(self).__name__)
+        params = {name: getattr(self, name) for name in _names_of(type(self))}
+        return Specification(self.rule, self.task, params, type(self).__name__)
 
     def _checked_params(self, going_on: bool = False) -> dict[str, Any]:
         """Check all parameters; when learning goes on, also that the learners' are the same."""

@@ -15,7 +15,7 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.estimators.linear import LinearEstimator, no_rows_besides
 from thresher.estimators.tasks import LinearRegressor
-from thresher.training.fitting import fit, known_labels, learn_once
+from thresher.training.fitting import Specification, fit, known_labels, learn_once
 from thresher.training.run_options import RunOptions
 
 
@@ -56,9 +56,11 @@ class StreamingEstimator(LinearEstimator):
     # ---- learning more -------------------------------------------------------------------------
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
-        self._checked_params()
+        known = None
+        if self._is_new():
+            self._checked_params()
+            known = self._labels()
         rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
-        known = self._labels() if self._is_new() else None
         return self._learn_once(rows, known=known, **prepare)
 
     def _learn_once(
@@ -71,8 +73,7 @@ class StreamingEstimator(LinearEstimator):
         """Learn rows once, after those learned before."""
         spec, before = self._specification(), None if self._is_new() else self._fitted
         if before is not None:
-            spec.checked(before)
-            known = self._known_labels(source)
+            known = self._known_labels(spec, source)
         sparse = before is not None and self._sparse_coef
         given = {"classes": classes, "known": known, "multilabel": self._how_multilabel(source)}
         for state in learn_once(spec, source, before, **given, **prepare):
@@ -80,8 +81,8 @@ class StreamingEstimator(LinearEstimator):
             self._sparse_coef = self._sparse_coef or sparse
         return self
 
-    def _known_labels(self, source: Source | MatrixSource) -> Labels:
-        return known_labels(self._specification(), source, self._fitted)
+    def _known_labels(self, spec: Specification, source: Source | MatrixSource) -> Labels:
+        return known_labels(spec, source, self._fitted)
 
     # ---- answers -------------------------------------------------------------------------------
 
