@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thresher.atomic import clear_leftovers
-from thresher.cli.caching import cached
 from thresher.cli.estimator import fitted_model, labels_of, specification_of
 from thresher.cli.outputs import aside_of, check_outputs
 from thresher.cli.resumed import as_begun
@@ -83,6 +82,8 @@ def train(options: Options) -> int:
     if wanted:
         check_replaceable(options.checkpoint_file)
     if options.cache is not None:
+        from thresher.cli.caching import cached
+
         made = cached(source, options.cache, options.reading, observer, spec)
         source = observer.watched(made)
     run = {

@@ -169,6 +169,8 @@ class MatrixSource:
 
     def order(self, number: int, shuffle: str | bool, seed: int) -> Order:
         """Return the order of the rows in a pass, None for that in which they lie."""
+        if shuffle is False:
+            return self.only
         if self._orders is None or self._orders[0] != (shuffle, seed) or number < self._next:
             rng = np.random.default_rng(seed)
             assert self.rows is not None
