@@ -35,7 +35,7 @@ from thresher.search.grid import (
 from thresher.search.progress import SearchProgress
 from thresher.search.readings import Found, checked_limit
 from thresher.search.results import failures_of, name_features, scores_of
-from thresher.search.row_scores import RowScores
+from thresher.search.row_scores import RowScores, accuracy
 from thresher.search.scores import Scores
 from thresher.search.scoring import try_scorers
 from thresher.search.search import Search
@@ -242,6 +242,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.gravities_ = self._default(source, limit) if given is None else given
         points = points_of(self.estimator, {self.param_name_: self.gravities_.tolist()})
         try_scorers(scorer, checked, points, X, y, self.scoring, single=True)
+        if self.scoring is None and is_classifier(checked) and np.ndim(y) == 1:
+            scorer = accuracy
         scores = RowScores(X, y, parts, scorer, {}, np.nan)
         return len(splits), *self._search(checked, parts, scores, points)
 

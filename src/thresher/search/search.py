@@ -171,6 +171,7 @@ class Search:
             waiting=tuple(job.point.waits for job in jobs for _ in job.lanes),
             labels=labels,
             seen=seen,
+            block=source.block if isinstance(source, MatrixSource) and shuffle else None,
             limit=float("inf") if in_memory else self.limit,
             n_jobs=self.n_jobs,
             passes=1 if self.splits.progressive else params["passes"],

@@ -19,6 +19,7 @@ from thresher.search.grid import Point
 from thresher.search.source_checks import width_of
 from thresher.search.survey import Survey
 from thresher.training.lane_outputs import Seen
+from thresher.training.outputs import Order
 
 
 class Splits(ABC):
@@ -112,8 +113,7 @@ class MatrixSplits(Splits):
         self.width = self.features = source.width()
         self.class_numbers: NDArray[np.intp] | None = None
         if classes is not None:
-            block: Any = source.block
-            self.class_numbers = ManyClasses(classes, tidied=False).targets(block).single()
+            self.class_numbers = np.searchsorted(classes, np.asarray(source.block.labels))
             check_classes(np.array([self.counted(n)[0] for n in range(self.scored)]), classes)
         if whole:
             everything = np.arange(source.block.rows)
@@ -153,7 +153,7 @@ class MatrixSplits(Splits):
         if apart:
             return source, None
         seen = seen_by(self.parts, block.rows)
-        return source, lambda targets, row: seen
+        return source, lambda targets, row, rows: seen if rows is None else seen[rows]
 
 
 class SourceSplits(Splits):
@@ -231,6 +231,6 @@ class SourceSplits(Splits):
         """Return the rows that some splits are trained on, and what tells which rows each sees."""
         return self.source, None if self.progressive else self._seen
 
-    def _seen(self, targets: Targets, row: int) -> NDArray[np.uint8]:
+    def _seen(self, targets: Targets, row: int, rows: Order) -> NDArray[np.uint8]:
         fold = fold_numbers(row, targets.rows, self.folds)
         return np.asarray(fold[:, None] != np.arange(len(self.numbers)), np.uint8)

@@ -39,6 +39,7 @@ class Trained:
     def __init__(self, estimator: Any, jobs: Sequence[Job], trainer: Trainer) -> None:
         self.estimator, self.jobs, self.trainer = estimator, jobs, trainer
         self.lanes = places(jobs)
+        self._of_points: dict[int, Any] = {}  # estimators with the parameters of a point
 
     @property
     def outputs(self) -> LaneOutputs:
@@ -91,7 +92,10 @@ class Trained:
         return self._estimator(i, state)
 
     def _estimator(self, i: int, state: FittedState) -> Any:
-        return copy(self.estimator).set_params(**self.jobs[i].point.params).take(state)
+        point = self.jobs[i].point
+        if point.number not in self._of_points:
+            self._of_points[point.number] = copy(self.estimator).set_params(**point.params)
+        return copy(self._of_points[point.number]).take(state)
 
     def _state(self, i: int) -> FittedState:
         point, trainer = self.jobs[i].point, self.trainer

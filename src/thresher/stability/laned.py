@@ -19,12 +19,12 @@ from thresher.search.readings import Job, places
 from thresher.stability.dealing import Dealer
 from thresher.training.lane_outputs import LaneOutputs, LanePlan
 from thresher.training.observer import Observer
+from thresher.training.outputs import Order
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords
 from thresher.training.run_options import RunOptions
 from thresher.training.trainer import Trainer
 
-_ROWS = 1 << 14  # that are dealt at a time
 _MANY = 1 << 20  # feature numbers that are gathered before they are sorted
 # Parameters that all models of a reading have in common, or that none of them has.
 _SHARED = frozenset((*OF_THE_RUN, "loss", "tol", "patience", "warm_start", "callback"))
@@ -66,27 +66,20 @@ class DealtRows:
     def __init__(self, dealer: Dealer, stratify: bool) -> None:
         self.dealer, self.stratify = dealer, stratify
         self._last: Targets | None = None
-        self._halves = np.zeros((0, 0), np.uint8)
+        self._strata, self._numbers = np.zeros(0, np.int64), np.zeros(0, np.uint64)
 
-    def __call__(self, targets: Targets, row: int) -> NDArray[np.uint8]:
-        """Return 1 where a half has a row; a block that is learned in parts is dealt once."""
+    def __call__(self, targets: Targets, row: int, rows: Order) -> NDArray[np.uint8]:
+        """Return 1 where a half has a row; rows of a block are numbered once."""
         if targets is not self._last:
             if row == 0:
                 self.dealer.dealt.clear()
-            strata = np.zeros(targets.rows, np.int64)
+            self._strata = np.zeros(targets.rows, np.int64)
             if self.stratify:
-                strata = targets.single().astype(np.int64)
-            self._halves = self._dealt(strata, self.dealer.numbered(strata))
-            self._last = targets
-        return self._halves
-
-    def _dealt(self, strata: NDArray[np.int64], numbers: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        """Deal some rows at a time: hashes take much more memory than what they decide."""
-        found = np.empty((len(strata), 2 * self.dealer.pairs), np.uint8)
-        for start in range(0, len(strata), _ROWS):
-            some = slice(start, start + _ROWS)
-            found[some] = self.dealer.halves(strata[some], numbers[some])
-        return found
+                self._strata = targets.single().astype(np.int64)
+            self._numbers, self._last = self.dealer.numbered(self._strata), targets
+        if rows is None:
+            return self.dealer.halves(self._strata, self._numbers)
+        return self.dealer.halves(self._strata[rows], self._numbers[rows])
 
 
 class LanedHalves(Observer):
@@ -139,6 +132,7 @@ class LanedHalves(Observer):
             averages=tuple(job.point.average for job in self.jobs for _ in job.lanes),
             waiting=tuple(job.point.waits for job in self.jobs for _ in job.lanes),
             seen=dealt,
+            block=source.block if isinstance(source, MatrixSource) else None,
             limit=limit,
             n_jobs=n_jobs,
         )

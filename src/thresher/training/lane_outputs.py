@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.matrix_source import MatrixBlock
 from thresher.data.targets import Targets
-from thresher.errors import OutOfMemoryError, setting
+from thresher.errors import DataError, OutOfMemoryError, setting
 from thresher.model import Output
 from thresher.rules import RULES
 from thresher.training.lanes import Lane, LaneTeam, bytes_of
@@ -20,9 +22,12 @@ from thresher.training.outputs import Order, Outputs, Paused
 from thresher.training.plan import TrainingPlan
 
 _WORK = 1 << 26  # nonzeros times lanes that are learned at a time
+_MOST = 1 << 22  # nonzeros
 
-Seen = Callable[[Targets, int], NDArray[np.uint8]]
-"""Targets of a block and the number of its first row -> which clocks see which of its rows."""
+Seen = Callable[[Targets, int, Order], NDArray[np.uint8]]
+"""Targets of a block, the number of its first row, and rows of it (None: all) -> 1 where a clock
+sees a row, in an array of rows x clocks.
+"""
 
 Before = Callable[[NDArray[np.float64], Targets, int, int], None]
 """Takes predictions of the rows first:last of a block, made before the rows are learned."""
@@ -94,16 +99,51 @@ class LaneOutputs(Outputs):
         row: int = 0,
     ) -> None:
         """Let each lane learn those of the rows that its clock sees."""
+        if self.plan.block is not None:
+            rows = np.arange(first, last) if order is None else order[first:last]
+            self._learn_copies(self.plan.block, targets, weights, rows)
+            return
+        seen = None if self.plan.seen is None else self.plan.seen(targets, row, None)
+        found = self._learn(batch, targets, weights, seen, order, first, last)
+        if self.before is not None and found is not None:
+            self.before(found, targets, first, last)
+
+    def _learn_copies(
+        self,
+        block: MatrixBlock,
+        targets: Targets,
+        weights: NDArray[np.float64] | None,
+        rows: NDArray[np.int64],
+    ) -> None:
+        """Learn copies of rows, side by side: faster than to look for each row in turn."""
+        seen = None if self.plan.seen is None else self.plan.seen(targets, 0, rows)
+        own = None if weights is None else weights[rows]
+        try:
+            self._learn(block.take(rows), targets.of_rows(rows), own, seen, None, 0, len(rows))
+        except _core.DataError as error:
+            found = re.fullmatch(r"row (\d+): (.*)", str(error), re.DOTALL)
+            if found is None:
+                raise
+            raise DataError(f"row {rows[int(found[1])]}: {found[2]}") from None
+
+    def _learn(
+        self,
+        batch: _core.Batch,
+        targets: Targets,
+        weights: NDArray[np.float64] | None,
+        seen: NDArray[np.uint8] | None,
+        order: Order,
+        first: int,
+        last: int,
+    ) -> NDArray[np.float64] | None:
         batch.set_targets(targets.values, weights)
         classes = (targets.starts, targets.numbers) if targets.values is None else None
-        seen = None if self.plan.seen is None else self.plan.seen(targets, row)
         found = self.team.learn(
             batch, order, first, last, seen, classes, targets.low, self.before is not None
         )
-        if self.before is not None and found is not None:
-            self.before(found, targets, first, last)
         if self.plan.store == "hashed":
             self.plan.check_bytes(self.team.store_bytes)
+        return found
 
     def next_pass(self) -> None:
         """Let the rates decay."""
@@ -163,6 +203,8 @@ class LanePlan(TrainingPlan):
         Of each lane, whether its rate is decided by the first rows.
     seen : callable or None
         Tells which clocks see which rows; None: all see all.
+    block : MatrixBlock or None
+        Rows in memory, of which copies are learned; None: they are learned where they lie.
     limit : float
         Bytes that the lanes may take.
     n_jobs : int or None
@@ -173,6 +215,7 @@ class LanePlan(TrainingPlan):
     averages: tuple[bool, ...] = ()
     waiting: tuple[bool, ...] = ()
     seen: Seen | None = None
+    block: MatrixBlock | None = None
     limit: float = math.inf
     n_jobs: int | None = None
 
@@ -198,7 +241,7 @@ class LanePlan(TrainingPlan):
     @property
     def chunk(self) -> int:
         """Nonzeros to learn between two looks at the clock and at Ctrl-C."""
-        return max(1, _WORK // len(self.lanes))
+        return max(1, min(_MOST, _WORK // len(self.lanes)))
 
     @property
     def waits_for_rows(self) -> bool:
