@@ -28,6 +28,7 @@ PARALLEL := -n $(PYTEST_JOBS) --maxprocesses 4 --dist loadgroup
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 EDITABLE := $(PIP_INSTALL) --no-build-isolation --editable
 CPP := $(shell find cpp -type f \( -name '*.hpp' -o -name '*.cpp' \))
+MODULES := $(sort $(shell find src -name '*.py'))
 NATIVE := CMakeLists.txt $(CPP) src/thresher/_version.py
 
 # cmake and ninja are those of the environment.
@@ -35,7 +36,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test quick lint types format stub docs bench experiments soak sanitize fuzz clean
+.PHONY: FORCE help demo build test quick lint types format stub docs bench experiments soak sanitize fuzz clean
 
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
@@ -62,8 +63,14 @@ $(VENV)/.tools: pyproject.toml | $(VENV)/.created
 	$(PY) $(PIP_INSTALL) cmake ninja $$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
 	@touch $@
 
+# An editable install knows the modules that were there when it was made: it is made again for others.
+$(VENV)/.modules: FORCE | $(VENV)/.created
+	@echo $(MODULES) | cmp -s - $@ || echo $(MODULES) > $@
+
+FORCE:
+
 # The package with its run-time dependencies. The build folder persists, so that only what changed is compiled.
-$(VENV)/.installed: $(VENV)/.tools $(NATIVE)
+$(VENV)/.installed: $(VENV)/.tools $(VENV)/.modules $(NATIVE)
 	@touch $@.began
 	$(PY) $(EDITABLE) .
 	@mv $@.began $@
