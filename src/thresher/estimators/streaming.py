@@ -76,9 +76,12 @@ class StreamingEstimator(LinearEstimator):
             known = self._known_labels(spec, source)
         sparse = before is not None and self._sparse_coef
         given = {"classes": classes, "known": known, "multilabel": self._how_multilabel(source)}
-        for state in learn_once(spec, source, before, **given, **prepare):
+        state, failure = learn_once(spec, source, before, **given, **prepare)
+        if state is not None:
             self.take(state)
             self._sparse_coef = self._sparse_coef or sparse
+        if failure is not None:
+            raise failure
         return self
 
     def _known_labels(self, spec: Specification, source: Source | MatrixSource) -> Labels:

@@ -195,10 +195,11 @@ def learn_once(
     known: Labels | None = None,
     mean: Any = None,
     multilabel: str | None = None,
-) -> Any:
-    """Learn rows once, after those learned before: a generator of the states to keep.
+) -> tuple[FittedState | None, BaseException | None]:
+    """Learn rows once, after those learned before; return the state to keep, and an error to raise.
 
-    It yields one state: what was learned, be it up to a bad row, whose error it then raises.
+    What was learned before a bad row counts: there is a state beside the error then. Where nothing
+    was learned before, an error comes alone.
 
     Parameters
     ----------
@@ -234,14 +235,13 @@ def learn_once(
         trainer.once()
     except BaseException as error:
         failure = error
-    if failure is None or before is not None:  # what was learned before a bad row counts
-        trainer.hooks.conclude(trainer, first=False, complete=False)
-        state = _state(spec, trainer, requested, passes, before, multilabel)
-        if failure is None:
-            state.names = {**(state.names or {}), **_names(trainer, state)} or None
-        yield state
-    if failure is not None:
-        raise failure
+    if failure is not None and before is None:
+        return None, failure
+    trainer.hooks.conclude(trainer, first=False, complete=False)
+    state = _state(spec, trainer, requested, passes, before, multilabel)
+    if failure is None:
+        state.names = {**(state.names or {}), **_names(trainer, state)} or None
+    return state, failure
 
 
 def known_labels(spec: Specification, source: Source | MatrixSource, before: FittedState) -> Labels:
