@@ -459,11 +459,11 @@ def test_a_packed_file_that_is_cut_off_gives_rows_first(tmp_path):
     rng = np.random.default_rng(0)
     text = "a,y\n" + "".join(f"{value},1\n" for value in rng.random(200_000))
     path = csv_file(tmp_path, gzip.compress(text.encode())[:-1000], "data.csv.gz")
-    blocks = TableSource(path, "csv").blocks()
-    first = [next(blocks).rows for _ in range(5)]  # Arrow reads ahead
-    assert first == [8192] * 5
+    first = []
     with pytest.raises(DataError, match=r"data\.csv\.gz: the gzip data is cut off near byte"):
-        list(blocks)
+        first.extend(block.rows for block in TableSource(path, "csv").blocks())
+    assert first  # how many depends on how far Arrow reads ahead
+    assert set(first) == {8192}
 
 
 # --- several files, and going on ------------------------------------------------------------------
