@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.health.watch import DivergenceWatch
 from thresher.model import Progress
 from thresher.training.outputs import Outputs
+from thresher.training.targets import Losses, Targets
 
 Tally = tuple[float, float]  # sums of losses and of weights
 ANY = 2**62  # rows at once: no limit
@@ -74,11 +76,12 @@ class Records:
         """
         return max(128, 1 << self.steps.bit_length())
 
-    def expect(self, zero_loss: float, weight: float) -> None:
+    def expect(self, targets: Targets, losses: Losses, weights: NDArray[np.float64] | None) -> None:
         """Tell the watch what predicting zero would cost on the rows that come."""
-        self.zero_loss = zero_loss
+        weight = float(targets.rows if weights is None else weights.sum())
+        self.zero_loss = targets.zero_loss(losses, weights)
         if self.watch is not None:
-            self.watch.expect(zero_loss, weight)
+            self.watch.expect(self.zero_loss, weight)
 
     def add(
         self, outputs: Outputs, counted: bool, valid: float | None = None, end: bool = False
@@ -154,6 +157,16 @@ class NoRecords(Records):
     def next_mark(self) -> int:
         """Return up to how many rows models learn at once."""
         return self.steps + self.at_once
+
+    def expect(self, targets: Targets, losses: Losses, weights: NDArray[np.float64] | None) -> None:
+        """Expect nothing.
+
+        Parameters
+        ----------
+        targets : Targets
+        losses : callable
+        weights : array or None
+        """
 
     def add(
         self, outputs: Outputs, counted: bool, valid: float | None = None, end: bool = False

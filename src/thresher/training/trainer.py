@@ -247,8 +247,7 @@ class Trainer:
         weights = row_weights(block, targets, self.plan.class_factors())
         self.unit_weights &= weights is None or bool((weights == 1.0).all())
         if not self.begun and targets.rows and len(targets):
-            weight = float(targets.rows if weights is None else weights.sum())
-            self.records.expect(targets.zero_loss(self.plan.losses, weights), weight)
+            self.records.expect(targets, self.plan.losses, weights)
         self.begun = self.begun or block.rows > 0
         self._seen, self.prepared = (targets, weights, arrivals), block
         return self._seen
