@@ -104,7 +104,8 @@ class StreamingEstimator(LinearEstimator):
 
     def _continued(self, before: FittedState, plan: TrainingPlan) -> Any:
         """Return copies of the outputs of a fit, which go on in further passes."""
-        outputs, classes = before.copied_outputs(), plan.labels.classes
+        outputs = before.copied_outputs()
+        classes: Any = plan.labels.classes
         known = before.classes is None or np.array_equal(before.classes, classes)
         if not known or (plan.in_memory and plan.width != before.width):
             raise ParameterError(

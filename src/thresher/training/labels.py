@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from thresher.training.targets import Targets
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
+    from thresher.data.matrix_source import LabelArray
+
+    Labelled: TypeAlias = Block | LabelArray
 
 _TWO = "-1 and 1, or 0 and 1"
 
@@ -41,13 +44,13 @@ class Labels(ABC):
         """Labels of a classifier; None for a regression."""
 
     @abstractmethod
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Labelled) -> Targets:
         """Return the labels as each output sees them.
 
         Raises DataError, naming the row's place, where a label is not one of those expected.
         """
 
-    def count(self, block: Block) -> None:
+    def count(self, block: Labelled) -> None:
         """Set `counted` by all rows, which are in memory."""
         targets = self.targets(block)
         numbers = targets.single() if len(targets) == 1 else targets.numbers
@@ -89,7 +92,7 @@ class Values(Labels):
         """None."""
         return None
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Labelled) -> Targets:
         """Return the labels themselves."""
         y = _single(block)
         _refuse_words(block, y, "a number was expected")
@@ -126,7 +129,7 @@ class TwoClasses(Labels):
         """The two labels."""
         return np.array([0 if self.seen == 0 else -1, 1])
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Labelled) -> Targets:
         """Return `low` and 1."""
         y = _single(block)
         if y.dtype.kind not in "fiub" and len(y):
@@ -145,7 +148,7 @@ class TwoClasses(Labels):
             self._refuse(block, row, y[row], what)
         return Targets.of_values(np.where(y == 1, 1.0, self.low))
 
-    def _refuse(self, block: Block, row: int, label: Any, what: str) -> None:
+    def _refuse(self, block: Labelled, row: int, label: Any, what: str) -> None:
         """Raise the error of a row whose label is missing, or not one of the two."""
         place = block.label_place(row)
         if _no_label(label):
@@ -201,7 +204,7 @@ class ManyClasses(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Labelled) -> Targets:
         """Return 1 for an output's own class, else `low`."""
         y = _single(block)
         numbers, known = _places(self._classes, y)
@@ -243,7 +246,7 @@ class LabelSets(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Labelled) -> Targets:
         """Return 1 where a row has the output's label, else `low`."""
         starts, labels = block.label_sets()
         rows = np.repeat(np.arange(block.rows), np.diff(starts))
@@ -278,7 +281,7 @@ class LabelColumns(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Labelled) -> Targets:
         """Return 1 where a row has the output's label, else `low`."""
         starts, columns = block.label_sets()
         if len(columns) and int(columns.max()) >= self.outputs:
@@ -326,7 +329,7 @@ class Arriving(Labels):
         """When each of the classes came, counted from 0."""
         return np.argsort(np.array(self.came)).astype(np.int64)
 
-    def arrivals(self, block: Block, order: NDArray[np.int64] | None) -> list[int]:
+    def arrivals(self, block: Labelled, order: NDArray[np.int64] | None) -> list[int]:
         """Take the new labels of a block; return when each comes, in places of the order."""
         if not self.sets:
             y = _single(block)
@@ -356,7 +359,7 @@ class Arriving(Labels):
         """Forget all labels but those that came first."""
         self.came = self.came[:count]
 
-    def targets(self, block: Block) -> Targets:
+    def targets(self, block: Labelled) -> Targets:
         """Return what each output is told; all labels must have come."""
         starts, labels = block.label_sets()
         numbers, known = _places(self.classes, labels)
@@ -391,7 +394,7 @@ def tidy(labels: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
-def _single(block: Block) -> NDArray[Any]:
+def _single(block: Labelled) -> NDArray[Any]:
     labels: NDArray[Any] | None = block.labels
     if labels is None:
         raise InputError(
@@ -426,7 +429,7 @@ def _places(
     return numbers, known
 
 
-def _refuse_words(block: Block, y: NDArray[Any], expected: str) -> None:
+def _refuse_words(block: Labelled, y: NDArray[Any], expected: str) -> None:
     """Raise DataError where labels are no numbers."""
     if y.dtype.kind not in "fiub" and len(y):
         what = _no_label(y[0]) or f"the label is {y[0]!r}; {expected}"
@@ -442,7 +445,7 @@ def _no_label(label: Any) -> str:
     return "the row has no label" if none else ""
 
 
-def _refuse(block: Block, bad: NDArray[np.bool_], what: Any) -> None:
+def _refuse(block: Labelled, bad: NDArray[np.bool_], what: Any) -> None:
     """Raise DataError for the first bad row."""
     if bad.any():
         row = int(bad.argmax())

@@ -9,6 +9,7 @@ from thresher.training.outputs import Outputs
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
+    from thresher.data.matrix_source import MatrixBlock
     from thresher.training.plan import TrainingPlan
 
 _MOST = 2**33  # features of a dense store
@@ -41,7 +42,7 @@ class Room:
         """Rows after which nonzero weights are counted: counting looks at every weight."""
         return (self.size if self.dense else 0) // 16
 
-    def see(self, block: Block, outputs: Outputs) -> None:
+    def see(self, block: Block | MatrixBlock, outputs: Outputs) -> None:
         """Let the outputs take the largest feature number of a block."""
         if not self.grows:
             return
