@@ -244,6 +244,35 @@ def test_warm_start_refuses_other_classes(labels: list[str]) -> None:
 
 
 @named(CLASSIFIERS + REGRESSORS)
+def test_rows_are_checked_as_in_a_fit(estimator: Any) -> None:
+    checked, y = clone(estimator), target(estimator)
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(COLUMNS)])
+    source = checked.source_of(frame, y, np.ones(ROWS))
+    assert (source.rows, source.width(), checked.n_features_in_) == (ROWS, COLUMNS, COLUMNS)
+    assert checked.feature_names_in_[3] == "f3"
+    assert source.block.weights.tolist() == [1.0] * ROWS
+    np.testing.assert_array_equal(source.block.labels, y)
+    if hasattr(estimator, "class_weight"):
+        assert checked.classes_.tolist() == ["no", "yes"]
+        with pytest.raises(ValueError, match="needs rows of at least 2 classes; y has one"):
+            checked.source_of(X, np.zeros(ROWS))
+    with pytest.raises(ValueError, match="sample_weight"):
+        checked.source_of(X, y, -np.ones(ROWS))
+    assert not hasattr(checked, "history_")
+
+
+def test_parts_of_a_fitted_state_are_replaced() -> None:
+    clf = FTRLClassifier(random_state=0).fit(X, LABELS)
+    before = clf.model_
+    names = {feature: f"word {feature}" for feature in before.indices.tolist()}
+    assert clf.amend(names=names).model_.names == names
+    np.testing.assert_array_equal(clf.model_.weights, before.weights)
+    assert clf.partial_fit(X, LABELS).model_.names == names
+    with pytest.raises(ValueError, match="not fitted"):
+        FTRLClassifier().amend(names=names)
+
+
+@named(CLASSIFIERS + REGRESSORS)
 def test_sparsify_keeps_learning(estimator: Any) -> None:
     plain, sparse = (learn(clone(estimator), slice(150)) for _ in range(2))
     assert sparse.sparsify() is sparse

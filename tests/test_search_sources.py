@@ -241,6 +241,53 @@ def test_weights(tmp_path: Path) -> None:
         assert ours.cv_results_[f"split{fold}_test_score"][0] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("name", ["two", "three"])
+def test_balanced_classes(files: dict[str, Path], name: str) -> None:
+    """The weights of a fold are those of the rows it learns from: folds train apart."""
+    clf = thresher.FTRLClassifier(dtype="float64", class_weight="balanced", **AS_THEY_LIE)
+    found = agree(files[name], clf, {"l1": [0.1, 2.0]}, ["accuracy", "neg_log_loss"])
+    assert found.n_readings_ == 4
+    plain = OnePassSearchCV(clf.set_params(class_weight=None), {"l1": [0.1, 2.0]}, cv=4)
+    plain.fit(scan(files[name]))
+    assert plain.n_readings_ == 1
+    assert (plain.nonzeros_ != found.nonzeros_).any()
+
+
+def test_balanced_classes_of_rows_as_they_come(files: dict[str, Path]) -> None:
+    """Where rows can be read twice, they are counted first; a pipe is refused, with the reason."""
+    X, y = load_svmlight_file(str(files["three"]))
+    clf = thresher.FTRLClassifier(dtype="float64", passes=1, class_weight="balanced")
+    options = {"param_grid": {"l1": [0.1, 2.0]}, "cv": "progressive", "refit": False}
+    found = OnePassSearchCV(clf, **options).fit(scan(files["three"]))
+    counts = np.unique(y, return_counts=True)[1]
+    weights = dict(zip([2, 4, 9], (300 / (3 * counts)).tolist(), strict=True))
+    same = OnePassSearchCV(clf.set_params(class_weight=weights), **options)
+    same.fit(pipe(X.toarray(), y.astype(int)), classes=[2, 4, 9])
+    assert found.best_score_ == same.best_score_
+    search = OnePassSearchCV(clf.set_params(class_weight="balanced"), **options)
+    with pytest.raises(ParameterError, match="class_weight='balanced' needs the number of rows"):
+        search.fit(pipe(X.toarray(), y.astype(int)), classes=[2, 4, 9])
+
+
+def test_rates_and_stores_that_rows_decide(files: dict[str, Path]) -> None:
+    """The first rows decide the rate of FTRL, and names the store, as in a fit."""
+    X, y = load_svmlight_file(str(files["two"]))
+    for rows in ((scan(files["two"]),), (X, y.astype(int))):
+        clf = thresher.FTRLClassifier(alpha="auto", dtype="float64", **AS_THEY_LIE)
+        grid = {"l1": [0.1, 2.0], "alpha": ["auto", 0.05]}
+        found = OnePassSearchCV(clf, grid, cv=4).fit(*rows)
+        rate = clf.fit(*rows).model_.parameters["alpha"]
+        assert isinstance(rate, float)
+        told = OnePassSearchCV(clf, {**grid, "alpha": [rate, 0.05]}, cv=4).fit(*rows)
+        for name in ("mean_test_score", "std_test_score"):
+            assert found.cv_results_[name].tolist() == told.cv_results_[name].tolist()
+    path = thresher.SparsityPath(clf, [0.1, 2.0]).fit(scan(files["two"]))
+    assert {model.parameters["alpha"] for model in path.models_ if model} == {rate}
+    named = thresher.FTRLClassifier(store="auto", passes=1)
+    path = thresher.SparsityPath(named, [0.1, 2.0]).fit(scan(files["names"]))
+    assert path.best_estimator_.model_.parameters["store"] == "hashed"
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("cv", [3, "progressive"])
 def test_weights_that_are_all_zero(cv: Any) -> None:

@@ -84,6 +84,23 @@ def test_estimators_answer():
     )
 
 
+def test_estimators_are_of_their_kind_and_final():
+    path = SparsityPath(TRUNCATED, GRAVITIES).fit(X, Y)
+    fitted = path.chosen_estimator_
+    assert type(fitted) is thresher.TruncatedGradientClassifier
+    assert not hasattr(fitted, "history_")
+    with pytest.raises(ParameterError, match="in a search, and cannot go on learning"):
+        fitted.partial_fit(X, Y)
+    copied = pickle.loads(pickle.dumps(fitted)).set_params(warm_start=True)
+    with pytest.raises(ParameterError, match="in a search, and cannot go on learning"):
+        copied.fit(X, Y)
+    assert fitted.model_.frontier.at == path.chosen_index_
+    assert fitted.score(X, Y) > 0.8
+    anew = clone(fitted).fit(X, Y)
+    assert anew.model_.frontier is None
+    np.testing.assert_array_equal(anew.predict(X), fitted.predict(X))
+
+
 @pytest.mark.parametrize("limit", [None, 30 * 8 * 9])
 def test_scores_weights_splitters_and_memory(limit):
     weights = RNG.uniform(0.5, 2.0, len(Y))

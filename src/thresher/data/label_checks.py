@@ -45,11 +45,15 @@ def places_of(
     numbers = np.zeros(len(labels), np.intp)
     if words == (classes.dtype.kind in "fiub"):  # of different kinds: none is there
         return numbers, np.zeros(len(labels), bool)
+    text = words and classes.dtype.kind != "S"
     if labels.dtype.kind == "O":
         known = np.array([isinstance(label, str) for label in labels], bool)
-    else:
+    elif labels.dtype.kind == "f":
         known = np.asarray(labels == labels, bool)
-    text = words and classes.dtype.kind != "S"
+    else:  # no row is without a label
+        found = labels.astype(str, copy=False) if text else labels
+        places = np.minimum(np.searchsorted(classes, found), len(classes) - 1)
+        return places, np.asarray(classes[places] == found)
     found = labels[known].astype(str) if text else labels[known]
     places = np.minimum(np.searchsorted(classes, found), len(classes) - 1)
     numbers[known] = places

@@ -214,8 +214,8 @@ class MatrixSource:
         text = repr(labels.tolist()).encode() if labels.dtype.kind == "O" else labels
         for array in (*arrays, starts, text, self.block.weights):
             if array is not None:
-                whole = isinstance(array, bytes)
-                digest.update(array if whole else np.ascontiguousarray(array).tobytes())
+                whole = array if isinstance(array, bytes) else np.ascontiguousarray(array).data
+                digest.update(whole)
         return [list(X.shape), str(X.dtype), digest.hexdigest()]
 
     def is_as(self, facts: Any) -> bool:

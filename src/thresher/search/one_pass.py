@@ -165,9 +165,9 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
             Labels; a source has its own.
-        classes : array, optional
+        classes : array or "binary", optional
             All labels of a source; else a source that can be read again is read once for them, and
-            in others labels must be -1 and 1, or 0 and 1.
+            in others labels must be -1 and 1, or 0 and 1, as "binary" asks of any source.
         **params
             ``sample_weight``, and ``groups`` for the splitter.
 

@@ -173,9 +173,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             Labels; a source has its own.
         sample_weight : array of shape (rows,), optional
             Weights of the rows, in learning.
-        classes : array, optional
+        classes : array or "binary", optional
             All labels of a source that can be read only once, where they are not -1 and 1, or 0
-            and 1.
+            and 1, as "binary" asks of any source.
 
         Returns
         -------

@@ -13,6 +13,7 @@ from thresher.errors import BalanceError, ParameterError, setting
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
+    from thresher.data.matrix_source import MatrixBlock
 
 
 def class_factors(
@@ -83,7 +84,7 @@ def class_factors(
 
 
 def row_weights(
-    block: Block, targets: Targets, factors: NDArray[np.float64] | None
+    block: Block | MatrixBlock, targets: Targets, factors: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
     """Return the weights of the rows of a block, times those of their classes; None: all 1.
 
