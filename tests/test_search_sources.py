@@ -319,22 +319,6 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LaneTeam, "learn", learn)
 
 
-@pytest.mark.parametrize("name", ["two", "three"])
-def test_classes_weigh_the_same_in_each_fold(files: dict[str, Path], name: str) -> None:
-    """Balanced weights are those of the rows that a fold learns from, as in memory."""
-    path = files[name]
-    X, y = load_svmlight_file(str(path))
-    clf = thresher.TruncatedGradientClassifier(
-        class_weight="balanced", eta0=0.1, dtype="float64", **AS_THEY_LIE
-    )
-    grid = {"gravity": [0.0, 0.01, 0.1]}
-    of_file = OnePassSearchCV(clf, grid, cv=3, refit=False).fit(scan(path))
-    of_rows = GridSearchCV(clf, grid, cv=folds(len(y), 3), refit=False).fit(X, y)
-    np.testing.assert_allclose(
-        of_file.cv_results_["mean_test_score"], of_rows.cv_results_["mean_test_score"]
-    )
-
-
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"scoring": "roc_auc"}, "by sums over rows alone: accuracy, balanced_accuracy"),
     ({}, {"scoring": ["accuracy", "r2"], "refit": "r2"}, "got 'r2'"),
