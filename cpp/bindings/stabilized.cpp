@@ -58,7 +58,8 @@ void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t pas
     looked = now;
     nb::gil_scoped_acquire acquire;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    return !marked || nb::cast<bool>(on_stage(stage));
+    if (!marked && !at_rest) return true;
+    return nb::cast<bool>(on_stage(marked ? stage : Stage{}));
   };
   course.rest = [&](const std::function<StabilizedLearner::State()>& state) {
     if (!at_rest || !just_looked) return;
@@ -95,7 +96,8 @@ void bind_stabilized(nb::module_& m) {
            "Stages until every path has made so many passes. on_stage(stage) is called at stages\n"
            "1 to 64, 128, 256, ... and learning goes on while it returns True. at_rest(state) is\n"
            "called between stages: `resume`, given the bytes that state() returns then, continues\n"
-           "a call with the same rows and arguments to the same bits.")
+           "a call with the same rows and arguments to the same bits. With at_rest, on_stage also\n"
+           "gets a stage of number 0 every 0.1 s, also within a stage: it may raise an error.")
       .def("weights",
            [](const StabilizedLearner& self) {
              auto found = locked<Shared>(self, [&] { return self.weights(); });

@@ -46,8 +46,12 @@ def specification_of(options: Options, task: Task | None = None) -> Specificatio
         "patience": options.patience,
         "class_weight": _class_weight(options, task),
     }
-    if not RULES[rule].streams:  # its own tol is another, and it has no patience
-        given["tol"] = None
+    if not RULES[rule].streams:  # its tol is of the optimum, and needs no validation rows
+        given["tol"] = options.tol
+    if options.store is not None and "store" not in RULES[rule].parameters:
+        raise ParameterError(
+            f"--store does not go with the rule {rule}, which has a store of its own"
+        )
     defaults = {name: value for name, value in given.items() if value is not None}
     if task not in RULES[rule].tasks:
         raise ParameterError(f"the rule {rule} is not one for a {task}")

@@ -6,11 +6,35 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.cli.options import is_option
+from thresher.data.reading import Reading
 from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
 
 if TYPE_CHECKING:
     from thresher.cli.train import Options
+
+
+_READING = (
+    "format", "bits", "zero_based", "multilabel", "interactions", "label", "weight", "text",
+    "ngrams", "ignore", "on_bad_line",
+)  # fmt: skip
+
+
+def _reading(options: Options, begun: dict[str, Any]) -> dict[str, Any]:
+    """Return how rows were read, where the options do not say it."""
+    usual = Reading()
+    return {
+        name: tuple(value) if isinstance(value := begun[name], list) else value
+        for name in _READING
+        if name in begun and options.reading.get(name) in (None, getattr(usual, name))
+    }
+
+
+def _class_weight(begun: Any) -> str | None:
+    """Return the weights of classes as the shell writes them."""
+    if begun is None or isinstance(begun, str):
+        return begun
+    return ",".join(f"{label}:{weight}" for label, weight in begun)
 
 
 def as_begun(options: Options) -> Options:
@@ -41,4 +65,8 @@ def as_begun(options: Options) -> Options:
         shuffle=options.shuffle or bool(begun.get("shuffle")),
         seed=begun.get("seed") if options.seed is None else options.seed,
         store=options.store or begun.get("store"),
+        tol=begun.get("tol") if options.tol is None and streams else options.tol,
+        patience=options.patience or begun.get("patience"),
+        class_weight=options.class_weight or _class_weight(begun.get("class_weight")),
+        reading={**options.reading, **_reading(options, begun)},
     )

@@ -91,7 +91,8 @@ def train(
         typer.Option(
             "--tol",
             help="Stop when the loss of a pass is not better than the best by more than this, "
-            "--patience times in a row. Default: 0 with --valid, else never stop.",
+            "--patience times in a row. Default: 0 with --valid, else never stop. Rules that hold "
+            "all rows in memory have a tol and a default of their own.",
             rich_help_panel=LEARNING,
             show_default=False,
         ),
@@ -145,9 +146,9 @@ def train(
         bool,
         typer.Option(
             "--resume",
-            help="Continue from the checkpoint, to the same model byte for byte. The rule and all "
-            "options that are not given again are those of the checkpoint. Without one, start from "
-            "the beginning.",
+            help="Continue from the checkpoint, to the same model byte for byte. Rule, parameters, "
+            "passes, seed and the options of reading need not be given again; --valid, --cache and "
+            "--multiclass do. Without a checkpoint, start from the beginning.",
             rich_help_panel=NIGHT,
         ),
     ] = False,

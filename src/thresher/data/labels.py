@@ -68,7 +68,8 @@ class Labels(ABC):
 
     @state.setter
     def state(self, seen: Any) -> None:
-        assert seen is None
+        if seen is not None:
+            raise ValueError("its labels were found as they came, and are all known now")
 
     def conclude(self) -> None:  # noqa: B027
         """Raise DataError where all rows together are not enough to learn from."""
@@ -305,8 +306,8 @@ class Arriving(Labels):
         Whether rows have any number of labels; else they have one each.
     came : sequence
         Labels that came before, in the order in which they did.
-    tidied : bool
-        Whether whole numbers are made integers.
+    like : dtype, optional
+        Of the labels, where it can hold them all; by default whole numbers are integers.
     """
 
     def __init__(
@@ -314,9 +315,9 @@ class Arriving(Labels):
         low: float = -1.0,
         sets: bool = False,
         came: Sequence[Any] = (),
-        tidied: bool = True,
+        like: np.dtype[Any] | None = None,
     ) -> None:
-        self.low, self.sets, self.came, self.tidied = low, sets, list(came), tidied
+        self.low, self.sets, self.came, self.like = low, sets, list(came), like
 
     @property
     def outputs(self) -> int:
@@ -327,7 +328,10 @@ class Arriving(Labels):
     def classes(self) -> NDArray[Any]:
         """Labels that came, in increasing order."""
         labels = np.sort(np.array(self.came))
-        return tidy(labels) if self.tidied else labels
+        if self.like is None:
+            return tidy(labels)
+        same = labels.astype(self.like)
+        return same if (same == labels).all() else labels
 
     @property
     def lane_of(self) -> NDArray[np.int64]:

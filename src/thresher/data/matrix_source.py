@@ -1,4 +1,4 @@
-"""Rows in memory as a source: borrowed where they lie, and visited in any order."""
+"""Rows in memory as a source: used in place, without a copy, and visited in any order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FEW = 1024  # rows looked at first
 
 
 class LabelArray:
-    """Labels in memory; what training asks of the labels of a block, it answers too.
+    """Labels in memory, with the methods of the labels of a block.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class LabelArray:
 
 
 class MatrixBlock(LabelArray):
-    """All rows of a matrix as one block; what training asks of a block of a file, it answers too.
+    """All rows of a matrix as one block, with the methods of a block of a file.
 
     Parameters
     ----------

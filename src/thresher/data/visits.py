@@ -20,9 +20,9 @@ class Visit(NamedTuple):
     ----------
     block : Block or MatrixBlock
     order : array of int64 or None
-        The order of the rows of the block; None: as they lie.
+        The order of the rows of the block; None: stored order.
     first, last : int
-        Which places of the order.
+        Range of positions in the order.
     end : Position
         Behind these rows: where a resumed run continues.
     """

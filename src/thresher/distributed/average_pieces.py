@@ -165,7 +165,7 @@ class AveragePart(Piece):
         try:
             trainer.once(message["pass"], self.number * _PART + piece * _PIECE)
         except DivergenceError as error:
-            block, row = trainer.prepared, re.search(r"row (\d+)", str(error))
+            block, row = trainer.last_block, re.search(r"row (\d+)", str(error))
             place = block.file if row is None else block.place(int(row[1]))
             raise DivergenceError(f"{place}: {error}") from None
         return trainer.first_row

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from thresher.atomic import all_or_nothing
@@ -21,10 +21,11 @@ from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import ParameterError, setting
+from thresher.estimators.pickles import Elsewhere as Elsewhere  # where 0.1.0 pickled it
 from thresher.estimators.pickles import upgraded
 from thresher.losses import Task
 from thresher.model import Model, Output, Progress
-from thresher.rules import core_args
+from thresher.rules import RULES, core_args
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
 from thresher.training.observer import Observer
@@ -38,12 +39,6 @@ def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
             "a source has its own labels and weights; give it alone",
             owner=type(estimator).__name__,
         )
-
-
-@cache
-def _names_of(kind: Any) -> tuple[str, ...]:
-    """Return the names of the parameters of an estimator: inspecting a signature takes long."""
-    return tuple(kind().get_params(deep=False))
 
 
 class LinearEstimator(BaseEstimator, ABC):
@@ -66,6 +61,12 @@ class LinearEstimator(BaseEstimator, ABC):
     _fitted: FittedState
     _sparse_coef: bool  # coef_ is asked for as CSR
     _answers: dict[str, Any]  # model and weights made so far, forgotten when learning goes on
+
+    @classmethod
+    @cache
+    def _parameter_names(cls) -> tuple[str, ...]:
+        """Return the names of all parameters: inspecting a signature takes long."""
+        return tuple(cls._get_param_names())
 
     def _set(self, given: dict[str, Any]) -> None:
         """Set the parameters of a constructor, given as its ``locals()``."""
@@ -127,13 +128,23 @@ class LinearEstimator(BaseEstimator, ABC):
         """
         options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
         with all_or_nothing(self):
+            self.__dict__.pop("_sparse_coef", None)
             if classes is not None and (not is_source(X) or self.task == "regressor"):
+                why = "a regression has none" if self.task == "regressor" else "y has them"
                 raise ParameterError(
-                    "classes= is for sources; y has them",
+                    f"classes= is for classifiers on sources; {why}",
                     owner=type(self).__name__,
                     parameter="classes",
                     value=classes,
                 )
+            if seed is not None and not (is_source(X) and RULES[self.rule].streams):
+                raise ParameterError(
+                    ("seed= is for sources of rules that learn row by row; ",
+                     setting("random_state"), " decides here"),
+                    owner=type(self).__name__,
+                    parameter="seed",
+                    value=seed,
+                )  # fmt: skip
             if is_source(X):
                 no_rows_besides(self, y, sample_weight)
                 return self._fit_source(X, eval_set, classes, options)
@@ -171,7 +182,7 @@ class LinearEstimator(BaseEstimator, ABC):
         return not hasattr(self, "_fitted")
 
     def _specification(self) -> Specification:
-        params = {name: getattr(self, name) for name in _names_of(type(self))}
+        params = {name: getattr(self, name) for name in self._parameter_names()}
         return Specification(self.rule, self.task, params, type(self).__name__)
 
     def _checked_params(self, going_on: bool = False) -> dict[str, Any]:
@@ -224,10 +235,14 @@ class LinearEstimator(BaseEstimator, ABC):
         MatrixSource
         """
         X, y = self._checked(X, y, reset=True)
+        self._know_classes(y, None)
         return MatrixSource(X, y, self._checked_weights(sample_weight, X))
 
-    def _valid_source(self, eval_set: Any) -> Source | MatrixSource | None:
-        """Return the rows to compute the loss on after each pass, as a source."""
+    def _valid_source(self, eval_set: Any, beside: bool = False) -> Source | MatrixSource | None:
+        """Return the rows to compute the loss on after each pass, as a source.
+
+        `beside`: those to learn from are a source, so nothing is known of these yet.
+        """
         if eval_set is None or is_source(eval_set):
             source: Source | MatrixSource | None = eval_set
             return source
@@ -241,6 +256,9 @@ class LinearEstimator(BaseEstimator, ABC):
                 value=eval_set,
                 allowed="a pair (X, y), or a source",
             )
+        if beside:
+            checked: MatrixSource = clone(self).source_of(*eval_set)
+            return checked
         return MatrixSource(*self._checked(eval_set[0], eval_set[1], reset=False))
 
     def _checked_eval_set(self, eval_set: Any) -> tuple[Any, Targets] | None:
@@ -273,7 +291,7 @@ class LinearEstimator(BaseEstimator, ABC):
     # ---- answers -------------------------------------------------------------------------------
 
     def take(self, state: FittedState) -> Self:
-        """Become what a fitted state says: the one way in which an estimator is fitted.
+        """Set all fitted attributes from a state. All code that fits an estimator calls this.
 
         Parameters
         ----------
@@ -289,7 +307,8 @@ class LinearEstimator(BaseEstimator, ABC):
         if state.reading:  # of a source, which has no columns
             self.n_features_in_ = state.width
             self.__dict__.pop("feature_names_in_", None)
-        self._sparse_coef = state.params.get("store", "dense") != "dense"
+        if not hasattr(self, "_sparse_coef"):  # else sparsify or densify has decided
+            self._sparse_coef = state.params.get("store", "dense") != "dense"
         self._forget_answers()
         return self
 

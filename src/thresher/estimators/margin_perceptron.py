@@ -13,8 +13,6 @@ from thresher.model import Model, Progress
 from thresher.training.hooks import Hooks
 from thresher.training.levels import Levels
 
-_NEVER = 2**63 - 1
-
 
 @documented
 class MarginPerceptronClassifier(StreamingClassifier):

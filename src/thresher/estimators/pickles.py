@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thresher.health.watch import DivergenceWatch
+from thresher.model import Output
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
 from thresher.training.recipe import Recipe
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
     from thresher.estimators.linear import LinearEstimator
 
 _LEARNERS = "_learners"
+
+
+class Elsewhere(NamedTuple):
+    """What version 0.1.0 pickled of an estimator that was fitted on a cluster."""
+
+    outputs: list[Output]
+    extras: dict[str, Any]
 
 
 def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any]:
@@ -43,6 +51,7 @@ def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any
         multilabel=state.get("_multilabel", ""),
         names=state.pop("_names", None),
         kinds=state.pop("_kinds", None),
+        place=state.pop("_place", None),
     )
     fitted.place = state.pop("_place", None)
     for name in ("_model", "_coef"):  # answers, which are made again when asked for

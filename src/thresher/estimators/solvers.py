@@ -43,7 +43,7 @@ class WholeMatrixEstimator(LinearEstimator):
             others = gather(eval_set, check, source.kinds)
             columns = np.arange(X.shape[1]) if seen is None else seen
             eval_set = (others.matrix_of(columns), tidy(others.labels))
-        options = {f.name: getattr(run, f.name) for f in fields(run)}
+        options = {f.name: getattr(run, f.name) for f in fields(run) if f.name != "seed"}
         self.fit(X, tidy(rows.labels), rows.weights, eval_set, **options)
         state = replace(self._fitted, reading=source.described(), kinds=source.kinds or None)
         if seen is not None:

@@ -275,12 +275,17 @@ class _Stages:
         self._recorded = (0.0, 0.0)
         self._nonzeros = 0  # of the outputs that are done
         self._warned = False
+        self._kept: Callable[[], State] | None = None  # the state of the last rest
         self._before = history[-1].examples if history else 0
         if run.resumed is not None:
             self._resume(*run.resumed)
 
     def see(self, stage: _core.Stage) -> bool:
-        """Record a stage of an output; tell whether to go on."""
+        """Record a stage of an output; tell whether to go on. A stage of number 0 is but a look."""
+        if stage.number == 0:
+            if self._kept is not None:
+                self.run.look(self._kept)
+            return True
         loss, weight = stage.loss_sum - self._recorded[0], stage.weight_sum - self._recorded[1]
         self._recorded = stage.loss_sum, stage.weight_sum
         published = self.params["variant"] == "paper"
@@ -295,8 +300,17 @@ class _Stages:
         return not self.run.stopped
 
     def rest(self, unfinished: Callable[[], bytes]) -> None:
-        """Stop between two stages, or write a checkpoint, where it is time."""
-        self.run.rest(lambda: self._state(unfinished()))
+        """Stop between two stages, or write a checkpoint, where it is time.
+
+        The robust variant ends with a long refit. It is not interrupted but left: what is kept here
+        is the state before it.
+        """
+        if self.params["variant"] == "robust" and self.run.options.checkpoint is not None:
+            kept = self._state(unfinished())
+            self._kept = lambda: kept
+            self.run.rest(self._kept)
+        else:
+            self.run.rest(lambda: self._state(unfinished()))
 
     def passes(self, rows: int) -> int:
         """Return how many passes a path has made, stages and all, of the last output."""
@@ -306,7 +320,7 @@ class _Stages:
     def end_output(self) -> None:
         """Take the nonzeros of the output that is done, and begin with the next."""
         self._nonzeros += len(self.learners[self.output].weights()[0])
-        self._recorded, self.unfinished = (0.0, 0.0), None
+        self._recorded, self.unfinished, self._kept = (0.0, 0.0), None, None
         if self.run.history:
             self.run.history[-1] = self.run.history[-1]._replace(nonzeros=self._nonzeros)
         self.output += 1

@@ -42,7 +42,7 @@ class StreamingEstimator(LinearEstimator):
             self._specification(),
             source,
             run,
-            valid=self._valid_source(eval_set),
+            valid=self._valid_source(eval_set, beside=not isinstance(source, MatrixSource)),
             before=self._fitted if self.warm_start and not self._is_new() else None,
             multilabel=self._how_multilabel(source),
             **labels,
@@ -74,12 +74,10 @@ class StreamingEstimator(LinearEstimator):
         spec, before = self._specification(), None if self._is_new() else self._fitted
         if before is not None:
             known = self._known_labels(spec, source)
-        sparse = before is not None and self._sparse_coef
         given = {"classes": classes, "known": known, "multilabel": self._how_multilabel(source)}
         state, failure = learn_once(spec, source, before, **given, **prepare)
         if state is not None:
             self.take(state)
-            self._sparse_coef = self._sparse_coef or sparse
         if failure is not None:
             raise failure
         return self

@@ -17,7 +17,7 @@ from thresher.answers import labels, probabilities, scores, values
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.labels import Labels, ManyClasses, Values
-from thresher.data.matrix_source import LabelArray, MatrixSource
+from thresher.data.matrix_source import LabelArray
 from thresher.errors import BalanceError, ParameterError, setting
 from thresher.estimators.linear import LinearEstimator, no_rows_besides
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
@@ -54,25 +54,6 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
                 )  # fmt: skip
             found = before
         self.classes_ = self._at_least_two(found)
-
-    def source_of(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixSource:
-        """Check rows in memory as `fit` does, and return them as a source; nothing is learned.
-
-        Sets ``n_features_in_``, the names of columns and the classes, as `fit` does.
-
-        Parameters
-        ----------
-        X : CSR matrix, array or DataFrame of shape (rows, features)
-        y : array of shape (rows,)
-        sample_weight : array of shape (rows,), optional
-
-        Returns
-        -------
-        MatrixSource
-        """
-        X, y = self._checked(X, y, reset=True)
-        self.classes_ = self._at_least_two(self._classes_in(y))
-        return MatrixSource(X, y, self._checked_weights(sample_weight, X))
 
     def _classes_in(self, y: Any) -> NDArray[Any]:
         return np.arange(y.shape[1]) if self._is_multilabel() else np.unique(y)
@@ -212,6 +193,12 @@ class PartialClassifier(LinearClassifier):
     def _learn_more_checked(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
     ) -> Self:
+        if is_source(X):
+            raise ParameterError(
+                f"partial_fit of the rule {self.rule} needs rows in memory",
+                owner=type(self).__name__,
+                hint="fit reads those of a source into memory",
+            )
         X, y = self._checked(X, y, reset=first)
         if self._is_multilabel() and first and classes is None:
             classes = np.arange(y.shape[1])

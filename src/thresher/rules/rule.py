@@ -42,7 +42,7 @@ class Rule:
     inverse_rate : str
         The parameter a of a rule whose steps are 1 / (a t).
     rate_from_rows : str
-        The parameter that the command line sets by the norms of the first rows.
+        The parameter that is set by the norms of the first rows where it is "auto".
     streams : bool
         Whether it learns row by row; if not, it needs all rows at once.
     needs_width : bool

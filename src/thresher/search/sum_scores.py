@@ -150,7 +150,7 @@ class _BeforeLearning(Hooks):
         """Prepare new lanes, before their first row."""
 
         def before(raw: NDArray[np.float64], targets: Targets, first: int, last: int) -> None:
-            scores, weights = self.scores, trainer.prepared.weights
+            scores, weights = self.scores, trainer.last_block.weights
             true = scores.truth(targets)[first:last]
             own = None if weights is None else weights[first:last]
             scores.add(range(len(scores.jobs)), raw, true, own)

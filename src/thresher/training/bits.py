@@ -55,7 +55,7 @@ def check_bits(
     path: str | os.PathLike[str],
     version: str,
 ) -> None:
-    """Raise ModelFileError where a run cannot go on to the bits that it would have had.
+    """Raise ModelFileError where a run cannot be resumed to the same bits.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class Centring(Hooks):
             keys, means = source.mean()
         else:
             mean = np.ascontiguousarray(mean, np.float64).ravel()
-            width = trainer.plan.width
+            width = len(mean) if trainer.room.grows else trainer.plan.width
             if mean.shape != (width,) or not np.isfinite(mean).all():
                 raise ValueError(f"mean must be {width} finite numbers, one for each feature")
             keys = np.flatnonzero(mean).astype(np.uint64)

@@ -61,19 +61,30 @@ def norm(learner: _core.Learner, params: Mapping[str, Any], unit_weights: bool) 
 
 
 def of_rows(
-    trainer: Trainer, output: int, params: Mapping[str, Any], complete: bool
-) -> tuple[Certificate, Certificate]:
-    """Certify mistakes and generalisation of a margin perceptron, from all its rows.
+    trainer: Trainer, params: Mapping[str, Any], complete: bool
+) -> list[tuple[Certificate, Certificate]]:
+    """Certify mistakes and generalisation of each output of a margin perceptron, from all its rows.
 
-    The rows are read once more, up to the first that is classified wrongly: nothing then depends
+    The rows are read once more, until each output has classified one wrongly: nothing then depends
     on the others. The mistakes are bounded with u = the final weights.
     """
     if not trainer.source.rereadable:
-        return without_rows(_ONCE)
+        return [without_rows(_ONCE) for _ in range(len(trainer.outputs))]
+    gaps = _gaps(trainer, params)
+    return [_of_output(trainer, k, gap, params, complete) for k, gap in enumerate(gaps)]
+
+
+def _of_output(
+    trainer: Trainer,
+    output: int,
+    found: tuple[bool, float],
+    params: Mapping[str, Any],
+    complete: bool,
+) -> tuple[Certificate, Certificate]:
     assert isinstance(trainer.outputs, Alone)
     learner, rows = trainer.outputs[output], trainer.rows_of_pass
     facts, unit_weights = learner.facts(), trainer.unit_weights
-    consistent, gap = _gap(trainer, output, params)
+    consistent, gap = found
     if consistent:
         weights = learner.weights()[1]
         gap /= math.hypot(float(np.linalg.norm(weights)), learner.intercept()) or 1.0
@@ -99,29 +110,41 @@ def of_rows(
     )
 
 
-def _gap(trainer: Trainer, output: int, params: Mapping[str, Any]) -> tuple[bool, float]:
-    """Tell whether the final weights classify all rows correctly, and by how much.
+def _gaps(trainer: Trainer, params: Mapping[str, Any]) -> list[tuple[bool, float]]:
+    """Tell of each output whether its weights classify all rows correctly, and by how much.
 
     That is the least of what a row's step goes along the final weights, less what l1 takes; where
     a row is classified wrongly, the least of the rows looked at.
     """
     assert isinstance(trainer.outputs, Alone)
-    learner, plan = trainer.outputs[output], trainer.plan
-    keys, weights = learner.weights()
-    sizes, least = np.abs(weights), math.inf
+    plan, found = trainer.plan, [(True, math.inf) for _ in trainer.outputs]
     for block in trainer.source.blocks(dtype=plan.dtype, kinds=trainer.kinds):
-        labels = plan.labels.targets(block)[output]
-        for rows, batch in block.heads():
-            margins = labels[:rows] * learner.predict(batch)
-            if not (margins > 0).all():
-                return False, float(params["eta0"] * margins.min())
-        gaps = params["eta0"] * margins
-        if params["l1"] and params["shrink"] == "all":
-            gaps = gaps - params["l1"] * sizes.sum()
-        elif params["l1"]:
-            gaps = gaps - params["l1"] * block.sums(keys, sizes)
-        least = min(least, float(gaps.min())) if len(gaps) else least
-    return True, least
+        targets = plan.labels.targets(block)
+        for output, learner in enumerate(trainer.outputs):
+            if found[output][0]:
+                consistent, gap = _gap_in(block, targets[output], learner, params)
+                found[output] = consistent, min(gap, found[output][1]) if consistent else gap
+        if not any(consistent for consistent, _ in found):
+            break
+    return found
+
+
+def _gap_in(
+    block: Any, labels: NDArray[np.float64], learner: _core.Learner, params: Mapping[str, Any]
+) -> tuple[bool, float]:
+    """Do so for one output and the rows of a block."""
+    margins = np.zeros(0)
+    for rows, batch in block.heads():
+        margins = labels[:rows] * learner.predict(batch)
+        if not (margins > 0).all():
+            return False, float(params["eta0"] * margins.min())
+    keys, weights = learner.weights()
+    sizes, gaps = np.abs(weights), params["eta0"] * margins
+    if params["l1"] and params["shrink"] == "all":
+        gaps = gaps - params["l1"] * sizes.sum()
+    elif params["l1"]:
+        gaps = gaps - params["l1"] * block.sums(keys, sizes)
+    return True, float(gaps.min()) if len(gaps) else math.inf
 
 
 def without_rows(reason: str = _EARLIER) -> tuple[Certificate, Certificate]:
@@ -136,11 +159,9 @@ def without_rows(reason: str = _EARLIER) -> tuple[Certificate, Certificate]:
 
 
 def regret(
-    trainer: Trainer, output: int, params: Mapping[str, Any], first: bool
-) -> tuple[Certificate, Certificate]:
-    """Certify the regret of truncated gradient against its final weights, and against zero."""
-    assert isinstance(trainer.outputs, Alone)
-    learner, facts = trainer.outputs[output], trainer.outputs[output].facts()
+    trainer: Trainer, params: Mapping[str, Any], first: bool
+) -> list[tuple[Certificate, Certificate]]:
+    """Certify the regret of truncated gradient, of each output, against its weights and zero."""
     names = ("regret against the final weights", "regret against zero")
     reasons = _obstacles(params, fading=trainer.plan.rows is None)
     reasons += [] if first else [_EARLIER]
@@ -149,10 +170,22 @@ def regret(
     elif not trainer.plan.in_memory and not trainer.whole_passes:
         reasons.append("training stopped within a pass")
     if reasons:
-        found = [Certificate(name, None, "", (), "; ".join(reasons)) for name in names]
-        return found[0], found[1]
+        final, zero = (Certificate(name, None, "", (), "; ".join(reasons)) for name in names)
+        return [(final, zero)] * len(trainer.outputs)
+    found = _comparator_losses(trainer)
+    return [_regret(trainer, k, params, names, lost) for k, lost in enumerate(found)]
+
+
+def _regret(
+    trainer: Trainer,
+    output: int,
+    params: Mapping[str, Any],
+    names: tuple[str, str],
+    losses: tuple[float, float],
+) -> tuple[Certificate, Certificate]:
+    assert isinstance(trainer.outputs, Alone)
+    learner, facts = trainer.outputs[output], trainer.outputs[output].facts()
     weights, b = learner.weights()[1], learner.intercept()
-    losses = _comparator_losses(trainer, output)
     final, zero = (
         replace(
             regret_certificate(
@@ -177,19 +210,21 @@ def regret(
     return final, zero
 
 
-def _comparator_losses(trainer: Trainer, output: int) -> tuple[float, float]:
-    """Return what the final weights, and zero, lose on the rows learned, each as often as it was.
+def _comparator_losses(trainer: Trainer) -> list[tuple[float, float]]:
+    """Return what the final weights of each output, and zero, lose on the rows that were learned.
 
-    The rows are read once more.
+    Each row counts as often as it was learned. The rows are read once more.
     """
     assert isinstance(trainer.outputs, Alone)
-    learner, plan, final, zero = trainer.outputs[output], trainer.plan, 0.0, 0.0
+    plan, found = trainer.plan, [(0.0, 0.0) for _ in trainer.outputs]
     for block in trainer.source.blocks(dtype=plan.dtype, kinds=trainer.kinds):
-        labels = plan.labels.targets(block)[output]
-        visits = _visits(trainer, block.rows)
-        final += float(visits @ plan.losses(learner.predict(block.batch), labels))
-        zero += float(visits @ plan.losses(np.zeros(block.rows), labels))
-    return final, zero
+        targets, visits = plan.labels.targets(block), _visits(trainer, block.rows)
+        for output, learner in enumerate(trainer.outputs):
+            labels, (final, zero) = targets[output], found[output]
+            final += float(visits @ plan.losses(learner.predict(block.batch), labels))
+            zero += float(visits @ plan.losses(np.zeros(block.rows), labels))
+            found[output] = final, zero
+    return found
 
 
 def _visits(trainer: Trainer, rows: int) -> NDArray[np.int64]:

@@ -95,7 +95,7 @@ def check_replaceable(path: str | PathLike[str]) -> None:
     with open(path, "rb") as file:
         if _KEY.encode() not in file.read(1 << 10):
             raise ModelFileError(
-                f"{os.fspath(path)}: is there and no checkpoint; it would be overwritten"
+                f"{os.fspath(path)}: exists and is not a checkpoint; choose another file"
             )
 
 

@@ -29,7 +29,7 @@ def class_factors(
     owner : str
         Whose parameter it is, for messages.
     strict : bool
-        Whether weights of what are no classes are an error, although each class has one.
+        Whether a weight of an unknown class is an error even if every class has a weight.
     """
     if class_weight is None:
         return None

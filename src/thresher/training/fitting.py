@@ -13,11 +13,12 @@ from thresher.data.arrays import nonzeros
 from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, Values
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.reading import Stopped
-from thresher.errors import ParameterError, setting
+from thresher.errors import ParameterError, ReadOnceError, setting
 from thresher.health.watch import DivergenceWatch
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args, validate
 from thresher.training.centring import Centring
+from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
 from thresher.training.levels import Levels
@@ -148,35 +149,41 @@ def fit(
         How labels came; by default as the source says.
     """
     requested = spec.checked(before)
-    if source.multilabel and spec.params.get("class_weight") is not None:
-        raise ParameterError(
-            (setting("class_weight"), " needs rows of one class each, and these have any number of "
-             "labels"),
-            owner=spec.owner,
-            parameter="class_weight",
-        )  # fmt: skip
+    if run.checkpoint is not None:
+        check_replaceable(run.checkpoint)
     seed = spec.seed(source, run)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
+    room = _room(plan, before)
     trainer = Trainer(
         plan,
         source,
         run,
-        outputs=None if before is None else _continued(spec, before, plan),
+        outputs=None if before is None else _continued(spec, before, plan, room),
         hooks=spec.hooks() if before is None else copy(before.hooks),
         records=spec.records(plan, before),
-        room=_room(plan, before),
+        room=room,
         valid=valid,
     )
+    trainer.passes_before = 0 if before is None else before.passes
+    if valid is not None and not valid.rereadable and plan.passes > 1:
+        raise ReadOnceError(
+            ("rows of ", setting("eval_set"), f" are read after each pass, and {valid} can be read "
+             "only once"),
+            source=str(valid),
+            owner=spec.owner,
+            parameter="eval_set",
+        )  # fmt: skip
     if run.resume and not trainer.resume():
-        message = f"no checkpoint {run.checkpoint}: starting from the beginning"
+        message = f"no checkpoint {run.checkpoint}: {spec.rule} starts from the beginning"
         run.observer.tell("note", message=message)
     trainer.run()
-    passes = trainer.number + (0 if before is None else before.passes)
+    passes = trainer.number + trainer.passes_before
     try:
-        trainer.hooks.conclude(trainer, before is None, trainer.complete)
-        state = _state(spec, trainer, requested, passes, None, multilabel)
+        first = before is None and not trainer.older
+        trainer.hooks.conclude(trainer, first, trainer.complete)
+        state = _state(spec, trainer, requested, passes, before, multilabel)
         if run.names:
-            state.names = _names(trainer, state) or None
+            state.names = {**(state.names or {}), **_names(trainer, state)} or None
     except Stopped:  # while rows were read once more
         trainer.interrupt()
     last = state.history[-1] if state.history else None
@@ -210,12 +217,8 @@ def learn_once(
     """
     requested = spec.checked(before)
     plan = spec.plan(source, before, classes=classes, known=known, once=True)
-    room, outputs = _room(plan, before), None
-    if before is not None:
-        outputs = before.outputs
-        assert outputs is not None
-        if plan.store != "dense" and room.size == 0:
-            outputs.widen(0)  # those of a matrix took its columns alone
+    room = _room(plan, before)
+    outputs = None if before is None else _for_any_feature(before.outputs, plan, room)
     trainer = Trainer(
         plan,
         source,
@@ -235,7 +238,8 @@ def learn_once(
         trainer.once()
     except BaseException as error:
         failure = error
-    if failure is not None and before is None:
+    learned = trainer.records.steps > (0 if before is None else before.outputs_steps)
+    if failure is not None and (before is None or not learned):
         return None, failure
     trainer.hooks.conclude(trainer, first=False, complete=False)
     state = _state(spec, trainer, requested, passes, before, multilabel)
@@ -261,7 +265,7 @@ def known_labels(spec: Specification, source: Source | MatrixSource, before: Fit
         return LabelSets(classes, low) if sets else ManyClasses(classes, low, tidied=False)
     came = np.empty(len(classes), classes.dtype)
     came[before.outputs.lane_of] = classes
-    return Arriving(low, sets, came.tolist(), tidied=not in_memory)
+    return Arriving(low, sets, came.tolist(), classes.dtype if in_memory else None)
 
 
 def without_weights(owner: str) -> str:
@@ -272,7 +276,15 @@ def without_weights(owner: str) -> str:
     )
 
 
-def _continued(spec: Specification, before: FittedState, plan: TrainingPlan) -> Outputs:
+def _for_any_feature(outputs: Outputs | None, plan: TrainingPlan, room: Room) -> Outputs:
+    """Return outputs; those of a matrix took its columns alone, and a source may have others."""
+    assert outputs is not None
+    if plan.store != "dense" and room.size == 0:
+        outputs.widen(0)
+    return outputs
+
+
+def _continued(spec: Specification, before: FittedState, plan: TrainingPlan, room: Room) -> Outputs:
     """Return copies of the outputs of a fit, which go on in further passes."""
     outputs, classes = before.copied_outputs(), plan.labels.classes
     known = before.classes is None or (
@@ -286,7 +298,7 @@ def _continued(spec: Specification, before: FittedState, plan: TrainingPlan) -> 
             value=True,
         )
     outputs.next_pass()
-    return outputs
+    return _for_any_feature(outputs, plan, room)
 
 
 def _room(plan: TrainingPlan, before: FittedState | None) -> Room:

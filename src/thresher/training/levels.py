@@ -90,12 +90,10 @@ class Levels(Hooks):
     def conclude(self, trainer: Trainer, first: bool, complete: bool) -> None:
         """Take from the rows what certificates need."""
         self.unit_weights = self.unit_weights and trainer.unit_weights
-        self.of_rows = [
-            certifying.of_rows(trainer, output, trainer.plan.params, complete)
-            if first
-            else certifying.without_rows()
-            for output in range(len(trainer.outputs))
-        ]
+        if first:
+            self.of_rows = certifying.of_rows(trainer, trainer.plan.params, complete)
+        else:
+            self.of_rows = [certifying.without_rows() for _ in range(len(trainer.outputs))]
 
     def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:
         """Return the certificates."""

@@ -1,4 +1,4 @@
-"""Who is told of training, and may stop it."""
+"""Receives the events of training, and may stop it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ class Observer:
         Parameters
         ----------
         trainer : Trainer
-            Knows where training stands.
+            Knows where training stands: ``examples`` learned so far, passes done (``number``),
+            ``mean_loss``, and the history of records (``records.history``).
         """
 
     def tell(self, event: str, **facts: Any) -> None:
@@ -58,10 +59,11 @@ class Observer:
         Parameters
         ----------
         event : {"pass", "record", "checkpoint", "resumed", "trained", "note"}
+            "pass" comes from rules that learn row by row, "record" from those that need all rows.
         **facts
             What there is to say: ``message`` of a note; ``number``, ``loss`` and ``record`` of a
-            pass; ``examples`` and ``digest`` of a checkpoint; ``mean_loss`` and ``seconds`` of
-            training that has ended.
+            pass; the fields of `thresher.Progress` of a record; ``examples`` and ``digest`` of a
+            checkpoint; ``mean_loss`` and ``seconds`` of training that has ended.
         """
 
     def warn(self, message: str, category: type[Warning] = UserWarning) -> None:

@@ -1,4 +1,4 @@
-"""What is trained, from what: every decision that a call of fit leaves open, taken in one place."""
+"""All decisions that `fit` makes for the user: store, width, labels, class weights, rate."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FIRST_ROWS = 100  # that tell how large rows are
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """All that decides what is learned from a source, but for the rows themselves.
+    """Everything that decides what is learned from a source, except the rows.
 
     Attributes
     ----------
@@ -124,6 +124,13 @@ class TrainingPlan:
                 value=params["passes"],
                 hint="`thresher convert` and thresher.data.writing.write make one",
             )
+        if source.multilabel and params.get("class_weight") is not None:
+            raise ParameterError(
+                (setting("class_weight"), " needs rows of one class each, and these have any "
+                 "number of labels"),
+                owner=owner,
+                parameter="class_weight",
+            )  # fmt: skip
         loss = core_args.loss_of(rule, params)
         labels = known
         if labels is None:
@@ -309,6 +316,12 @@ def _width(
         return source.width(), False
     hashed = params.get("store", "dense") != "dense"
     if source.named and source.bits is None and not hashed:
+        if "store" not in params:
+            raise ParameterError(
+                ("features with names need ", setting("bits", call="scan"), " to number them"),
+                owner=owner,
+                parameter="bits",
+            )
         raise ParameterError(
             ("features with names need ", setting("store", "hashed"), ", or ",
              setting("bits", call="scan"), " to number them"),

@@ -23,8 +23,7 @@ class RegretCertificates(Hooks):
         """Certify the regret of each output."""
         params, self.found = trainer.plan.params, []
         if params["certify"]:
-            outputs = range(len(trainer.outputs))
-            self.found = [certifying.regret(trainer, k, params, first) for k in outputs]
+            self.found = certifying.regret(trainer, params, first)
 
     def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:
         """Return the certificates."""

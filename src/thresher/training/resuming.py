@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.data.block import Position
 from thresher.data.labels import Arriving, TwoClasses
 from thresher.errors import DataError, ModelFileError, setting
+from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import Checkpoint
@@ -19,18 +20,26 @@ if TYPE_CHECKING:
 
 # What may differ between a run and the one that resumes it. `data`, `valid` and `cache` are how
 # the shell of version 0.1.0 called files: digests of what was read tell whether they are the same.
+# How the run went so far, beside what is learned: certificates and the end of the run need it.
+_COURSE = (
+    "rows_of_pass", "steps_before", "passes_kept", "complete", "whole_passes", "unit_weights",
+    "stopped",
+)  # fmt: skip
+
 _FREE = ("callback", "warm_start", "passes", "n_jobs", "data", "valid", "cache")
 
 
 def identity(trainer: Trainer) -> dict[str, Any]:
     """Return what a resumed run must share, as JSON can carry it."""
     plan, source, valid = trainer.plan, trainer.source, trainer.valid
-    values = {name: value for name, value in trainer.requested.items() if name not in _FREE}
-    values |= {"rule": plan.rule, "seed": plan.seed, "tol": plan.tol}
+    values: dict[str, Any] = {"rule": plan.rule}
+    values["input"] = "matrix" if plan.in_memory else "source"
+    values |= {name: value for name, value in trainer.requested.items() if name not in _FREE}
+    values |= {"seed": plan.seed, "tol": plan.tol}
     values["shuffle"] = plan.shuffle if plan.in_memory else plan.shuffle is not False
     values |= source.identity()
-    if valid is not None and not valid.traced:
-        values["validation rows"] = valid.facts()
+    values["validation"] = None if valid is None else "source" if valid.traced else valid.facts()
+    values["passes before"] = trainer.passes_before
     labels = plan.labels
     if not isinstance(labels, TwoClasses | Arriving) and labels.classes is not None:
         values["classes"] = labels.classes.tolist()
@@ -52,7 +61,7 @@ def checkpoint_of(trainer: Trainer) -> Checkpoint:
     """Return where a run stands."""
     t = trainer
     learning = {
-        "alpha": t.plan.params.get("alpha"),
+        "alpha": t.plan.params.get(RULES[t.plan.rule].rate_from_rows),
         "room": t.room.size,
         "width": t.room.width,
         "full": sorted(t.outputs.full),
@@ -74,7 +83,8 @@ def checkpoint_of(trainer: Trainer) -> Checkpoint:
         "pass_tally": list(t.pass_tally),
         "valid_digest": t.valid_digest,
         "hooks": t.hooks.state(),
-        "unit_weights": t.unit_weights,
+        "course": {name: getattr(t, name) for name in _COURSE},
+        "callback_stopped": t.records.stopped,
         "ended": t.plan.passes if t.ended else None,
         **t.source.reading_state,
         "seconds": t.records.seconds,
@@ -101,7 +111,8 @@ def resume(trainer: Trainer) -> bool:
             f"row by row"
         )
     check_bits(about.get("bits"), _bits(t), path, saved.version)
-    if t.requested.get("random_state") is None and "seed" in about["options"]:
+    chosen = t.requested.get("random_state") is not None or t.options.seed is not None
+    if not chosen and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # any seed will do, so this one
     _check_options(path, about["options"], identity(t), t.requested)
     t.ended = about.get("ended") is not None
@@ -109,6 +120,15 @@ def resume(trainer: Trainer) -> bool:
         raise ModelFileError(
             f"the run that wrote it has made all {about['ended']} passes, and {t.plan.passes} are "
             f"wanted now; a resumed run needs as many",
+            place=path,
+            parameter="passes",
+            value=t.plan.passes,
+        )
+    made = about["pass"] + (about["position"] is not None)
+    if made > t.plan.passes:
+        raise ModelFileError(
+            f"it is of pass {made}, and {t.plan.passes} are wanted now; a resumed run needs at "
+            f"least as many",
             place=path,
             parameter="passes",
             value=t.plan.passes,
@@ -123,7 +143,11 @@ def resume(trainer: Trainer) -> bool:
     t.best_loss, t.best_pass, t.stale = about["best"]
     loss, weight = about["pass_tally"]
     t.valid_digest = about.get("valid_digest")
-    t.pass_tally, t.unit_weights = (loss, weight), about.get("unit_weights", False)
+    t.pass_tally = (loss, weight)
+    for name, value in about.get("course", {"unit_weights": False}).items():
+        setattr(t, name, value)
+    t.older = "course" not in about
+    t.records.stopped = bool(about.get("callback_stopped", False))
     t.hooks.restore(about["hooks"] if "hooks" in about else {"updates": about["updates"]}, t)
     if t.names is not None:
         t.names.restore(saved.names or {}, about["most_names"])

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from os import PathLike
 
+from thresher.atomic import check_place
 from thresher.errors import ParameterError, setting
 from thresher.training.observer import Observer
 
@@ -49,6 +50,14 @@ class RunOptions:
         seed: int | None = None,
     ) -> RunOptions:
         """Return the options, checked, as `fit` takes them."""
+        if observer is not None and not isinstance(observer, Observer):
+            raise ParameterError(
+                parameter="observer", value=observer, allowed="a thresher.Observer"
+            )
+        if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
+            raise ParameterError(parameter="checkpoint", value=checkpoint, allowed="a path")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+            raise ParameterError(parameter="seed", value=seed, allowed="a whole number >= 0")
         if isinstance(every, bool) or not isinstance(every, int | float) or not every >= 0:
             raise ParameterError(parameter="every", value=every, allowed="a number of seconds >= 0")
         if resume and checkpoint is None:
@@ -58,4 +67,6 @@ class RunOptions:
                 parameter="checkpoint",
             )  # fmt: skip
         path = None if checkpoint is None else os.fspath(checkpoint)
+        if path is not None:
+            check_place(path)
         return cls(observer or Observer(), path, float(every), bool(resume), names, seed)

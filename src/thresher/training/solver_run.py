@@ -134,12 +134,8 @@ class SolverRun:
         KeyboardInterrupt
             Where the observer stops the fit, and no checkpoint is wanted.
         """
+        self.look(state)
         path = self.options.checkpoint
-        if self.observer.stops():
-            if path is None:
-                raise KeyboardInterrupt
-            self._write(path, *state())
-            raise Interrupted(self._examples())
         if path is None or time.monotonic() - self._written < self.options.every:
             return
         try:
@@ -147,6 +143,21 @@ class SolverRun:
         except OSError as error:  # a full disk: there may be room later
             self._written = time.monotonic()
             self.observer.warn(f"no checkpoint was written: {error}")
+
+    def look(self, state: Callable[[], State]) -> None:
+        """Stop where the observer says so; raises as `rest` does.
+
+        Parameters
+        ----------
+        state : callable
+            As of `rest`; it may be the state of an earlier moment.
+        """
+        if not self.observer.stops():
+            return
+        if self.options.checkpoint is None:
+            raise KeyboardInterrupt
+        self._write(self.options.checkpoint, *state())
+        raise Interrupted(self._examples())
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._began

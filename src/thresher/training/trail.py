@@ -43,14 +43,14 @@ class Trail:
         at = self.blocks // self.spacing - 1
         if at < len(self.entries):
             if self.entries[at][1] != self.chain:
-                raise DataError(self._changed(at, block))
+                raise DataError(self._changed(at))
             return
         self.entries.append((self.blocks, self.chain, block.file, block.end.line))
         if len(self.entries) > _MOST:
             self.entries = self.entries[1::2]
             self.spacing *= 2
 
-    def _changed(self, at: int, block: Block) -> str:
+    def _changed(self, at: int) -> str:
         _, _, file, line = self.entries[at]
         first = self.entries[at - 1][3] + 1 if at and self.entries[at - 1][2] == file else 1
         return (

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Trainer:
-    """Takes outputs through the rows of a source, pass after pass.
+    """Trains outputs on the rows of a source, in passes.
 
     What is learned is a function of plan and rows alone: neither how rows are cut into blocks nor
     whether the run was interrupted and resumed changes a bit of it.
@@ -49,9 +49,9 @@ class Trainer:
     source : Source or MatrixSource
     options : RunOptions, optional
     outputs : Outputs, optional
-        Those that have learned before; by default new ones.
+        Outputs to continue training; by default new ones.
     hooks : Hooks, optional
-        What the rule does besides.
+        Extra steps of the rule.
     records : Records, optional
         Those of rows learned before; by default new ones. Models that train together keep none:
         `NoRecords`.
@@ -103,8 +103,10 @@ class Trainer:
             self.outputs.full = {i for i, m in enumerate(self.outputs) if self.hooks.is_full(m)}
         self.number = self.passes_kept = self.block = self.first_row = 0
         self.position: Position | None = None  # behind what was learned of the pass
+        self.passes_before = 0  # of the fit that this one continues
+        self.older = False  # whether version 0.1.0 began the run, and did not note its course
         self.rows_of_pass = 0  # learned in the last pass
-        self._steps_before = self.records.steps  # of the pass
+        self.steps_before = self.records.steps  # of the pass
         self.trail = Trail()
         once = source.named and not source.rereadable
         self.names = NameKeeper() if once else None
@@ -114,8 +116,7 @@ class Trainer:
         self.valid_digest: int | None = None  # of the validation rows
         self.stopped = self.ended = False
         self.complete = self.whole_passes = self.unit_weights = True
-        self.last_block: Any = None
-        self.prepared: Any = None  # the block that targets and weights are at hand of
+        self.last_block: Any = None  # the block that is learned; its targets are in `_seen`
         self.resumed: Iterator[Visit] | None = None  # what a resumed run has begun to read
         self._seen: tuple[Targets, NDArray[np.float64] | None, list[int]] | None = None
         self._due = self.begun = False  # a record is due; rows have come
@@ -149,6 +150,11 @@ class Trainer:
         )
 
     @property
+    def examples(self) -> int:
+        """Rows learned so far, over all passes."""
+        return self.records.steps
+
+    @property
     def mean_loss(self) -> float:
         """Mean progressive loss of all rows so far."""
         return mean_since(self.outputs.tally)
@@ -156,7 +162,7 @@ class Trainer:
     def once(self, number: int = 0, block: int = 0) -> None:
         """Learn all rows of the source once, after those learned before: no pass ends.
 
-        The numbers of the pass and of its first block, where the source is but a piece of the rows,
+        The numbers of the pass and of its first block, if the source holds only a part of the rows,
         decide how rows are shuffled.
         """
         self.number, self.block = number, block
@@ -194,7 +200,7 @@ class Trainer:
         self._learn(visit)
         if traced:
             self.trail.see(visit.block, compare=not self.reorders)
-        self.position, self.block, self.last_block = visit.end, self.block + 1, visit.block
+        self.position, self.block = visit.end, self.block + 1
         self.first_row += 0 if self.plan.in_memory else visit.block.rows
         if self.names is not None:
             self.names.see(visit.block, self.outputs, self.plan.average)
@@ -212,7 +218,7 @@ class Trainer:
 
         A bad row stops all outputs before it; the error names its place.
         """
-        block, position = visit.block, visit.first
+        block, position, whole = visit.block, visit.first, False
         targets, weights, arrivals = self._prepared(visit)
         try:
             while position < visit.last and not self._no_more():
@@ -231,10 +237,12 @@ class Trainer:
                     self.records.steps = self.outputs.steps
                 position = end
                 self._due = self.records.steps == mark
+            whole = not self.stopped
         except _core.DataError as error:
             raise block.located(error) from None
         finally:
-            self._settle()
+            if not (whole and arrivals):  # else they come in a later visit of the block
+                self._settle()
 
     def _no_more(self) -> bool:
         """Record what is due; tell whether no output learns any more."""
@@ -246,7 +254,7 @@ class Trainer:
     def _prepared(self, visit: Visit) -> tuple[Targets, NDArray[np.float64] | None, list[int]]:
         """Return targets, weights and arriving classes of a block, and make room for it."""
         block = visit.block
-        if self._seen is not None and block is self.prepared:
+        if self._seen is not None and block is self.last_block:
             return self._seen
         if self.plan.waits_for_rows and block.rows:
             self.set_plan(self.plan.with_rate(alpha_for(block)))
@@ -259,7 +267,7 @@ class Trainer:
         if watched and targets.rows and len(targets):
             self.records.expect(*self.plan.zero_loss(targets, weights))
         self.begun = self.begun or block.rows > 0
-        self._seen, self.prepared = (targets, weights, arrivals), block
+        self._seen, self.last_block = (targets, weights, arrivals), block
         return self._seen
 
     def set_plan(self, plan: TrainingPlan) -> None:
@@ -315,8 +323,8 @@ class Trainer:
         if self.records.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")
         self.number, self.position, self.block = self.number + 1, None, 0
-        self.first_row, self.rows_of_pass = 0, self.records.steps - self._steps_before
-        self._steps_before = self.records.steps
+        self.first_row, self.rows_of_pass = 0, self.records.steps - self.steps_before
+        self.steps_before = self.records.steps
         self.trail.begin()
         self.record(valid, end=True)
         loss = mean_since(self.outputs.tally, self.pass_tally) if valid is None else valid
@@ -377,7 +385,7 @@ class Trainer:
                 self.options.observer.warn(f"no checkpoint was written: {error}")
 
     def interrupt(self) -> NoReturn:
-        """Stop here, between two visits or behind the last one of all; a resumed run goes on."""
+        """Stop here, between two visits or after the last one; a resumed run continues."""
         if self.options.checkpoint is None:
             raise KeyboardInterrupt
         self.write_checkpoint()

@@ -49,7 +49,10 @@ def mean_loss(
         if weights is None and source.traced:  # the same order of summation with and without
             weights = np.ones(block.rows)
         asked = block.batch, targets, plan.losses, weights
-        total += outputs.loss_on(*asked, plan.average) if kept is None else kept.loss(*asked)
+        try:
+            total += outputs.loss_on(*asked, plan.average) if kept is None else kept.loss(*asked)
+        except _core.DataError as error:
+            raise DataError(f"validation rows: {block.located(error)}") from None
         weight += float(block.rows if weights is None else weights.sum())
     if weight == 0:
         raise DataError(f"{source}: no rows to compute a loss on")
