@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 
@@ -51,3 +52,14 @@ def test_a_comparison_goes_on(before):
 @pytest.mark.parametrize("name", make.ESTIMATORS)
 def test_pickled_estimators(before, name):
     same(make.of_pickle(name), before[f"{name}.pickle"])
+
+
+def test_pickled_models_of_searches_and_clusters():
+    """A dict of pickles of version 0.1.0, what they predicted, and the rows."""
+    pickled, predicted, X = pickle.loads((FOLDERS[0] / "searches.pickle").read_bytes())
+    assert list(pickled) == ["best", "model", "path", "cluster", "single"]
+    for name, content in pickled.items():
+        found = pickle.loads(content)
+        assert found.predict(X).tolist() == predicted[name], name
+        if name in ("best", "path"):
+            assert found.model_.frontier is not None

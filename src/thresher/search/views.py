@@ -1,4 +1,4 @@
-"""Models of searches that version 0.1.0 pickled: they were estimators of a class made at run time."""
+"""Models of searches that version 0.1.0 pickled, as estimators of a class made at run time."""
 
 from __future__ import annotations
 
