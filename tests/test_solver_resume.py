@@ -347,7 +347,7 @@ def test_a_file_that_is_no_checkpoint_is_not_overwritten(tmp_path: Path) -> None
     X, y, *_ = rows(0)
     path = tmp_path / "notes.txt"
     path.write_text("keep me")
-    with pytest.raises(ModelFileError, match="no checkpoint"):
+    with pytest.raises(ModelFileError, match="is not a checkpoint"):
         made("hard threshold").run(X, y, checkpoint=path)
     assert path.read_text() == "keep me"
 

@@ -51,7 +51,6 @@ def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any
         multilabel=state.get("_multilabel", ""),
         names=state.pop("_names", None),
         kinds=state.pop("_kinds", None),
-        place=state.pop("_place", None),
     )
     fitted.place = state.pop("_place", None)
     for name in ("_model", "_coef"):  # answers, which are made again when asked for
