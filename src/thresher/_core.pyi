@@ -894,7 +894,8 @@ class StabilizedLearner:
         Stages until every path has made so many passes. on_stage(stage) is called at stages
         1 to 64, 128, 256, ... and learning goes on while it returns True. at_rest(state) is
         called between stages: `resume`, given the bytes that state() returns then, continues
-        a call with the same rows and arguments to the same bits.
+        a call with the same rows and arguments to the same bits. With at_rest, on_stage also
+        gets a stage of number 0 every 0.1 s, also within a stage: it may raise an error.
         """
 
     def weights(

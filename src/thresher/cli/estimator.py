@@ -48,7 +48,7 @@ def specification_of(options: Options, task: Task | None = None) -> Specificatio
     }
     if not RULES[rule].streams:  # its tol is of the optimum, and needs no validation rows
         given["tol"] = options.tol
-    if options.store is not None and "store" not in RULES[rule].parameters:
+    if options.store not in (None, "auto") and "store" not in RULES[rule].parameters:
         raise ParameterError(
             f"--store does not go with the rule {rule}, which has a store of its own"
         )

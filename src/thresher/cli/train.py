@@ -18,6 +18,7 @@ from thresher.cli.trained import report
 from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.errors import ParameterError
+from thresher.rules import RULES
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.observer import Interrupted
 
@@ -93,8 +94,9 @@ def train(options: Options) -> int:
         "every": seconds_of(options.every or "60s") if wanted else float("inf"),
         "resume": options.resume,
         "names": options.names,
-        "seed": options.seed or 0,
     }
+    if RULES[spec.rule].streams:
+        run["seed"] = options.seed or 0
     if spec.task == "classifier":
         run["classes"] = labels_of(options)
     try:

@@ -149,7 +149,7 @@ def fit(
         How labels came; by default as the source says.
     """
     requested = spec.checked(before)
-    if run.checkpoint is not None:
+    if run.checkpoint is not None and run.every < float("inf"):
         check_replaceable(run.checkpoint)
     seed = spec.seed(source, run)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
@@ -234,12 +234,12 @@ def learn_once(
             trainer.kinds = {**source.kinds, **before.kinds}
     passes = max(1, 0 if before is None else before.passes)
     failure: BaseException | None = None
+    steps = trainer.records.steps
     try:
         trainer.once()
     except BaseException as error:
         failure = error
-    learned = trainer.records.steps > (0 if before is None else before.outputs_steps)
-    if failure is not None and (before is None or not learned):
+    if failure is not None and (before is None or trainer.records.steps == steps):
         return None, failure
     trainer.hooks.conclude(trainer, first=False, complete=False)
     state = _state(spec, trainer, requested, passes, before, multilabel)
