@@ -319,7 +319,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             f"{len(failures)} of {len(found)} models failed and score {self.error_score}. "
             f"Parameters: {which}. The first, {first}",
             FitFailedWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
     def _warn_of_divergence(self, best: Point, models: Sequence[Found]) -> None:
