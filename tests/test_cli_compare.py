@@ -211,7 +211,9 @@ def test_bad_data_is_named_by_file_and_line(folder, tmp_path):
 # ---- going on ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
+)
 def test_a_run_that_is_stopped_goes_on(folder, tmp_path, how):
     kept, results = tmp_path / "kept.json", tmp_path / "results.json"
     command = [

@@ -106,6 +106,7 @@ def test_a_worker_that_is_killed_in_a_stage(name, ray_nodes, ray_home, long_shar
     assert len(remade) == len(set(remade))
 
 
+@pytest.mark.soak  # tests/test_distributed_ray.py loses a node in every run
 def test_a_node_is_lost_and_another_one_added(ray_nodes, long_shards, tmp_path):
     make, how = LONG["robust"]
 

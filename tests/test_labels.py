@@ -236,7 +236,7 @@ def stream(n: int, seed: int = 0) -> tuple[_core.Batch, tuple[np.ndarray, np.nda
     return batch, (starts, rng.integers(0, 50, n).astype(np.int32))
 
 
-@pytest.mark.parametrize("width", [0, 1 << 20])
+@pytest.mark.parametrize("width", [0, pytest.param(1 << 20, marks=pytest.mark.soak)])
 def test_memory_follows_the_weights_that_live(width: int) -> None:
     """Without gravity every (feature, class) met stays; with it the store stays small."""
     sizes = []

@@ -290,7 +290,7 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["a9a", "pcmac"])
+@pytest.mark.parametrize("name", [pytest.param("a9a", marks=pytest.mark.soak), "pcmac"])
 def test_real_data(data_dir: Path, name: str) -> None:
     """On real rows too; and the chosen model is a good one."""
     data = datasets.load(name, data_dir)
