@@ -43,6 +43,8 @@ SOAKED = {
     *("truncated-gradient", "forward-backward", "dual-averaging", "averaged-sgd"),
     *("margin-perceptron", "mirror-descent", "table", "named", "quarantine"),
 }
+RULES = ("forward-backward", "ftrl", "dual-averaging", "averaged-sgd", "margin-perceptron")
+FILES = {"rows.svm", "rows.svm.gz", "rows.vw", "more.svm", "rows.csv", "valid.svm", "rows.cache"}
 
 
 def packed(path):
