@@ -17,7 +17,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
-PYTEST_JOBS ?= $(shell expr $$(nproc) "*" 2)   # many tests wait: for a command, a cluster, a browser
+PYTEST_JOBS ?= $(shell expr $$(nproc) + 1)   # tests wait: for a command, a cluster, a browser
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin

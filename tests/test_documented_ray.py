@@ -18,8 +18,9 @@ pytestmark = clusters.needs_ray
 
 @pytest.mark.parametrize(
     ("where", "rows", "l1"),
-    [("shared", 6_000, 20), pytest.param("local", 20_000, 60, marks=pytest.mark.soak)],
+    [("shared", 6_000, 20), ("local", 20_000, 60)],
 )
+@pytest.mark.soak  # 50 s; tests/test_cli_cluster.py runs such commands in every run
 def test_the_shell_session_of_the_readme(where, rows, l1, ray_nodes, tmp_path, tmp_path_factory):
     """In its order, with fewer rows, and on the cluster of the tests instead of a new one."""
     commands = re.findall(r"^\$ (thresher [^#\n]*)", (ROOT / "README.md").read_text(), re.M)

@@ -17,15 +17,12 @@ from thresher.errors import ParameterError, ReadOnceError, setting
 from thresher.health.watch import DivergenceWatch
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args, validate
-from thresher.training.centring import Centring
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
-from thresher.training.levels import Levels
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, watch_for
-from thresher.training.regret import RegretCertificates
 from thresher.training.room import Room
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of, stream_seed
@@ -94,12 +91,20 @@ class Specification:
         return stream_seed(self.params["random_state"], self.owner)
 
     def hooks(self, mean: Any = None) -> Hooks:
-        """Return what the rule does besides learning rows."""
+        """Return the extra steps of the rule; imported only where a rule has them."""
         if "levels" in self.params:
+            from thresher.training.levels import Levels
+
             return Levels(tuple(self.params["levels"]), self.params["max_density"])
-        if "certify" in self.params:
+        if self.params.get("certify"):
+            from thresher.training.regret import RegretCertificates
+
             return RegretCertificates()
-        return Centring(mean) if self.params.get("center") else Hooks()
+        if self.params.get("center"):
+            from thresher.training.centring import Centring
+
+            return Centring(mean)
+        return Hooks()
 
     def plan(
         self, source: Source | MatrixSource, before: FittedState | None, **given: Any
