@@ -109,14 +109,24 @@ def test_a_bad_row_of_copies_is_named() -> None:
 
 
 def test_what_lanes_do_not_do(tmp_path: Any) -> None:
-    """They are not resumed, and take no more than the limit."""
+    """They take no more than the limit."""
     source = scan(svmlight(tmp_path / "rows.svm"))
     for store in ("dense", "hashed"):
         plan = planned(source, [-1, 1], params={"store": store}, limit=100)
         with pytest.raises(OutOfMemoryError, match=r"3 models take .* memory_limit is 100; few"):
             trained(source, plan)
-    outputs = planned(source, [-1, 1]).make(10)
-    with pytest.raises(NotImplementedError, match="cannot be resumed"):
-        outputs.states()
-    with pytest.raises(NotImplementedError, match="cannot be resumed"):
-        outputs.restore([])
+
+
+def test_lanes_continue_from_their_states() -> None:
+    """Lanes that are restored after a pass end another with the same weights."""
+    source = MatrixSource(X, Y)
+    first = trained(source, planned(source, [0, 1], block=source.block))
+    other = planned(source, [0, 1], block=source.block).make(X.shape[1])
+    other.restore(first.states())
+    for outputs in (first, other):
+        again = planned(source, [0, 1], block=source.block)
+        Trainer(again, source, outputs=outputs, records=NoRecords()).run()
+    for found, expected in zip(other.outputs(), first.outputs(), strict=True):
+        np.testing.assert_array_equal(found.weights, expected.weights)
+    with pytest.raises(ValueError, match="zip"):
+        other.restore([])

@@ -182,12 +182,12 @@ class LaneOutputs(Outputs):
         return np.asarray(self.team.nonzeros(average)[self.lanes])
 
     def states(self) -> list[bytes]:
-        """Raise NotImplementedError: models that train together are not resumed."""
-        raise NotImplementedError("models that train together cannot be resumed")
+        """Return the states of the lanes, as they are split over threads."""
+        return self.team.states()
 
     def restore(self, states: Sequence[bytes]) -> None:
-        """Raise NotImplementedError: models that train together are not resumed."""
-        raise NotImplementedError("models that train together cannot be resumed")
+        """Continue from states of lanes that are split in the same way."""
+        self.team.restore(states)
 
 
 @dataclass(frozen=True)

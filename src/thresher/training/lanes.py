@@ -143,6 +143,15 @@ class LaneTeam:
         """Take feature numbers below a larger width from now on."""
         self._each(lambda part: part.widen(width))
 
+    def states(self) -> list[bytes]:
+        """Return the state of each part."""
+        return [part.state() for part in self._parts]
+
+    def restore(self, states: Sequence[bytes]) -> None:
+        """Continue from states of as many parts; raise ValueError where they are of others."""
+        for part, state in zip(self._parts, states, strict=True):
+            part.restore(state)
+
     # ---- answers -------------------------------------------------------------------------------
 
     def predict(
