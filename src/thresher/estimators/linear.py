@@ -9,7 +9,6 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -21,6 +20,7 @@ from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import ParameterError, setting
+from thresher.estimators.coefficients import Coefficients
 from thresher.estimators.pickles import Elsewhere as Elsewhere  # where 0.1.0 pickled it
 from thresher.estimators.pickles import upgraded
 from thresher.losses import Task
@@ -41,7 +41,7 @@ def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
         )
 
 
-class LinearEstimator(BaseEstimator, ABC):
+class LinearEstimator(Coefficients, BaseEstimator, ABC):
     """Base of all estimators: one output for two classes or a regression, else one a class.
 
     Attributes
@@ -59,7 +59,6 @@ class LinearEstimator(BaseEstimator, ABC):
     history_: list[Progress]
     n_iter_: int
     _fitted: FittedState
-    _sparse_coef: bool  # coef_ is asked for as CSR
     _answers: dict[str, Any]  # model and weights made so far, forgotten when learning goes on
 
     @classmethod
@@ -363,45 +362,6 @@ class LinearEstimator(BaseEstimator, ABC):
     def _learned_loss(self) -> str:
         """Return the loss as the outputs have it; before fitting, as it is set."""
         return str(self._learned("loss") or self._loss())
-
-    @property
-    def coef_(self) -> Any:
-        """Weights of shape (outputs, features): an array; CSR after sparsify() or when hashed."""
-        if "coef" not in self._answers:
-            self._answers["coef"] = self._coef_of(self.model_)
-        return self._answers["coef"]
-
-    def _coef_of(self, model: Model) -> Any:
-        shape = (len(model.intercept), model.n_features)
-        if self._sparse_coef:
-            parts = (model.weights.copy(), model.indices.astype(np.int64), model.indptr)
-            return sp.csr_matrix(parts, shape=shape)
-        coef = np.zeros(shape)
-        rows = np.repeat(np.arange(shape[0]), np.diff(model.indptr))
-        coef[rows, model.indices.astype(np.intp)] = model.weights
-        coef.setflags(write=False)
-        return coef
-
-    @property
-    def intercept_(self) -> NDArray[np.float64]:
-        """Intercepts of shape (outputs,)."""
-        return self.model_.intercept
-
-    def sparsify(self) -> Self:
-        """Make coef_ a CSR matrix from now on. Learning goes on as before."""
-        check_is_fitted(self, "_fitted")
-        self._set_sparse(True)
-        return self
-
-    def densify(self) -> Self:
-        """Make coef_ an array from now on. Learning goes on as before."""
-        check_is_fitted(self, "_fitted")
-        self._set_sparse(False)
-        return self
-
-    def _set_sparse(self, sparse: bool) -> None:
-        self._sparse_coef = sparse
-        self._answers.pop("coef", None)
 
     def _forget_answers(self) -> None:
         self._answers = {}
