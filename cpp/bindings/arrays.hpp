@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "../thresher/batch.hpp"
-#include "../thresher/learner.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/learner.hpp"
 
 namespace bindings {
 

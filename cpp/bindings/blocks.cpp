@@ -6,8 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "../thresher/io/block.hpp"
 #include "arrays.hpp"
+#include "thresher/io/block.hpp"
 
 namespace bindings {
 

@@ -8,11 +8,11 @@
 #include <cstring>
 #include <limits>
 
-#include "../thresher/error.hpp"
-#include "../thresher/io/cache.hpp"
-#include "../thresher/io/keys.hpp"
-#include "../thresher/io/write.hpp"
 #include "arrays.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/io/cache.hpp"
+#include "thresher/io/keys.hpp"
+#include "thresher/io/write.hpp"
 
 namespace bindings {
 

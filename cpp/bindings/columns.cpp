@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "../thresher/rules/margin_block.hpp"
 #include "arrays.hpp"
+#include "thresher/rules/margin_block.hpp"
 
 namespace bindings {
 namespace {

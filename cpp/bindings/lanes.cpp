@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "../thresher/error.hpp"
-#include "../thresher/lanes/labels.hpp"
-#include "../thresher/lanes/lanes.hpp"
 #include "arrays.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/lanes/labels.hpp"
+#include "thresher/lanes/lanes.hpp"
 
 namespace bindings {
 

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "../thresher/mean.hpp"
-#include "../thresher/registry.hpp"
 #include "arrays.hpp"
+#include "thresher/core/registry.hpp"
+#include "thresher/core/row_mean.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -13,12 +13,12 @@
 #include <string>
 #include <system_error>
 
-#include "../thresher/io/hash.hpp"
-#include "../thresher/io/reader.hpp"
-#include "../thresher/io/sketch.hpp"
-#include "../thresher/io/svmlight.hpp"
-#include "../thresher/io/vw.hpp"
 #include "arrays.hpp"
+#include "thresher/io/hash.hpp"
+#include "thresher/io/reader.hpp"
+#include "thresher/io/sketch.hpp"
+#include "thresher/io/svmlight.hpp"
+#include "thresher/io/vw.hpp"
 
 namespace bindings {
 

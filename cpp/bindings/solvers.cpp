@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "../thresher/solvers/coordinate_descent.hpp"
 #include "arrays.hpp"
+#include "thresher/solvers/coordinate_descent.hpp"
 
 namespace bindings {
 namespace {

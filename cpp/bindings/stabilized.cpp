@@ -1,5 +1,5 @@
 // The stabilized rule for Python: stages on threads, with a look at Ctrl-C in between.
-#include "../thresher/stabilized_learner.hpp"
+#include "thresher/stabilized/learner.hpp"
 
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
@@ -13,8 +13,8 @@
 #include <memory>
 #include <utility>
 
-#include "../thresher/random.hpp"
 #include "arrays.hpp"
+#include "thresher/core/random.hpp"
 
 namespace bindings {
 

@@ -7,10 +7,10 @@
 
 #include <map>
 
-#include "../thresher/paper_part.hpp"
-#include "../thresher/paper_range.hpp"
-#include "../thresher/rules/schedules.hpp"
 #include "arrays.hpp"
+#include "thresher/stabilized/paper/part.hpp"
+#include "thresher/stabilized/paper/range.hpp"
+#include "thresher/stabilized/paper/schedules.hpp"
 
 namespace bindings {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <tuple>
 
-#include "../thresher/robust_pieces.hpp"
 #include "arrays.hpp"
+#include "thresher/stabilized/robust/pieces.hpp"
 
 namespace bindings {
 

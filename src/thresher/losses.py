@@ -1,6 +1,6 @@
 """Every loss, once: its tasks, its slope and curvature, its labels, and what its predictions mean.
 
-The C++ core computes the losses (loss.hpp); this table says what the rest of the program needs to
+The C++ core computes the losses (loss/loss.hpp); this table says what the rest of the program needs to
 know of them. It imports nothing heavy.
 """
 

@@ -32,9 +32,9 @@
 #include <utility>
 #include <vector>
 
-#include "archive.hpp"
-#include "learner.hpp"
-#include "stores/hashed.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/core/learner.hpp"
+#include "thresher/stores/hashed.hpp"
 
 namespace thresher {
 

@@ -1,4 +1,4 @@
-// In a round (round.hpp) sums over steps are kept in units of the steps before it, so that cells begin it the
+// In a round (averaging/round.hpp) sums over steps are kept in units of the steps before it, so that cells begin it the
 // same whatever the clock is. Alone, a unit is 1 and changes no bit.
 #pragma once
 

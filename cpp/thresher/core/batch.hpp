@@ -2,7 +2,7 @@
 //
 // CSR rows have `keys` (column numbers, or any 64-bit key for a hashed store); rows of a dense array
 // have none, and their zeros are skipped. Number types are the caller's: a row is converted while it
-// is staged (rows.hpp), so nothing downstream knows which they were.
+// is staged (core/rows.hpp), so nothing downstream knows which they were.
 #pragma once
 
 #include <cstdint>

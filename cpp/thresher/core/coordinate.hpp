@@ -1,5 +1,5 @@
 // The arithmetic of one coordinate, which a rule shares between its vectors of four coordinates of one model
-// (pack.hpp) and of one coordinate of many models (lanes/wide.hpp): P is either.
+// (core/pack.hpp) and of one coordinate of many models (lanes/wide.hpp): P is either.
 #pragma once
 
 namespace thresher {

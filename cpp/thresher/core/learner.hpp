@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "batch.hpp"
-#include "tally.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/tally.hpp"
 
 namespace thresher {
 
@@ -21,7 +21,7 @@ struct SparseWeights {
   std::vector<double> values;       // none is zero
 };
 
-// What a round of learning gives, see round.hpp.
+// What a round of learning gives, see averaging/round.hpp.
 struct SharedNumbers {
   std::vector<std::uint64_t> keys;     // increasing
   std::vector<std::uint32_t> updates;  // of each, at least 1
@@ -72,7 +72,7 @@ class Learner {
   virtual void pause_at(std::int64_t nonzeros) = 0;
   virtual bool paused() const = 0;
 
-  // ---- learning in rounds, whose results are combined with those of others; see round.hpp -------
+  // ---- learning in rounds, whose results are combined with those of others; see averaging/round.hpp -------
 
   virtual std::size_t shares() const = 0;  // numbers a feature
 

@@ -18,7 +18,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "cell.hpp"
+#include "thresher/core/cell.hpp"
 
 namespace thresher {
 
@@ -104,7 +104,7 @@ struct Pack {
     return make([&](std::size_t i) { return a.part[i] << bits; });
   }
 
-  // sgn(v) (|v| - a)_+ , as soft() in shrink.hpp.
+  // sgn(v) (|v| - a)_+ , as soft() in shrinkage/soft_threshold.hpp.
   friend Pack soft(const Pack& v, const Pack& a) {
     return make([&](std::size_t i) {
       const BitVector sign = (BitVector)v.part[i] & ((BitVector{} + 1) << (8 * sizeof(Real) - 1));

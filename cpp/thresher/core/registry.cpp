@@ -1,17 +1,17 @@
 // The only list of instantiations: rule x store x dtype.
-#include "registry.hpp"
+#include "thresher/core/registry.hpp"
 
 #include <stdexcept>
 
-#include "rule_learner.hpp"
-#include "rules/averaged.hpp"
-#include "rules/dual_averaging.hpp"
-#include "rules/ftrl.hpp"
-#include "rules/margin_perceptron.hpp"
-#include "rules/mirror_descent.hpp"
-#include "rules/truncated_gradient.hpp"
-#include "stores/dense.hpp"
-#include "stores/hashed.hpp"
+#include "thresher/core/rule_learner.hpp"
+#include "thresher/rules/averaged.hpp"
+#include "thresher/rules/dual_averaging.hpp"
+#include "thresher/rules/ftrl.hpp"
+#include "thresher/rules/margin_perceptron.hpp"
+#include "thresher/rules/mirror_descent.hpp"
+#include "thresher/rules/truncated_gradient.hpp"
+#include "thresher/stores/dense.hpp"
+#include "thresher/stores/hashed.hpp"
 
 namespace thresher {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "learner.hpp"
-#include "rules/rule.hpp"
+#include "thresher/core/learner.hpp"
+#include "thresher/rules/rule.hpp"
 
 namespace thresher {
 

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "batch.hpp"
-#include "rows.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/rows.hpp"
 
 namespace thresher {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "pack.hpp"
-#include "rows.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/core/rows.hpp"
 
 namespace thresher {
 

@@ -15,8 +15,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "batch.hpp"
-#include "error.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/error.hpp"
 
 namespace thresher {
 

@@ -12,18 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include "archive.hpp"
-#include "batch.hpp"
-#include "error.hpp"
-#include "learner.hpp"
-#include "loss.hpp"
-#include "pack.hpp"
-#include "round.hpp"
-#include "row_step.hpp"
-#include "rows.hpp"
-#include "rules/rule.hpp"
-#include "safe_rate.hpp"
-#include "tally.hpp"
+#include "thresher/averaging/round.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/learner.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/core/row_step.hpp"
+#include "thresher/core/rows.hpp"
+#include "thresher/core/tally.hpp"
+#include "thresher/loss/loss.hpp"
+#include "thresher/loss/safe_rate.hpp"
+#include "thresher/rules/rule.hpp"
 
 namespace thresher {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "loss.hpp"
+#include "thresher/loss/loss.hpp"
 
 namespace thresher {
 

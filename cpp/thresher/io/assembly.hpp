@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "parser.hpp"
-#include "sketch.hpp"
+#include "thresher/io/parser.hpp"
+#include "thresher/io/sketch.hpp"
 
 namespace thresher::io {
 

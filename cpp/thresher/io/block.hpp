@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "../batch.hpp"
+#include "thresher/core/batch.hpp"
 
 namespace thresher::io {
 

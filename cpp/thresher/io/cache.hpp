@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "block.hpp"
+#include "thresher/io/block.hpp"
 
 namespace thresher::io {
 

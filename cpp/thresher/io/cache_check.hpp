@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "cache_format.hpp"
-#include "keys.hpp"
+#include "thresher/io/cache_format.hpp"
+#include "thresher/io/keys.hpp"
 
 namespace thresher::io::format {
 

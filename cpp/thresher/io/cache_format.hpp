@@ -19,7 +19,7 @@
 #include <span>
 #include <type_traits>
 
-#include "checksum.hpp"
+#include "thresher/io/checksum.hpp"
 
 namespace thresher::io::format {
 

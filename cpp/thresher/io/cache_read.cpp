@@ -9,10 +9,10 @@
 #include <thread>
 #include <utility>
 
-#include "cache.hpp"
-#include "cache_check.hpp"
-#include "cache_format.hpp"
-#include "mapping.hpp"
+#include "thresher/io/cache.hpp"
+#include "thresher/io/cache_check.hpp"
+#include "thresher/io/cache_format.hpp"
+#include "thresher/io/mapping.hpp"
 
 namespace thresher::io {
 

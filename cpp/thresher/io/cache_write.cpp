@@ -10,9 +10,9 @@
 #include <random>
 #include <utility>
 
-#include "cache.hpp"
-#include "cache_format.hpp"
-#include "keys.hpp"
+#include "thresher/io/cache.hpp"
+#include "thresher/io/cache_format.hpp"
+#include "thresher/io/keys.hpp"
 
 namespace thresher::io {
 

@@ -1,12 +1,12 @@
-#include "cutter.hpp"
+#include "thresher/io/cutter.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
 
-#include "bytes.hpp"
-#include "hash.hpp"
+#include "thresher/io/bytes.hpp"
+#include "thresher/io/hash.hpp"
 
 namespace thresher::io {
 

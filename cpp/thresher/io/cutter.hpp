@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "source.hpp"
+#include "thresher/io/source.hpp"
 
 namespace thresher::io {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "bytes.hpp"
+#include "thresher/io/bytes.hpp"
 
 namespace thresher::io {
 

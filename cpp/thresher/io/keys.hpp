@@ -26,7 +26,7 @@ inline std::int64_t bound_of(std::uint64_t largest) {
 }
 
 // Rows of which each key is there once. Repeated keys add up in the value type, each staying where it first
-// stood: as in rows.hpp.
+// stood: as in core/rows.hpp.
 template <class Key, class Value>
 struct Merged {
   std::vector<std::int64_t> starts;

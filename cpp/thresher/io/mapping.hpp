@@ -14,7 +14,7 @@
 #include <span>
 #include <string>
 
-#include "cache.hpp"
+#include "thresher/io/cache.hpp"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22  // Linux 5.14; older ones say EINVAL

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parser.hpp"
+#include "thresher/io/parser.hpp"
 
 namespace thresher::io {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <system_error>
 
-#include "bytes.hpp"
+#include "thresher/io/bytes.hpp"
 
 namespace thresher::io {
 

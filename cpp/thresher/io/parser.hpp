@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "block.hpp"
-#include "key_set.hpp"
-#include "storage.hpp"
+#include "thresher/io/block.hpp"
+#include "thresher/io/storage.hpp"
+#include "thresher/io/wanted_names.hpp"
 
 namespace thresher::io {
 

@@ -1,11 +1,11 @@
-#include "reader.hpp"
+#include "thresher/io/reader.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
 
-#include "hash.hpp"
+#include "thresher/io/hash.hpp"
 
 namespace thresher::io {
 

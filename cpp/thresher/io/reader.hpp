@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "block.hpp"
-#include "cutter.hpp"
-#include "parser.hpp"
-#include "source.hpp"
+#include "thresher/io/block.hpp"
+#include "thresher/io/cutter.hpp"
+#include "thresher/io/parser.hpp"
+#include "thresher/io/source.hpp"
 
 namespace thresher::io {
 

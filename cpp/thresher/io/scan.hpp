@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "number.hpp"
+#include "thresher/io/number.hpp"
 
 namespace thresher::io {
 

@@ -1,4 +1,4 @@
-#include "source.hpp"
+#include "thresher/io/source.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -2,16 +2,16 @@
 //
 // Most of a file are features like 1234:0.0567, so these have a path of their own, loop(). Everything else
 // goes the slow path, which also knows what to say about it.
-#include "svmlight.hpp"
+#include "thresher/io/svmlight.hpp"
 
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "assembly.hpp"
-#include "hash.hpp"
-#include "number.hpp"
-#include "scan.hpp"
+#include "thresher/io/assembly.hpp"
+#include "thresher/io/hash.hpp"
+#include "thresher/io/number.hpp"
+#include "thresher/io/scan.hpp"
 
 namespace thresher::io {
 

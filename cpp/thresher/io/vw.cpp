@@ -2,7 +2,7 @@
 //
 // What is a feature's key is said once, in key_of(). Interactions are made when a row is complete, of its
 // features before they are folded or merged.
-#include "vw.hpp"
+#include "thresher/io/vw.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,12 +10,12 @@
 #include <string>
 #include <utility>
 
-#include "assembly.hpp"
-#include "hash.hpp"
-#include "names.hpp"
-#include "number.hpp"
-#include "scan.hpp"
-#include "vw_scan.hpp"
+#include "thresher/io/assembly.hpp"
+#include "thresher/io/hash.hpp"
+#include "thresher/io/name_collector.hpp"
+#include "thresher/io/number.hpp"
+#include "thresher/io/scan.hpp"
+#include "thresher/io/vw_scan.hpp"
 
 namespace thresher::io {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "parser.hpp"
+#include "thresher/io/parser.hpp"
 
 namespace thresher::io {
 

@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "number.hpp"
-#include "parser.hpp"
-#include "scan.hpp"
+#include "thresher/io/number.hpp"
+#include "thresher/io/parser.hpp"
+#include "thresher/io/scan.hpp"
 
 namespace thresher::io::vw {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "block.hpp"
+#include "thresher/io/block.hpp"
 
 namespace thresher::io {
 

@@ -1,4 +1,4 @@
-#include "write.hpp"
+#include "thresher/io/write.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "../error.hpp"
+#include "thresher/core/error.hpp"
 
 namespace thresher::io {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "block.hpp"
+#include "thresher/io/block.hpp"
 
 namespace thresher::io {
 

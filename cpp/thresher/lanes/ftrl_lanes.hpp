@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "../rules/ftrl.hpp"
-#include "group.hpp"
-#include "kernels.hpp"
-#include "unstamped.hpp"
+#include "thresher/lanes/group.hpp"
+#include "thresher/lanes/kernels.hpp"
+#include "thresher/lanes/unstamped.hpp"
+#include "thresher/rules/ftrl.hpp"
 
 namespace thresher::lanes {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels.hpp"
+#include "thresher/lanes/kernels.hpp"
 
 namespace thresher::lanes {
 

@@ -1,5 +1,5 @@
 // Which level of vectors this machine has.
-#include "kernels.hpp"
+#include "thresher/lanes/kernels.hpp"
 
 #include <stdexcept>
 

@@ -2,7 +2,7 @@
 //
 // A cell holds what all lanes keep of one feature: lines of 4, 8 or 16 numbers, a number a lane. A kernel
 // takes one line of every cell of a row. The arithmetic of a coordinate is the rule's own
-// (rules/coordinate.hpp), the vectors are of lanes.
+// (core/coordinate.hpp), the vectors are of lanes.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ RowOfCells<Real> alone(const Cell<Real>& cell) {
   return {cell, 0, 0, &zero, &one, 1, &zero};
 }
 
-// What truncated gradient needs to pay a line of a row: its events (ledger.hpp), counted in units that a
+// What truncated gradient needs to pay a line of a row: its events (shrinkage/ledger.hpp), counted in units that a
 // lane multiplies with its own pull.
 template <class Real>
 struct Debt {
@@ -86,8 +86,9 @@ struct FTRLKernels {
 // What lanes predict, are told and suffer in a row; n is a multiple of 16.
 struct LossesOfRow {
   std::size_t n;
-  const double *p, *y, *alive;         // alive: 1, or 0 for slots without a lane that learns
-  double *value, *slope, *factor, *g;  // as in loss.hpp; g: the slope times the weight of the row
+  const double *p, *y, *alive;  // alive: 1, or 0 for slots without a lane that learns
+  double *value, *slope, *factor,
+      *g;  // as in loss/loss.hpp; g: the slope times the weight of the row
 };
 
 struct Weighed {

@@ -1,7 +1,7 @@
 // Vectors of 32 bytes; compiled with -mavx2, and called only where the machine has it.
 #define THRESHER_LEVEL avx2
 #define THRESHER_BYTES 32
-#include "kernels_of_level.hpp"
+#include "thresher/lanes/kernels_of_level.hpp"
 
 namespace thresher::lanes {
 

@@ -1,7 +1,7 @@
 // Vectors of 64 bytes; compiled with -mavx512f and its like, and called only where the machine has them.
 #define THRESHER_LEVEL avx512
 #define THRESHER_BYTES 64
-#include "kernels_of_level.hpp"
+#include "thresher/lanes/kernels_of_level.hpp"
 
 namespace thresher::lanes {
 

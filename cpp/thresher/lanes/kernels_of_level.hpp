@@ -1,7 +1,7 @@
 // The kernels, for the level of vectors that the including file names. See kernels.hpp for what they do.
-#include "../rules/coordinate.hpp"
-#include "kernels.hpp"
-#include "wide.hpp"
+#include "thresher/core/coordinate.hpp"
+#include "thresher/lanes/kernels.hpp"
+#include "thresher/lanes/wide.hpp"
 
 namespace thresher::lanes::THRESHER_LEVEL {
 

@@ -1,7 +1,7 @@
 // Vectors of 16 bytes, which every 64-bit machine has.
 #define THRESHER_LEVEL portable
 #define THRESHER_BYTES 16
-#include "kernels_of_level.hpp"
+#include "thresher/lanes/kernels_of_level.hpp"
 
 namespace thresher::lanes {
 

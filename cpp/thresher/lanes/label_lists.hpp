@@ -16,13 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include "../archive.hpp"
-#include "../error.hpp"
-#include "../loss.hpp"
-#include "../rows.hpp"
-#include "../safe_rate.hpp"
-#include "label_store.hpp"
-#include "labels.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/rows.hpp"
+#include "thresher/lanes/label_store.hpp"
+#include "thresher/lanes/labels.hpp"
+#include "thresher/loss/loss.hpp"
+#include "thresher/loss/safe_rate.hpp"
 
 namespace thresher {
 

@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "../pack.hpp"
-#include "../rows.hpp"
-#include "../rules/truncated_gradient.hpp"
-#include "../shrink.hpp"
-#include "lists.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/core/rows.hpp"
+#include "thresher/lanes/lists.hpp"
+#include "thresher/rules/truncated_gradient.hpp"
+#include "thresher/shrinkage/soft_threshold.hpp"
 
 namespace thresher {
 

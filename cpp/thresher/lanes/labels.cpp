@@ -1,11 +1,11 @@
-#include "labels.hpp"
+#include "thresher/lanes/labels.hpp"
 
 #include <memory>
 #include <stdexcept>
 
-#include "../stores/dense.hpp"
-#include "../stores/hashed.hpp"
-#include "label_lists.hpp"
+#include "thresher/lanes/label_lists.hpp"
+#include "thresher/stores/dense.hpp"
+#include "thresher/stores/hashed.hpp"
 
 namespace thresher {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lanes.hpp"
+#include "thresher/lanes/lanes.hpp"
 
 namespace thresher {
 

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "../batch.hpp"
-#include "../learner.hpp"
-#include "../rules/rule.hpp"
-#include "../tally.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/learner.hpp"
+#include "thresher/core/tally.hpp"
+#include "thresher/rules/rule.hpp"
 
 namespace thresher {
 

@@ -15,16 +15,16 @@
 #include <utility>
 #include <vector>
 
-#include "../archive.hpp"
-#include "../error.hpp"
-#include "../loss.hpp"
-#include "../rows.hpp"
-#include "../safe_rate.hpp"
-#include "../tally.hpp"
-#include "kernels.hpp"
-#include "lanes.hpp"
-#include "line_store.hpp"
-#include "losses.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/rows.hpp"
+#include "thresher/core/tally.hpp"
+#include "thresher/lanes/kernels.hpp"
+#include "thresher/lanes/lanes.hpp"
+#include "thresher/lanes/line_store.hpp"
+#include "thresher/lanes/losses.hpp"
+#include "thresher/loss/loss.hpp"
+#include "thresher/loss/safe_rate.hpp"
 
 namespace thresher::lanes {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "../pack.hpp"
-#include "../stores/hashed.hpp"
-#include "../stores/pages.hpp"
-#include "kernels.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/lanes/kernels.hpp"
+#include "thresher/stores/hashed.hpp"
+#include "thresher/stores/pages.hpp"
 
 namespace thresher::lanes {
 

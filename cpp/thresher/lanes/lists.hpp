@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../stores/pages.hpp"
+#include "thresher/stores/pages.hpp"
 
 namespace thresher {
 

@@ -10,10 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "../loss.hpp"
-#include "../tally.hpp"
-#include "group.hpp"
-#include "lanes.hpp"
+#include "thresher/core/tally.hpp"
+#include "thresher/lanes/group.hpp"
+#include "thresher/lanes/lanes.hpp"
+#include "thresher/loss/loss.hpp"
 
 namespace thresher::lanes {
 

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "../registry.hpp"
-#include "averaged_lanes.hpp"
-#include "ftrl_lanes.hpp"
-#include "lanes.hpp"
-#include "line_lanes.hpp"
-#include "perceptron_lanes.hpp"
-#include "separate.hpp"
-#include "truncated_lanes.hpp"
+#include "thresher/core/registry.hpp"
+#include "thresher/lanes/averaged_lanes.hpp"
+#include "thresher/lanes/ftrl_lanes.hpp"
+#include "thresher/lanes/lanes.hpp"
+#include "thresher/lanes/line_lanes.hpp"
+#include "thresher/lanes/perceptron_lanes.hpp"
+#include "thresher/lanes/separate.hpp"
+#include "thresher/lanes/truncated_lanes.hpp"
 
 namespace thresher {
 namespace {

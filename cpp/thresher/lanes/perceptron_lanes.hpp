@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "../rules/margin_perceptron.hpp"
-#include "group.hpp"
-#include "kernels.hpp"
-#include "unstamped.hpp"
+#include "thresher/lanes/group.hpp"
+#include "thresher/lanes/kernels.hpp"
+#include "thresher/lanes/unstamped.hpp"
+#include "thresher/rules/margin_perceptron.hpp"
 
 namespace thresher::lanes {
 

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "../archive.hpp"
-#include "../error.hpp"
-#include "../learner.hpp"
-#include "../rows.hpp"
-#include "lanes.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/learner.hpp"
+#include "thresher/core/rows.hpp"
+#include "thresher/lanes/lanes.hpp"
 
 namespace thresher {
 

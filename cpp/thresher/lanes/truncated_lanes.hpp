@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "../rules/settlement.hpp"
-#include "../rules/truncated_gradient.hpp"
-#include "group.hpp"
-#include "kernels.hpp"
+#include "thresher/lanes/group.hpp"
+#include "thresher/lanes/kernels.hpp"
+#include "thresher/rules/truncated_gradient.hpp"
+#include "thresher/shrinkage/settlement.hpp"
 
 namespace thresher::lanes {
 
@@ -214,7 +214,7 @@ class TruncatedLanes {
     }
   }
 
-  // The subgradient's weights swing around zero, lane by lane (settlement.hpp).
+  // The subgradient's weights swing around zero, lane by lane (shrinkage/settlement.hpp).
   void swing(const RowOfCells<Real>& row, double* dot, bool writes) {
     std::fill_n(dot, slots_.padded(), 0.0);
     for (std::size_t k = 0; k < row.n; ++k)

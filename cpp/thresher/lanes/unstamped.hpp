@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "../rules/rule.hpp"
-#include "group.hpp"
-#include "kernels.hpp"
+#include "thresher/lanes/group.hpp"
+#include "thresher/lanes/kernels.hpp"
+#include "thresher/rules/rule.hpp"
 
 namespace thresher::lanes {
 

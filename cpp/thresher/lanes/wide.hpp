@@ -67,7 +67,7 @@ struct Wide {
     return (Vector)((BitVector{} + 1) << (8 * sizeof(T) - 1));
   }
 
-  // sgn(v) (|v| - a)_+ for a >= 0, as in pack.hpp: v less what is between -a and a of it.
+  // sgn(v) (|v| - a)_+ for a >= 0, as in core/pack.hpp: v less what is between -a and a of it.
   THRESHER_INLINE friend Wide soft(const Wide& v, const Wide& a) {
     return make([&](std::size_t i) {
       const Vector low = -a.part[i], high = a.part[i];

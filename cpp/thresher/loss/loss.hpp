@@ -2,7 +2,7 @@
 //
 // A loss runs once a row, so it is chosen at run time. The value comes in two parts,
 // value + ln(factor) with 1 <= factor <= 2: the logistic loss needs a logarithm a row, and a product
-// of factors needs one a thousand rows (Tally in tally.hpp).
+// of factors needs one a thousand rows (Tally in core/tally.hpp).
 #pragma once
 
 #include <algorithm>

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstddef>
 
-#include "batch.hpp"
-#include "loss.hpp"
-#include "rows.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/rows.hpp"
+#include "thresher/loss/loss.hpp"
 
 namespace thresher {
 

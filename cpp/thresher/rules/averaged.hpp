@@ -21,12 +21,12 @@
 #include <string>
 #include <vector>
 
-#include "../cell.hpp"
-#include "../error.hpp"
-#include "../pack.hpp"
-#include "coordinate.hpp"
-#include "round_unit.hpp"
-#include "rule.hpp"
+#include "thresher/averaging/round_unit.hpp"
+#include "thresher/core/cell.hpp"
+#include "thresher/core/coordinate.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/rules/rule.hpp"
 
 namespace thresher {
 

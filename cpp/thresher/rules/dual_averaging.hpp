@@ -23,12 +23,12 @@
 #include <string>
 #include <vector>
 
-#include "../cell.hpp"
-#include "../error.hpp"
-#include "../pack.hpp"
-#include "../shrink.hpp"
-#include "round_unit.hpp"
-#include "rule.hpp"
+#include "thresher/averaging/round_unit.hpp"
+#include "thresher/core/cell.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/rules/rule.hpp"
+#include "thresher/shrinkage/soft_threshold.hpp"
 
 namespace thresher {
 

@@ -18,13 +18,13 @@
 #include <string>
 #include <vector>
 
-#include "../cell.hpp"
-#include "../error.hpp"
-#include "../pack.hpp"
-#include "../shrink.hpp"
-#include "../steering.hpp"
-#include "coordinate.hpp"
-#include "rule.hpp"
+#include "thresher/core/cell.hpp"
+#include "thresher/core/coordinate.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/rules/rule.hpp"
+#include "thresher/schedule/steering.hpp"
+#include "thresher/shrinkage/soft_threshold.hpp"
 
 namespace thresher {
 

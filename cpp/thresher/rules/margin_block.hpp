@@ -30,14 +30,14 @@
 #include <utility>
 #include <vector>
 
-#include "../archive.hpp"
-#include "../batch.hpp"
-#include "../error.hpp"
-#include "../random.hpp"
-#include "../row_step.hpp"
-#include "../rows.hpp"
-#include "../stores/dense.hpp"
-#include "margin_perceptron.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/random.hpp"
+#include "thresher/core/row_step.hpp"
+#include "thresher/core/rows.hpp"
+#include "thresher/rules/margin_perceptron.hpp"
+#include "thresher/stores/dense.hpp"
 
 namespace thresher {
 

@@ -27,12 +27,12 @@
 #include <string>
 #include <vector>
 
-#include "../cell.hpp"
-#include "../error.hpp"
-#include "../ledger.hpp"
-#include "../pack.hpp"
-#include "../shrink.hpp"
-#include "rule.hpp"
+#include "thresher/core/cell.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/rules/rule.hpp"
+#include "thresher/shrinkage/ledger.hpp"
+#include "thresher/shrinkage/soft_threshold.hpp"
 
 namespace thresher {
 

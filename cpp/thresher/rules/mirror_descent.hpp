@@ -26,13 +26,13 @@
 #include <string>
 #include <vector>
 
-#include "../archive.hpp"
-#include "../learner.hpp"
-#include "../power.hpp"
-#include "../rate.hpp"
-#include "../relative.hpp"
-#include "../safe_rate.hpp"
-#include "../shrink.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/core/learner.hpp"
+#include "thresher/core/power.hpp"
+#include "thresher/loss/safe_rate.hpp"
+#include "thresher/schedule/rate.hpp"
+#include "thresher/schedule/relative_rate.hpp"
+#include "thresher/shrinkage/soft_threshold.hpp"
 
 namespace thresher {
 

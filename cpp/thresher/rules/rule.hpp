@@ -1,5 +1,5 @@
 // What a rule is. A rule owns the state of one coordinate, its Cell (zero bytes mean: never seen),
-// and the clock all cells share. The learner (rule_learner.hpp) takes it through a row so:
+// and the clock all cells share. The learner (core/rule_learner.hpp) takes it through a row so:
 //
 //   with_opener(row, use)     calls use(open). open(k, cells, x) takes the cells of four features, k to
 //                             k + 3, and their values: it pays what is owed, keeps in `row` what the
@@ -19,7 +19,7 @@
 // cells to begin with. A rule that `certifies()` is charged with the `pulls` of a cell when it is written:
 // it charges itself in with_closer, and the learner does at a sweep; facts(owed) adds those still owed.
 //
-// What a rule gives to be averaged with others is told in round.hpp.
+// What a rule gives to be averaged with others is told in averaging/round.hpp.
 //
 // `weight` and `average` read a cell as it stands now, with everything paid, and write nothing: who
 // looks never changes what is seen (DESIGN 2, R-6.15).
@@ -33,7 +33,7 @@
 #include <string>
 #include <utility>
 
-#include "../pack.hpp"
+#include "thresher/core/pack.hpp"
 
 namespace thresher {
 
@@ -98,7 +98,7 @@ concept Rule = requires(R rule, const R& fixed, typename R::Row& row, const type
   { fixed.sweep_due() } -> std::same_as<bool>;  // at steps fixed by the clock alone
   { fixed.settled(cell) } -> std::same_as<typename R::Cell>;
   { rule.begin_again() };                             // after a sweep: nothing is owed
-  { R::shares } -> std::convertible_to<std::size_t>;  // numbers a feature, see round.hpp
+  { R::shares } -> std::convertible_to<std::size_t>;  // numbers a feature, see averaging/round.hpp
   { fixed.rate() } -> std::same_as<double>;           // of the last step
   { fixed.advice(number) } -> std::same_as<std::string>;
 };

@@ -30,17 +30,17 @@
 #include <string>
 #include <vector>
 
-#include "../cell.hpp"
-#include "../error.hpp"
-#include "../ledger.hpp"
-#include "../pack.hpp"
-#include "../rate.hpp"
-#include "../relative.hpp"
-#include "../shrink.hpp"
-#include "../steering.hpp"
-#include "round_unit.hpp"
-#include "rule.hpp"
-#include "settlement.hpp"
+#include "thresher/averaging/round_unit.hpp"
+#include "thresher/core/cell.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/rules/rule.hpp"
+#include "thresher/schedule/rate.hpp"
+#include "thresher/schedule/relative_rate.hpp"
+#include "thresher/schedule/steering.hpp"
+#include "thresher/shrinkage/ledger.hpp"
+#include "thresher/shrinkage/settlement.hpp"
+#include "thresher/shrinkage/soft_threshold.hpp"
 
 namespace thresher {
 

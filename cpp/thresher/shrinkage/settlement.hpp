@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "../ledger.hpp"
+#include "thresher/shrinkage/ledger.hpp"
 
 namespace thresher {
 

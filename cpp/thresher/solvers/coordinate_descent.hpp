@@ -27,11 +27,11 @@
 #include <variant>
 #include <vector>
 
-#include "../archive.hpp"
-#include "../batch.hpp"
-#include "../error.hpp"
-#include "../loss.hpp"
-#include "../shrink.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/loss/loss.hpp"
+#include "thresher/shrinkage/soft_threshold.hpp"
 
 namespace thresher {
 

@@ -1,10 +1,10 @@
-#include "stabilized_learner.hpp"
+#include "thresher/stabilized/learner.hpp"
 
 #include <stdexcept>
 
-#include "archive.hpp"
-#include "rules/robust.hpp"
-#include "rules/stabilized.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/stabilized/paper/stabilized.hpp"
+#include "thresher/stabilized/robust/robust.hpp"
 
 namespace thresher {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "batch.hpp"
-#include "learner.hpp"
-#include "rules/paths.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/learner.hpp"
+#include "thresher/stabilized/paths.hpp"
 
 namespace thresher {
 

@@ -13,16 +13,16 @@
 #include <utility>
 #include <vector>
 
-#include "../batch.hpp"
-#include "../cell.hpp"
-#include "../error.hpp"
-#include "../loss.hpp"
-#include "../pack.hpp"
-#include "../random.hpp"
-#include "../rows.hpp"
-#include "../stores/dense.hpp"
-#include "../tally.hpp"
-#include "rule.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/cell.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/core/random.hpp"
+#include "thresher/core/rows.hpp"
+#include "thresher/core/tally.hpp"
+#include "thresher/loss/loss.hpp"
+#include "thresher/rules/rule.hpp"
+#include "thresher/stores/dense.hpp"
 
 namespace thresher {
 

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "../pack.hpp"
-#include "pages.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/stores/pages.hpp"
 
 namespace thresher {
 

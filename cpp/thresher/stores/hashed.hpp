@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "../pack.hpp"
-#include "pages.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/stores/pages.hpp"
 
 namespace thresher {
 

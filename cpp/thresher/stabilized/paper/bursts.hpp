@@ -12,12 +12,12 @@
 #include <memory>
 #include <vector>
 
-#include "../cell.hpp"
-#include "../pack.hpp"
-#include "../stores/dense.hpp"
-#include "evidence.hpp"
-#include "paths.hpp"
-#include "quantile.hpp"
+#include "thresher/core/cell.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/stabilized/paper/evidence.hpp"
+#include "thresher/stabilized/paper/quantile.hpp"
+#include "thresher/stabilized/paths.hpp"
+#include "thresher/stores/dense.hpp"
 
 namespace thresher {
 

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../stores/pages.hpp"
-#include "paths.hpp"
+#include "thresher/stabilized/paths.hpp"
+#include "thresher/stores/pages.hpp"
 
 namespace thresher {
 

@@ -1,4 +1,4 @@
-#include "paper_part.hpp"
+#include "thresher/stabilized/paper/part.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -6,11 +6,11 @@
 #include <optional>
 #include <stdexcept>
 
-#include "archive.hpp"
-#include "loss.hpp"
-#include "rows.hpp"
-#include "stores/pages.hpp"
-#include "team.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/core/rows.hpp"
+#include "thresher/core/threads.hpp"
+#include "thresher/loss/loss.hpp"
+#include "thresher/stores/pages.hpp"
 
 namespace thresher {
 namespace {

@@ -1,6 +1,6 @@
 // The published stabilized rule where rows are in several parts, on several machines: a part's rows and
-// its paths, whatever the number type. Bursts are those of rules/stage_work.hpp; what they have counted is
-// weighed elsewhere, by ranges of features (paper_range.hpp).
+// its paths, whatever the number type. Bursts are those of stabilized/paper/stage_work.hpp; what they have counted is
+// weighed elsewhere, by ranges of features (stabilized/paper/range.hpp).
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "batch.hpp"
-#include "rules/rule.hpp"
-#include "rules/stage_work.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/rules/rule.hpp"
+#include "thresher/stabilized/paper/stage_work.hpp"
 
 namespace thresher {
 

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "../pack.hpp"
-#include "../team.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/core/threads.hpp"
 
 namespace thresher {
 

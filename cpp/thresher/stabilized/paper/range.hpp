@@ -1,5 +1,5 @@
 // The published stabilized rule where rows are in several parts: the evidence of a range of features, whose
-// counts come from all parts. What it says of a feature is, of rules/evidence.hpp.
+// counts come from all parts. What it says of a feature is, of stabilized/paper/evidence.hpp.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "archive.hpp"
-#include "paper_part.hpp"
-#include "rules/evidence.hpp"
+#include "thresher/core/archive.hpp"
+#include "thresher/stabilized/paper/evidence.hpp"
+#include "thresher/stabilized/paper/part.hpp"
 
 namespace thresher {
 

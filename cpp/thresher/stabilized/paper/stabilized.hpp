@@ -16,9 +16,9 @@
 //
 // Stage 0 warms up: g0 = 0, nothing is purged. The model is the mean of the paths.
 //
-// A path's step costs what a step of plain SGD does (paths.hpp), the end of a burst looks at the features
-// it has seen alone, or at all of them without a detour (bursts.hpp), and workers meet twice a stage:
-// when the bursts are made (stage_work.hpp), and when the evidence is weighed (evidence.hpp).
+// A path's step costs what a step of plain SGD does (stabilized/paths.hpp), the end of a burst looks at the features
+// it has seen alone, or at all of them without a detour (stabilized/paper/bursts.hpp), and workers meet twice a stage:
+// when the bursts are made (stabilized/paper/stage_work.hpp), and when the evidence is weighed (stabilized/paper/evidence.hpp).
 #pragma once
 
 #include <algorithm>
@@ -28,12 +28,12 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../team.hpp"
-#include "evidence.hpp"
-#include "paths.hpp"
-#include "quantile.hpp"
-#include "schedules.hpp"
-#include "stage_work.hpp"
+#include "thresher/core/threads.hpp"
+#include "thresher/stabilized/paper/evidence.hpp"
+#include "thresher/stabilized/paper/quantile.hpp"
+#include "thresher/stabilized/paper/schedules.hpp"
+#include "thresher/stabilized/paper/stage_work.hpp"
+#include "thresher/stabilized/paths.hpp"
 
 namespace thresher {
 

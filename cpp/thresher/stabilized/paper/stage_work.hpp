@@ -1,8 +1,8 @@
 // What paths do in a stage of the published rule: n_K bursts each, K steps and a truncation (R-13.2 to
 // Workers share the paths out; what they have counted is then asked for, by feature.
 //
-// Used by the rule on one machine (stabilized.hpp), and for the paths of one part of the rows where there
-// are several (paper_part.hpp).
+// Used by the rule on one machine (stabilized/paper/stabilized.hpp), and for the paths of one part of the rows where there
+// are several (stabilized/paper/part.hpp).
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 #include <limits>
 #include <vector>
 
-#include "../team.hpp"
-#include "bursts.hpp"
-#include "evidence.hpp"
-#include "paths.hpp"
-#include "quantile.hpp"
+#include "thresher/core/threads.hpp"
+#include "thresher/stabilized/paper/bursts.hpp"
+#include "thresher/stabilized/paper/evidence.hpp"
+#include "thresher/stabilized/paper/quantile.hpp"
+#include "thresher/stabilized/paths.hpp"
 
 namespace thresher {
 

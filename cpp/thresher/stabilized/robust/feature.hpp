@@ -1,4 +1,4 @@
-// How the robust rule judges a feature, and how many stay (rules/robust.hpp).
+// How the robust rule judges a feature, and how many stay (stabilized/robust/robust.hpp).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What paths of the robust rule do with rows: SGD on halves of them, or on all (rules/robust.hpp). It is the
-// same whether the rows are all there are, or those of one part of a cluster's rows (robust_pieces.hpp).
+// What paths of the robust rule do with rows: SGD on halves of them, or on all (stabilized/robust/robust.hpp). It is the
+// same whether the rows are all there are, or those of one part of a cluster's rows (stabilized/robust/pieces.hpp).
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "../error.hpp"
-#include "../loss.hpp"
-#include "../random.hpp"
-#include "../tally.hpp"
-#include "../team.hpp"
-#include "candidates.hpp"
-#include "rule.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/random.hpp"
+#include "thresher/core/tally.hpp"
+#include "thresher/core/threads.hpp"
+#include "thresher/loss/loss.hpp"
+#include "thresher/rules/rule.hpp"
+#include "thresher/stabilized/robust/candidates.hpp"
 
 namespace thresher {
 

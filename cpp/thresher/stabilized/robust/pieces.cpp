@@ -1,4 +1,4 @@
-#include "robust_pieces.hpp"
+#include "thresher/stabilized/robust/pieces.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 // The robust rule in pieces, for rows on several machines: parts have rows, and let their paths walk through
 // them; ranges have features, and judge them by what all parts have found. With one part, and any number of
-// ranges, the result is that of rules/robust.hpp to the last bit.
+// ranges, the result is that of stabilized/robust/robust.hpp to the last bit.
 //
 // Of several parts, each feature's sums are over the paths of those parts whose rows have it, and are added up
 // in the order of the parts: a feature that one part alone has is not diluted by the others.
@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "batch.hpp"
-#include "learner.hpp"
-#include "rules/paths.hpp"
-#include "rules/robust_feature.hpp"
-#include "rules/robust_paths.hpp"
+#include "thresher/core/batch.hpp"
+#include "thresher/core/learner.hpp"
+#include "thresher/stabilized/paths.hpp"
+#include "thresher/stabilized/robust/feature.hpp"
+#include "thresher/stabilized/robust/half_paths.hpp"
 
 namespace thresher {
 

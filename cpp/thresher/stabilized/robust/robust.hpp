@@ -1,6 +1,6 @@
 // The stabilized rule made robust: evidence against noise, over long bursts (docs/decisions/0007).
 //
-// What stays of rules/stabilized.hpp: several paths, counting only steps that had a gradient, a selection
+// What stays of stabilized/paper/stabilized.hpp: several paths, counting only steps that had a gradient, a selection
 // probability, purging for good, a rejection share, and the mean of the paths. What changes is how a
 // feature is judged. M paths of SGD walk through random halves of the rows, two paths through the two
 // halves of one split, several passes from w = 0. Of each path,
@@ -19,7 +19,7 @@
 // as many as exceed `target`. When no more than `target` are left, M paths through all rows, each in an
 // order of its own, learn the weights anew on the features that stayed; the model is their mean.
 //
-// Rows are copied without the features purged, so that later stages cost less (candidates.hpp). What paths
+// Rows are copied without the features purged, so that later stages cost less (stabilized/robust/candidates.hpp). What paths
 // do is in robust_paths.hpp, how a feature is judged in robust_feature.hpp.
 #pragma once
 
@@ -29,11 +29,11 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../team.hpp"
-#include "candidates.hpp"
-#include "paths.hpp"
-#include "robust_feature.hpp"
-#include "robust_paths.hpp"
+#include "thresher/core/threads.hpp"
+#include "thresher/stabilized/paths.hpp"
+#include "thresher/stabilized/robust/candidates.hpp"
+#include "thresher/stabilized/robust/feature.hpp"
+#include "thresher/stabilized/robust/half_paths.hpp"
 
 namespace thresher {
 
