@@ -23,7 +23,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 PY := $(BIN)/python
 PYTEST := $(PY) -m pytest
-# Tests on Ray (test_*_ray.py) run in one process: tests/conftest.py.
+# Tests on Ray (tests/**/test_*_ray.py) run in one process: tests/conftest.py.
 PARALLEL := -n $(PYTEST_JOBS) --maxprocesses 4 --dist loadgroup
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 EDITABLE := $(PIP_INSTALL) --no-build-isolation --editable
@@ -93,10 +93,11 @@ test: lint types
 	$(PYTEST) $(PARALLEL) $(PYTEST_ARGS)
 
 # Exactness against the oracles, estimators, model files, readers, and some of the command line.
-QUICK := $(addprefix tests/test_,$(addsuffix .py,core_* oracles_* estimators* outputs* lanes* \
-  model_files io_* sources search_progressive distributed_engine cli cli_train)) \
-  $(wildcard tests/test_golden*.py) \
-  $(foreach case,ftrl several cache,'tests/test_resume.py::test_killed_and_resumed[$(case)]')
+QUICK := tests/core tests/oracles tests/io tests/data/test_sources.py tests/model/test_files.py \
+  $(addprefix tests/training/test_,golden.py lane_outputs.py lane_team.py outputs.py outputs_streams.py) \
+  $(addprefix tests/estimators/test_,estimators.py ecosystem.py training.py) \
+  tests/search/test_progressive.py tests/distributed/test_engine.py $(addprefix tests/cli/test_,cli.py train.py) \
+  $(foreach case,ftrl several cache,'tests/training/test_resume.py::test_killed_and_resumed[$(case)]')
 
 quick: lint types
 	$(PYTEST) $(PARALLEL) $(QUICK) $(PYTEST_ARGS)

@@ -44,7 +44,7 @@ import numpy as np
 from cluster_ways import WORKERS, Run, Ways, files_of, made_rows, touched_by, turns
 
 from thresher import FTRLClassifier, MarginPerceptronClassifier, StabilizedClassifier, scan
-from thresher.distributed.cluster import Cluster
+from thresher.distributed.ray.cluster import Cluster
 
 
 def in_ms(seconds: np.ndarray) -> dict[str, float]:

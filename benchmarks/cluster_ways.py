@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from cache import blocks, write
 
 from thresher.distributed import StageReport, fit
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import Driven, drive
+from thresher.distributed.engine.encoding import unpacked_keys
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.loop import Driven, drive
 from thresher.distributed.fitting import Fitting, Wishes
-from thresher.distributed.packing import unpacked_keys
 
 WORKERS = 2
 Run = Callable[[], list[float]]

@@ -23,10 +23,10 @@ from sklearn.utils import check_random_state
 
 from thresher import MarginPerceptronClassifier, datasets
 from thresher.data.labels import TwoClasses
-from thresher.distributed.columns import Columns
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import StageReport, drive
-from thresher.distributed.pieces import Job
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.loop import StageReport, drive
+from thresher.distributed.engine.pieces import Job
+from thresher.distributed.modes.columns import Columns
 from thresher.distributed.shards import find_shards
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from clusters import ray_home, ray_nodes, shared_nodes, time_limit  # noqa: F401
+from support.clusters import ray_home, ray_nodes, shared_nodes, time_limit  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -13,7 +13,7 @@ import pytest
 
 import thresher
 from thresher import DataError, DivergenceError, ModelFileError, ParameterError
-from thresher.cli.errors import option_of, shell_message
+from thresher.cli.render.errors import option_of, shell_message
 from thresher.data.writing import format_of
 from thresher.errors import (
     BalanceError,

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 import thresher
-from files import EXAMPLES, printed
+from support.files import EXAMPLES, printed
 
 
 def test_all_examples_are_short_and_said_to_be_there():

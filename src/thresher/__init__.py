@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher._version import __version__
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
+from thresher.moved_modules import find_old_names
 
 if TYPE_CHECKING:
     from thresher import (
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
         TruncatedGradientClassifier,
         TruncatedGradientRegressor,
     )
-    from thresher.model import Feature, Model, Progress, Why, load
+    from thresher.model.model import Feature, Model, Progress, Why, load
     from thresher.plots import (
         ExponentDisplay,
         FeatureDensityDisplay,
@@ -127,7 +128,7 @@ _MODULES = (
     "stability",
 )
 _HOMES = {
-    **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model"),
+    **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model.model"),
     **dict.fromkeys((name for name in __all__ if name.endswith("Display")), "plots"),
     "Comparison": "comparison",
     "Interrupted": "training.observer",
@@ -142,6 +143,9 @@ _HOMES = {
     "scan": "data.scan",
     "stability_score": "stability",
 }  # all others: estimators
+
+
+find_old_names()
 
 
 def __getattr__(name: str) -> Any:

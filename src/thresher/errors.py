@@ -3,7 +3,7 @@
 `DataError`, `DivergenceError` and `CacheError` come from the core: a row is bad, the rate is too
 high, or a cache is cut or damaged. The others carry facts: which parameter has which value, what
 is allowed, where the data are bad, what can be done. ``str(error)`` words these facts for Python;
-the command line words them for the shell (`thresher.cli.errors.shell_message`). A message names a
+the command line words them for the shell (`thresher.cli.render.errors`). A message names a
 parameter by `setting`, so that both can name it in their own way.
 """
 

@@ -1,7 +1,7 @@
 """Every loss, once: its tasks, its slope and curvature, its labels, and what its predictions mean.
 
-The C++ core computes the losses (loss/loss.hpp); this table says what the rest of the program needs to
-know of them. It imports nothing heavy.
+The C++ core computes the losses (loss/loss.hpp); this table says what the rest of the program
+needs to know of them. It imports nothing heavy.
 """
 
 from __future__ import annotations

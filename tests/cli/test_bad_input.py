@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import thresher
-from files import THRESHER, called, svmlight
+from support.files import THRESHER, called, svmlight
 
 GOOD = "1 1:1 2:3\n-1 2:1\n"
 

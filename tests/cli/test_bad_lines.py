@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import thresher
-from files import THRESHER, called, svmlight, vw
+from support.files import THRESHER, called, svmlight, vw
 
 
 def strewn(path, rows=400, seed=0):

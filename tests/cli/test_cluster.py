@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 import thresher
-from distributed_rows import rows_of, write_shards
-from files import THRESHER, called
-from thresher.cli.show import shown, warnings_told
+from support.distributed_rows import rows_of, write_shards
+from support.files import THRESHER, called
+from thresher.cli.render.progress import shown, warnings_told
 from thresher.distributed import fit
-from thresher.distributed.folder import held
+from thresher.distributed.engine.folder import held
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import thresher
-from comparisons import plain
-from files import THRESHER, called, svmlight, vw
-from thresher.cli import compare as cli
+from support.comparisons import plain
+from support.files import THRESHER, called, svmlight, vw
+from thresher.cli.commands import compare as cli
 from thresher.comparison import CompareProgress
 
 QUICK = ("--orders", "2", "--folds", "2", "--rules", "ftrl,sgd")

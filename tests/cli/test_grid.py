@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thresher.cli.grid import grid_of
+from thresher.cli.options.grid import grid_of
 from thresher.errors import ParameterError
 
 

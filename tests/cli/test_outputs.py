@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 import thresher
-from files import THRESHER, called, svmlight, vw
-from files import thresher as run
+from support.files import THRESHER, called, svmlight, vw
+from support.files import thresher as run
 
 GOOD = "1 1:1 2:3\n-1 2:1\n"
 

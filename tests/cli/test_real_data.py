@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_svmlight_file
 
 import thresher
-from files import called
+from support.files import called
 
 pytestmark = pytest.mark.data
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import thresher
-from files import called
-from golden_cases import Interrupting, hash_of
-from golden_data import Folder
+from support.files import called
+from support.golden_cases import Interrupting, hash_of
+from support.golden_data import Folder
 
 BEGUN = {
     "truncated-gradient": ["--gravity", "0.02", "--shuffle", "--seed", "3", "--passes", "3"],

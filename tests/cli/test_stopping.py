@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from files import THRESHER, called, svmlight, vw
+from support.files import THRESHER, called, svmlight, vw
 from thresher.data.source import Source
 
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_svmlight_file
 
 import thresher
-from files import THRESHER, called, svmlight, vw
+from support.files import THRESHER, called, svmlight, vw
 from thresher.rules import RULES
 
 

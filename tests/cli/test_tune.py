@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 
 import thresher
-from files import called, svmlight, vw
-from thresher.cli.tune import LANE_RULES
+from support.files import called, svmlight, vw
+from thresher.cli.commands.tune import LANE_RULES
 from thresher.search.folds import fold_numbers
 
 

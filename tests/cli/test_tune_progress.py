@@ -11,8 +11,8 @@ import subprocess
 import time
 
 import thresher
-from files import THRESHER, svmlight
-from thresher.cli.tune_show import Table
+from support.files import THRESHER, svmlight
+from thresher.cli.render.search_progress import Table
 from thresher.search import SearchProgress
 from thresher.search.grid import point_of
 
@@ -55,8 +55,8 @@ def test_live_table(monkeypatch):
 
 def test_lines_and_objects(monkeypatch, capsys):
     point = point_of(thresher.FTRLClassifier(), 0, {"l1": 0.1, "beta": 1.0})
-    monkeypatch.setattr("thresher.cli.tune_show._SELDOM", 0.0)
-    monkeypatch.setattr("thresher.cli.tune_show._OFTEN", 0.0)
+    monkeypatch.setattr("thresher.cli.render.search_progress._SELDOM", 0.0)
+    monkeypatch.setattr("thresher.cli.render.search_progress._OFTEN", 0.0)
     for quiet, as_json in ((False, False), (False, True), (True, False)):
         Table([point], quiet, as_json).tell(progress_of(1000, losses={0: 0.25}))
     out, told = capsys.readouterr()

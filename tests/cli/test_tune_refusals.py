@@ -12,8 +12,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import thresher
-from files import THRESHER, called, svmlight
-from files import thresher as run
+from support.files import THRESHER, called, svmlight
+from support.files import thresher as run
 from thresher import __version__
 
 
@@ -217,7 +217,7 @@ def test_interrupted_while_modules_are_loaded(folder, tmp_path):
         "from thresher.cli import main\n"
         "main()\n"
     )
-    for module in ("typer", "thresher.cli.app", "sklearn", "thresher.cli.tune"):
+    for module in ("typer", "thresher.cli.app", "sklearn", "thresher.cli.commands.tune"):
         with subprocess.Popen(
             [THRESHER[0], "-c", slow, "tune", folder / "rows.svm", "-m", tmp_path / "m", *GRID,
              module],

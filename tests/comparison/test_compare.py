@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 import thresher
-from comparisons import plain, problem
+from support.comparisons import plain, problem
 from thresher import DataError, ParameterError, stability_score
-from thresher.comparison import CANDIDATES, trying
+from thresher.comparison import CANDIDATES, protocol
 from thresher.comparison.candidates import inner
 from thresher.comparison.measures import error_of, kappas_of, measure_of, measured, support_of
 from thresher.comparison.rows import rows_of
@@ -111,13 +111,13 @@ def test_folds_have_training_rows_alone_and_are_the_same_for_all_rules(monkeypat
     X, y = problem()
     X[:, -1] = np.arange(1, len(X) + 1) / len(X)  # tells rows apart
     seen = []
-    real = trying.by_folds
+    real = protocol.by_folds
 
     def spy(estimator, grid, rows, labels, folds, **more):
         seen.append((rows[:, -1], folds))
         return real(estimator, grid, rows, labels, folds, **more)
 
-    monkeypatch.setattr(trying, "by_folds", spy)
+    monkeypatch.setattr(protocol, "by_folds", spy)
     train = np.arange(0, 240, 2)
     thresher.compare(X[train], y[train], X[1::2], y[1::2], rules=["ftrl", "l1-logistic"], orders=1)
     assert len(seen) == 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thresher
-from comparisons import problem
+from support.comparisons import problem
 
 
 @pytest.fixture(scope="module")

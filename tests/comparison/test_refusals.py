@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 import thresher
-from comparisons import problem
+from support.comparisons import problem
 from thresher import DataError, ParameterError
-from thresher.comparison import CANDIDATES, running
+from thresher.comparison import CANDIDATES, run
 
 
 def test_a_rule_that_fails_says_why_and_the_rest_goes_on(monkeypatch):
@@ -40,7 +40,7 @@ def test_what_is_too_expensive_is_left_out_and_said(monkeypatch):
 
     monkeypatch.setattr(grids, "_MOST_STEPS", 10)
     few = {name: CANDIDATES[name] for name in ("sgd", "mirror-descent")}
-    monkeypatch.setattr(running, "CANDIDATES", few)
+    monkeypatch.setattr(run, "CANDIDATES", few)
     X, y = problem(rows=100)
     found = thresher.compare(X, y, orders=1, folds=2)["mirror-descent"]
     assert found.skipped.startswith("every step goes through all 25 columns")

@@ -8,10 +8,10 @@ from sklearn.linear_model import Lasso
 from sklearn.model_selection import KFold
 
 import thresher
-from comparisons import problem
+from support.comparisons import problem
 from thresher import TruncatedGradientClassifier, TruncatedGradientRegressor
-from thresher.comparison.choosing import choose
 from thresher.comparison.controls import MeanOfRuns
+from thresher.comparison.cross_validation import choose
 from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
 

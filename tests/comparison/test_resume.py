@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thresher
-from comparisons import plain, problem
+from support.comparisons import plain, problem
 from thresher import DataError, ParameterError
 from thresher.comparison.checkpoint import Checkpoint, packed
 from thresher.comparison.rows import _digest

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from streams import Stream, dense_weights, learner
+from support.streams import Stream, dense_weights, learner
 from thresher import FTRLClassifier, TruncatedGradientRegressor, _core
 
 RNG = np.random.default_rng(0)

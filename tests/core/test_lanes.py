@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lane_cases import batch_of, defaults, grid, rows_of, same
+from support.lane_cases import batch_of, defaults, grid, rows_of, same
 from thresher import _core
 from thresher.rules import RULES
 from thresher.rules.core_args import core_parameters

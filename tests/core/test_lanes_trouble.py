@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from lane_cases import batch_of, defaults, grid, rows_of, same
+from support.lane_cases import batch_of, defaults, grid, rows_of, same
 from thresher import _core
 from thresher.rules import RULES
 from thresher.rules.core_args import core_parameters

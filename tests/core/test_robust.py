@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles.robust import RobustResult, robust
-from streams import Stream, streams
+from support.streams import Stream, streams
 from thresher import StabilizedClassifier, _core
 from thresher.data import as_batch
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from oracles.dual_averaging import dual_averaging
 from oracles.margin_perceptron import margin_perceptron
-from streams import LOSSES, dense_weights, learner, streams
-from test_core_exact import DTYPES, STORES, assert_equal, calm
+from support.exactness import DTYPES, STORES, assert_equal, calm
+from support.streams import LOSSES, dense_weights, learner, streams
 from thresher import _core
 
 

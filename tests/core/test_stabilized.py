@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from oracles.stabilized import StabilizedResult, stabilized
-from streams import Stream, dense_weights, streams
-from streams import learner as plain_learner
+from support.streams import Stream, dense_weights, streams
+from support.streams import learner as plain_learner
 from thresher import _core
 from thresher.data import as_batch
 

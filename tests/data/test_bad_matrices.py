@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 
 from oracles.truncated_gradient import truncated_gradient
-from streams import learner
+from support.streams import learner
 from thresher import (
     AveragedSGDClassifier,
     AveragedSGDRegressor,
@@ -287,7 +287,7 @@ def test_row_starts_that_make_no_sense(rule: str, place: int, value: int) -> Non
 
 
 CENTRED = """
-from test_bad_matrices import BAD_INDICES, BAD_STARTS, fitted, with_index, with_start
+from data.test_bad_matrices import BAD_INDICES, BAD_STARTS, fitted, with_index, with_start
 
 for damage, cases in ((with_index, BAD_INDICES), (with_start, BAD_STARTS)):
     for place, value in cases:
@@ -304,7 +304,7 @@ def test_damaged_matrices_do_not_crash_the_mean() -> None:
     """The mean of the rows is taken before the learner looks at them; a crash would end pytest."""
     done = subprocess.run(
         [sys.executable, "-c", CENTRED],
-        capture_output=True, text=True, cwd=Path(__file__).parent,
+        capture_output=True, text=True, cwd=Path(__file__).parents[1],
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 

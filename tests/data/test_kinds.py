@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import thresher
-from files import called
+from support.files import called
 from thresher import FTRLClassifier, scan
 from thresher.data import tables
 from thresher.errors import DataError, ParameterError

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from oracles.truncated_gradient import truncated_gradient
-from streams import DEFAULTS, SCHEDULES, learner
+from support.streams import DEFAULTS, SCHEDULES, learner
 from thresher import _core
 
 DTYPES = st.sampled_from(["float64", "float64", "float32"])

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher.data import opening
-from thresher.data.looking import CACHE_MAGIC, look
-from thresher.data.opening import BinaryStream, expand, open_bytes, open_seekable, peek_bytes
+from thresher.data import open_streams
+from thresher.data.detect import CACHE_MAGIC, look
+from thresher.data.open_streams import BinaryStream, expand, open_bytes, open_seekable, peek_bytes
 from thresher.errors import DataError, ParameterError
 
 
@@ -174,12 +174,12 @@ def test_several_members_are_one_file(tmp_path_factory, kind, parts, room, paddi
     padded = {"gzip": b"\0" * padding, "xz": b"\0" * 4 * padding}.get(kind, b"")
     path = tmp_path_factory.mktemp("members") / "packed"
     path.write_bytes(padded.join(map(PACK[kind], parts)) + padded)
-    before = opening._PIECE
-    opening._PIECE = piece
+    before = open_streams._PIECE
+    open_streams._PIECE = piece
     try:
         assert read(path, room) == (b"".join(parts), None)
     finally:
-        opening._PIECE = before
+        open_streams._PIECE = before
 
 
 def test_plain_and_empty_files(tmp_path):

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 import thresher
-from files import svmlight, vw
+from support.files import svmlight, vw
 from thresher.data.writing import write
 
 # Parameters that do not depend on the number of rows, which a source does not know beforehand.

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blocks import rows_of
-from files import svmlight, vw
+from support.blocks import rows_of
+from support.files import svmlight, vw
 from thresher import _core, scan
 from thresher.data import tables
 from thresher.data.block import Position
 from thresher.data.parts import part_of
-from thresher.data.reading import Kinds, Reading
+from thresher.data.read_options import Kinds, Reading
 from thresher.data.source import Source
 from thresher.data.spans import Span, extent, line_start
 from thresher.data.writing import write

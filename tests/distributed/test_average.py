@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thresher
-from average_cases import OWN, SEED, WIDTH, Case, PieceFiles, cases, defaults, run
-from distributed_rows import WholeFiles
+from support.average_cases import OWN, SEED, WIDTH, Case, PieceFiles, cases, defaults, run
+from support.distributed_rows import WholeFiles
 from thresher import _core
 from thresher.data.labels import ManyClasses
-from thresher.distributed.average import Average
-from thresher.distributed.average_pieces import make_outputs
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import Driven, StageReport, drive
-from thresher.distributed.pieces import Job
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.loop import Driven, StageReport, drive
+from thresher.distributed.engine.pieces import Job
+from thresher.distributed.modes.average import Average
+from thresher.distributed.modes.average_pieces import make_outputs
 from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.training.plan import alpha_for
 from thresher.training.seeds import stream_seed

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from column_cases import Data, datasets, run, same, small
-from distributed_rows import WholeFiles, untimed
+from support.column_cases import Data, datasets, run, same, small
+from support.distributed_rows import WholeFiles, untimed
 from thresher.data.labels import ManyClasses
-from thresher.distributed import columns
-from thresher.distributed.columns import Columns
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import ContinueLater, StageReport, drive
-from thresher.distributed.folder import Folder
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.loop import ContinueLater, StageReport, drive
+from thresher.distributed.modes import columns
+from thresher.distributed.modes.columns import Columns
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 
 # ---- where pieces are, and what becomes of them ------------------------------------------------

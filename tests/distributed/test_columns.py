@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from column_cases import Data, datasets, dense, run, same, small
-from distributed_rows import WholeFiles
 from oracles.margin_columns import block_of, margin_columns
+from support.column_cases import Data, datasets, dense, run, same, small
+from support.distributed_rows import WholeFiles
 from thresher import _core
 from thresher.data.labels import ManyClasses
 from thresher.data.scan import scan
 from thresher.data.writing import write
-from thresher.distributed.column_pieces import RowOrders
-from thresher.distributed.columns import Columns
+from thresher.distributed.modes.column_pieces import RowOrders
+from thresher.distributed.modes.columns import Columns
 
 # ---- what is learned ---------------------------------------------------------------------------
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import clusters
-from files import printed
+from support import clusters
+from support.files import printed
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = clusters.needs_ray
 
@@ -20,7 +20,7 @@ pytestmark = clusters.needs_ray
     ("where", "rows", "l1"),
     [("shared", 6_000, 20), ("local", 20_000, 60)],
 )
-@pytest.mark.soak  # 50 s; tests/test_cli_cluster.py runs such commands in every run
+@pytest.mark.soak  # 50 s; tests/cli/test_cluster.py runs such commands in every run
 def test_the_shell_session_of_the_readme(where, rows, l1, ray_nodes, tmp_path, tmp_path_factory):
     """In its order, with fewer rows, and on the cluster of the tests instead of a new one."""
     commands = re.findall(r"^\$ (thresher [^#\n]*)", (ROOT / "README.md").read_text(), re.M)

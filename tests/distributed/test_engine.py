@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from thresher.distributed import crew as crews
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import ContinueLater, drive
-from thresher.distributed.folder import Committed, Folder, held
-from thresher.distributed.pieces import Lost, Outcome
+from support.toys import Toy, ToyPart, bits
+from thresher.distributed.engine import executor as crews
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.folder import Committed, Folder, held
+from thresher.distributed.engine.loop import ContinueLater, drive
+from thresher.distributed.engine.pieces import Lost, Outcome
 from thresher.errors import ClusterError, DataError, DivergenceError, ModelFileError, ParameterError
-from toys import Toy, ToyPart, bits
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +154,7 @@ def test_what_is_sent_may_be_empty_and_survives_a_checkpoint(tmp_path):
 
 
 def test_a_bundle_without_arrays_keeps_its_place(tmp_path):
-    from thresher.distributed.bench import Bench
+    from thresher.distributed.engine.host import Bench
 
     folder = Folder(str(tmp_path))
     bench = Bench(Toy(), folder)

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-import clusters
-from clusters import kill_when, process_of
-from thresher.distributed.cluster import Cluster, _init, imported
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import drive
-from thresher.distributed.folder import Folder
-from thresher.distributed.ray_crew import RayCrew
+from support import clusters
+from support.clusters import kill_when, process_of
+from support.toys import Toy, bits
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.loop import drive
+from thresher.distributed.ray.cluster import Cluster, _init, imported
+from thresher.distributed.ray.executor import RayCrew
 from thresher.errors import (
     CacheError,
     ClusterError,
@@ -28,7 +29,6 @@ from thresher.errors import (
     ModelFileError,
     ParameterError,
 )
-from toys import Toy, bits
 
 pytestmark = clusters.on_ray
 
@@ -105,7 +105,7 @@ def test_a_node_is_lost_and_another_one_added(ray_nodes, tmp_path):
 
 
 def test_a_step_that_always_dies_is_given_up(ray_nodes, tmp_path, monkeypatch):
-    monkeypatch.setattr("thresher.distributed.ray_crew._DEATHS", 2)
+    monkeypatch.setattr("thresher.distributed.ray.executor._DEATHS", 2)
     mode = Toy(trouble={"3:2": "die"})
     with (
         ray_nodes.connect() as cluster,
@@ -147,7 +147,7 @@ def test_a_folder_that_a_node_does_not_see_is_refused(ray_nodes, tmp_path, monke
     with ray_nodes.connect() as cluster:
         cluster.check(str(tmp_path))
         assert os.listdir(tmp_path) == []
-        monkeypatch.setattr("thresher.distributed.cluster._SEEN", 0.5)
+        monkeypatch.setattr("thresher.distributed.ray.cluster._SEEN", 0.5)
         hidden = f"/proc/{os.getpid()}/cwd"  # other processes have other folders of this name
         monkeypatch.chdir(tmp_path)
         name = socket.gethostname()
@@ -173,11 +173,11 @@ def test_more_workers_than_processors_are_refused(ray_nodes):
 
 DRIVER = """
 import sys
-from thresher.distributed.cluster import Cluster
-from thresher.distributed.driving import drive
-from thresher.distributed.folder import Folder
-from thresher.distributed.ray_crew import RayCrew
-from toys import Toy
+from thresher.distributed.ray.cluster import Cluster
+from thresher.distributed.engine.loop import drive
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.ray.executor import RayCrew
+from support.toys import Toy
 
 address, *paths = sys.argv[1:]
 modes = [Toy(), Toy(trouble={"0:3": "sleep 50"})][-len(paths):]
@@ -260,7 +260,7 @@ def test_pieces_of_a_lost_node_move_until_no_worker_is_left(ray_nodes, tmp_path)
 
 def refused(address, **environment):
     code = (
-        "import sys; from thresher.distributed.cluster import Cluster\n"
+        "import sys; from thresher.distributed.ray.cluster import Cluster\n"
         "try: Cluster.connect(sys.argv[1] or None)\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
@@ -287,7 +287,7 @@ def test_an_address_where_nothing_is(ray_home):
 
 
 def test_an_address_where_something_else_is(monkeypatch):
-    monkeypatch.setattr("thresher.distributed.cluster._REACH", 0.3)
+    monkeypatch.setattr("thresher.distributed.ray.cluster._REACH", 0.3)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import thresher
-from distributed_rows import FITS, bits_of, rows_of, write_shards
+from support.distributed_rows import FITS, bits_of, rows_of, write_shards
 from thresher.distributed import ContinueLater, fit
 from thresher.errors import DataError, ModelFileError, ParameterError
-from thresher.model import Progress
+from thresher.model.model import Progress
 from thresher.training.records import mean_since
 
 
@@ -87,7 +87,7 @@ def test_the_model_is_saved_and_loaded(shards, tmp_path):
 
 @pytest.mark.parametrize("format", ["cache", "parquet"])
 def test_files_of_other_formats_learn_the_same(format, shards, tmp_path):
-    from thresher.cli.convert import convert
+    from thresher.cli.commands.convert import convert
 
     for number in range(4):
         file = shards.replace("*", str(number))

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-import clusters
 import thresher
-from distributed_rows import FITS, bits_of, rows_of, write_shards
+from support import clusters
+from support.distributed_rows import FITS, bits_of, rows_of, write_shards
 from thresher.distributed import fit
-from thresher.distributed.dataset import dataset_to_files, is_dataset
+from thresher.distributed.ray.dataset import dataset_to_files, is_dataset
 from thresher.distributed.shards import find_shards
 from thresher.errors import DataError
 
@@ -106,7 +106,7 @@ def test_a_worker_that_is_killed_in_a_stage(name, ray_nodes, ray_home, long_shar
     assert len(remade) == len(set(remade))
 
 
-@pytest.mark.soak  # tests/test_distributed_ray.py loses a node in every run
+@pytest.mark.soak  # tests/distributed/test_engine_ray.py loses a node in every run
 def test_a_node_is_lost_and_another_one_added(ray_nodes, long_shards, tmp_path):
     make, how = LONG["robust"]
 

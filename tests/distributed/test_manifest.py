@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from files import svmlight
+from support.files import svmlight
 from thresher import __version__, scan
-from thresher.data import opening
+from thresher.data import open_streams
 from thresher.data.writing import write
-from thresher.distributed.agreeing import agree, in_turn
-from thresher.distributed.manifest import Manifest, check, earlier
+from thresher.distributed.engine.manifest import Manifest, check, earlier
 from thresher.distributed.shards import find_shards
+from thresher.distributed.survey import agree, in_turn
 from thresher.errors import DataError, ModelFileError, ParameterError
 from thresher.training.bits import BITS, RULE_BITS, bits_of
 
@@ -285,7 +285,7 @@ def test_files_elsewhere_are_whole_and_read_again(tmp_path, monkeypatch):
         size=lambda path: len(files[path]),
         open=lambda path, mode: io.BytesIO(files[path]),
     )
-    monkeypatch.setattr(opening, "_file_system", lambda url: (system, url.split("//")[1]))
+    monkeypatch.setattr(open_streams, "_file_system", lambda url: (system, url.split("//")[1]))
     data = ["s3://d/1.svm", "s3://d/2.svm"]
     folder = tmp_path / "checkpoint"
     begun(folder, data, parts=None)

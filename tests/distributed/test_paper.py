@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from paper_cases import (
+from support.paper_cases import (
     Matrices,
     alone,
     drawn,
@@ -22,7 +22,7 @@ from paper_cases import (
 )
 from thresher import StabilizedClassifier
 from thresher.data.labels import ManyClasses
-from thresher.distributed.crew import InProcess
+from thresher.distributed.engine.executor import InProcess
 from thresher.errors import DivergenceError
 
 # ---- what is learned ---------------------------------------------------------------------------
@@ -158,8 +158,8 @@ def test_gravity_is_found(
 
     monkeypatch.setattr(InProcess, "ask_parts", counted)
     if few:
-        monkeypatch.setattr("thresher.distributed.paper_lead._FEW", 5)
-        monkeypatch.setattr("thresher.distributed.paper_stages._VALUES", 50)
+        monkeypatch.setattr("thresher.distributed.modes.paper_coordinator._FEW", 5)
+        monkeypatch.setattr("thresher.distributed.modes.paper_stages._VALUES", 50)
     rows = drawn(7, [400], 300, False, 0.2)
     if same:
         rows.content[0][0].data[:] = 1.0

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from distributed_rows import WholeFiles
-from paper_cases import (
+from support.distributed_rows import WholeFiles
+from support.paper_cases import (
     Matrices,
     assert_same,
     drawn,
@@ -25,12 +25,12 @@ from paper_cases import (
     parameters,
     some_rows,
 )
-from thresher.distributed.bench import _received
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import ContinueLater, StageReport, drive
-from thresher.distributed.folder import Folder
-from thresher.distributed.paper_stages import PaperStages, _Range
-from thresher.distributed.pieces import Arrays, Outcome, Packet
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.host import _received
+from thresher.distributed.engine.loop import ContinueLater, StageReport, drive
+from thresher.distributed.engine.pieces import Arrays, Outcome, Packet
+from thresher.distributed.modes.paper_stages import PaperStages, _Range
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 
 # ---- any workers, and any that are lost ----------------------------------------------------------
@@ -55,7 +55,7 @@ def test_workers_do_not_matter(
     except DivergenceError:
         assume(False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("thresher.distributed.bench._received", read_only)
+        patch.setattr("thresher.distributed.engine.host._received", read_only)
         for benches, threads in ((2, 2), (3, 1)):
             assert_same(driven(job, benches, threads=threads), expected)
 

@@ -13,18 +13,18 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distributed_rows import WholeFiles
 from oracles.robust import robust
-from robust_cases import SEED, InMemory, facts_of, mode_of, problem, run
-from streams import Stream, streams
+from support.distributed_rows import WholeFiles
+from support.robust_cases import SEED, InMemory, facts_of, mode_of, problem, run
+from support.streams import Stream, streams
 from thresher import StabilizedClassifier, _core, scan
 from thresher.data.labels import ManyClasses
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import StageReport, drive
-from thresher.distributed.packing import narrow, packed_keys, unpacked_keys
-from thresher.distributed.pieces import Job
-from thresher.distributed.ranking import lowest_of_highest
-from thresher.distributed.robust_stages import RobustStages
+from thresher.distributed.engine.encoding import narrow, packed_keys, unpacked_keys
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.loop import StageReport, drive
+from thresher.distributed.engine.pieces import Job
+from thresher.distributed.modes.ranking import lowest_of_highest
+from thresher.distributed.modes.robust_stages import RobustStages
 
 
 @st.composite

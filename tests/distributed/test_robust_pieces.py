@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from distributed_rows import WholeFiles
-from robust_cases import InMemory, facts_of, mode_of, problem, run
-from streams import Stream
+from support.distributed_rows import WholeFiles
+from support.robust_cases import InMemory, facts_of, mode_of, problem, run
+from support.streams import Stream
 from thresher import StabilizedClassifier
 from thresher.data.labels import ManyClasses
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import ContinueLater, StageReport, drive
-from thresher.distributed.folder import Folder
-from thresher.distributed.packing import unpacked_keys
-from thresher.distributed.pieces import Job
-from thresher.distributed.robust_stages import RobustStages
+from thresher.distributed.engine.encoding import unpacked_keys
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.loop import ContinueLater, StageReport, drive
+from thresher.distributed.engine.pieces import Job
+from thresher.distributed.modes.robust_stages import RobustStages
 from thresher.errors import DataError, DivergenceError, ParameterError
 
 

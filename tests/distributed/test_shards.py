@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blocks import rows_of
-from files import svmlight, vw
+from support.blocks import rows_of
+from support.files import svmlight, vw
 from thresher import _core, scan
-from thresher.distributed.cutting import even_cuts, grouped, line_cuts, shared_out
-from thresher.distributed.dataset import dataset_to_files, is_dataset
+from thresher.distributed.ray.dataset import dataset_to_files, is_dataset
 from thresher.distributed.shards import Shards, find_shards
+from thresher.distributed.splitting import even_cuts, grouped, line_cuts, shared_out
 from thresher.errors import DataError, ModelFileError, ParameterError
 
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from files import svmlight, vw
+from support.files import svmlight, vw
 from thresher import FTRLClassifier, FTRLRegressor, scan
 from thresher.data.writing import write
-from thresher.distributed.agreeing import (
+from thresher.distributed.shards import find_shards
+from thresher.distributed.survey import (
     Agreed,
     agree,
     agreed_labels,
@@ -21,7 +22,6 @@ from thresher.distributed.agreeing import (
     in_turn,
     names_of,
 )
-from thresher.distributed.shards import find_shards
 from thresher.errors import DataError
 from thresher.rules import core_args
 from thresher.training.plan import labels_for

@@ -16,7 +16,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 
 import thresher
 from oracles.coordinate_descent import CURVATURE, coordinate_descent, objective
-from streams import CLASSIFICATION, Stream, streams
+from support.streams import CLASSIFICATION, Stream, streams
 from thresher import (
     CoordinateDescentClassifier,
     CoordinateDescentRegressor,

@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 import thresher
 from oracles.hard_threshold import H, hard_threshold
-from streams import streams
+from support.streams import streams
 from thresher import DataError, DivergenceError, HardThresholdRegressor, ParameterError
 from thresher.estimators.hard_threshold import LeastSquares, keep_largest
 

@@ -15,7 +15,7 @@ from oracles import mirror_descent as oracles
 from oracles.mirror_descent import link
 from oracles.rates import Relative
 from oracles.truncated_gradient import truncated_gradient
-from streams import LOSSES, SCHEDULES, Stream, dense_weights, learner, streams
+from support.streams import LOSSES, SCHEDULES, Stream, dense_weights, learner, streams
 from thresher import (
     DataError,
     DivergenceError,

@@ -17,9 +17,10 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT))  # experiments are no part of the package
 
-from experiments import results
 from experiments.__main__ import modules
 from experiments.record import RESULTS, About, Record, verdict_of
+
+from experiments import results
 
 VERDICTS = {"holds", "holds in part", "does not hold", "not tested"}
 ABOUT = About(

@@ -12,8 +12,9 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT))  # experiments are no part of the package
 
-from experiments import available
 from experiments.numerically_stable.curves import Curve, chosen
+
+from experiments import available
 
 X, Y = sp.csr_matrix(np.eye(4)), np.ones(4)
 

@@ -1,7 +1,7 @@
 """Fuzz targets in Python: any bytes as a file that is read here, and what must hold of it.
 
 A target returns, or raises where something is wrong. `run.py` has atheris make up the bytes;
-`tests/test_corpus.py` replays those that were interesting.
+`tests/io/test_corpus.py` replays those that were interesting.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as tensors_of
 
 import thresher
-from streams import learner
-from thresher import ModelFileError, model_file
+from support.streams import learner
+from thresher import ModelFileError
 from thresher.data import as_batch
-from thresher.data.opening import BinaryStream
+from thresher.data.open_streams import BinaryStream
 from thresher.errors import DataError
+from thresher.model import file as model_file
 from thresher.report.model_page import model_page
 from thresher.training import checkpoint as checkpoints
 

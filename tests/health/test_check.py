@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import thresher
-from test_health_spectra import _sparse
+from support.sparse_rows import sparse_rows
 from thresher import DataError, ParameterError
 from thresher.health import (
     check,
@@ -185,7 +185,7 @@ def test_check_of_poisson_rates() -> None:
 
 
 def test_radius_of_one_with_a_safe_step_is_no_divergence() -> None:
-    wide = _sparse(20, 50, 0.3)
+    wide = sparse_rows(20, 50, 0.3)
     found = spectral_radius(wide, safe_step(wide).batch)
     assert found.radius == pytest.approx(1.0)
     assert found.unseen

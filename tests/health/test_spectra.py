@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 import thresher
 from oracles import losses
-from test_certificates import load_reference
+from support.reference import load_reference
+from support.sparse_rows import sparse_rows
 from thresher import DataError, ParameterError
 from thresher.health import (
     exponents,
@@ -19,12 +20,6 @@ from thresher.health import (
     safe_step,
     spectral_radius,
 )
-
-
-def _sparse(rows: int, columns: int, density: float, seed: int = 0) -> sp.csr_matrix:
-    rng = np.random.default_rng(seed)
-    return sp.random(rows, columns, density, "csr", rng=rng, data_rvs=rng.standard_normal)
-
 
 # ---- exponents -----------------------------------------------------------------------------------
 
@@ -106,7 +101,7 @@ def test_radius_equals_dense_eigenvalues(shape: tuple[int, int], eta: float) -> 
 )
 def test_lanczos_equals_dense(rows: int, columns: int, density: float) -> None:
     """Beyond 400 rows and columns, smallest singular values included."""
-    X = _sparse(rows, columns, density)
+    X = sparse_rows(rows, columns, density)
     s = np.linalg.svd(X.toarray(), compute_uv=False)
     smallest = s[-1] if rows >= columns else 0.0
     for eta in (0.3 / s[0] ** 2, 1.0 / s[0] ** 2, 3.0 / s[0] ** 2):
@@ -124,7 +119,7 @@ def test_lanczos_equals_dense(rows: int, columns: int, density: float) -> None:
 
 
 def test_lanczos_that_gives_up_says_so() -> None:
-    X = _sparse(900, 450, 0.05)
+    X = sparse_rows(900, 450, 0.05)
     s = np.linalg.svd(X.toarray(), compute_uv=False)
     eta = 1.0 / s[0] ** 2
     expected = _dense_radius(X, eta, np.arange(450))
@@ -140,7 +135,7 @@ def test_lanczos_that_gives_up_says_so() -> None:
 
 
 def test_many_columns_few_rows_use_the_gram_matrix() -> None:
-    X = _sparse(150, 30_000, 0.001)
+    X = sparse_rows(150, 30_000, 0.001)
     s = np.linalg.svd(X.toarray(), compute_uv=False)
     found = spectral_radius(X, 0.1)
     assert found.largest_singular == pytest.approx(s[0], rel=1e-9)
@@ -173,7 +168,7 @@ def test_radius_edge_cases() -> None:
 
 
 def test_radius_equals_the_reference() -> None:
-    X, J = _sparse(60, 40, 0.2), np.arange(0, 40, 3)
+    X, J = sparse_rows(60, 40, 0.2), np.arange(0, 40, 3)
     theirs = load_reference().spectral_radius(X, J, 0.02)
     assert spectral_radius(X, 0.02, J).radius == pytest.approx(theirs, rel=1e-9)
 
@@ -217,7 +212,7 @@ def test_safe_batch_step_never_raises_the_loss(loss: str, weighted: bool, interc
 
 
 def test_safe_step_of_large_data_is_that_of_the_lanczos_iteration() -> None:
-    X = _sparse(900, 450, 0.05)
+    X = sparse_rows(900, 450, 0.05)
     largest = np.linalg.norm(X.toarray(), 2)
     assert safe_step(X).batch == pytest.approx(1 / largest**2)
 
@@ -244,7 +239,7 @@ def test_safe_step_edge_cases() -> None:
 
 
 def test_potential() -> None:
-    X, rng = _sparse(30, 10, 0.4), np.random.default_rng(0)
+    X, rng = sparse_rows(30, 10, 0.4), np.random.default_rng(0)
     y, w = rng.normal(size=30), rng.normal(size=10)
     assert potential(X, y, w) == pytest.approx(0.5 * np.sum((y - X @ w) ** 2))
     eta = safe_step(X).batch

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
 from oracles import losses
-from streams import Stream, dense_weights, learner
+from support.streams import Stream, dense_weights, learner
 from thresher import _core
 
 # loss: constants A and B of ||gradient||^2 <= A L + B where ||x|| <= 1 (R-1.*)

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from blocks import blocks, fields, values
-from streams import learner
+from support.blocks import blocks, fields, values
+from support.streams import learner
 from thresher import _core
 from thresher.data import cache
 from thresher.data.scan import scan

@@ -14,12 +14,12 @@ import pytest
 
 from fuzzing.targets import TARGETS
 from oracles import text as oracle
-from streams import learner
-from text_cases import ShortReads, assert_same, read
+from support.streams import learner
+from support.text_cases import ShortReads, assert_same, read
 from thresher import _core
 from thresher.errors import DataError, DivergenceError
 
-CORPUS = Path(__file__).parent / "corpus"
+CORPUS = Path(__file__).parents[1] / "corpus"
 
 
 def corpus(target: str) -> list[bytes]:

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import text as oracle
-from streams import learner
-from text_cases import ShortReads, assert_same, read
+from support.streams import learner
+from support.text_cases import ShortReads, assert_same, read
 from thresher import _core
 from thresher.data.scan import scan
 

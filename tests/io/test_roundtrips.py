@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import thresher
-from files import svmlight, vw
+from support.files import svmlight, vw
 from thresher.data.writing import format_of, write
 
 TEXT = ["svmlight", "vw", "cache", "parquet"]

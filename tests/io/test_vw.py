@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import text as oracle
-from test_io_svmlight import NUMBERS
-from text_cases import assert_same, read
+from support.numbers import NUMBERS
+from support.text_cases import assert_same, read
 from thresher import _core
 
 ODD = st.binary(min_size=1, max_size=40).map(

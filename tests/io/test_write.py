@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blocks import blocks
+from support.blocks import blocks
 from thresher import _core
 
 Row = tuple[float | list[float] | None, float, bytes, list[tuple[int, float]]]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import math
 import subprocess
 import sys
-import types
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,8 @@ import pytest
 import scipy.sparse as sp
 
 from oracles import losses
-from streams import dense_weights, learner
+from support.reference import load_reference
+from support.streams import dense_weights, learner
 from thresher import DataError, ParameterError, _core
 from thresher.certificates import (
     Assumption,
@@ -29,28 +27,6 @@ from thresher.certificates import (
     norm_certificate,
     regret_certificate,
 )
-
-
-def load_reference() -> Any:
-    """Load the slow reference; where numba is missing its code runs uncompiled."""
-    path = Path(__file__).resolve().parents[2] / "shared" / "reference" / "reference.py"
-    if not path.is_file():
-        pytest.skip("the reference implementation is not here")
-    if importlib.util.find_spec("numba") is None:
-        numba = types.ModuleType("numba")
-        numba.njit = lambda *a, **_: a[0] if a else lambda f: f  # type: ignore[attr-defined]
-        sys.modules["numba"] = numba
-    try:
-        spec = importlib.util.spec_from_file_location("reference", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        if not hasattr(sys.modules.get("numba"), "__version__"):
-            sys.modules.pop("numba", None)
-    return module
-
 
 # ---- the object ----------------------------------------------------------------------------------
 

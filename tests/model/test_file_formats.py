@@ -13,11 +13,11 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import thresher
-from files import svmlight
 from fixtures import make
+from support.files import svmlight
 from thresher.comparison.checkpoint import Checkpoint as Comparing
 from thresher.distributed import ContinueLater, fit
-from thresher.distributed.manifest import Manifest
+from thresher.distributed.engine.manifest import Manifest
 from thresher.errors import DataError, ModelFileError
 from thresher.training import checkpoint as checkpoints
 from thresher.training.checkpoint import Checkpoint

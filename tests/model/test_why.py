@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import thresher
 from thresher import FTRLClassifier, StabilizedClassifier
-from thresher.evidence import Why
+from thresher.model.evidence import Why
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(300, 30))

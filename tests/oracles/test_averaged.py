@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracle_cases import (
-    orders,
-    problem,
-)
 from oracles import losses
 from oracles.averaged import averaged
 from oracles.result import Matrix, Vector
+from support.oracle_cases import (
+    orders,
+    problem,
+)
 
 AVERAGED = [name for name in losses.NAMES if name not in ("clipped_square", "poisson")]
 

@@ -20,7 +20,7 @@ from oracles import losses
 from oracles.coordinate_descent import CURVATURE, INTERCEPT, coordinate_descent, objective
 from oracles.hard_threshold import H, hard_threshold, spectral_radius
 from oracles.result import Matrix, Vector
-from reference import columns_of, load_reference
+from support.reference import columns_of, load_reference
 
 MARGIN = ("logistic", "squared_hinge")
 seeds = st.integers(0, 2**32 - 1)

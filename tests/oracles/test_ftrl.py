@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from oracle_cases import amounts, assert_same, orders, problem, reals
 from oracles import losses
 from oracles.forward_backward import forward_backward
 from oracles.ftrl import ftrl
 from oracles.truncated_gradient import truncated_gradient
+from support.oracle_cases import amounts, assert_same, orders, problem, reals
 
 # Forward-backward splitting (P-08)
 

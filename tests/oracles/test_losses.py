@@ -13,7 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracle_cases import (
+from oracles import losses
+from oracles.operators import T0, T1, soft
+from oracles.rates import rate
+from oracles.result import Vector
+from support.oracle_cases import (
     BOUNDED,
     INF,
     SMOOTH,
@@ -22,10 +26,6 @@ from oracle_cases import (
     label,
     reals,
 )
-from oracles import losses
-from oracles.operators import T0, T1, soft
-from oracles.rates import rate
-from oracles.result import Vector
 
 # Rates
 

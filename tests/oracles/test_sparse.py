@@ -22,7 +22,7 @@ from oracles.margin_perceptron import PerceptronResult, margin_perceptron, shrin
 from oracles.mirror_descent import link, mirror_descent
 from oracles.operators import soft
 from oracles.result import Matrix, Vector
-from reference import load_reference, rows_of
+from support.reference import load_reference, rows_of
 
 MARGIN = ("hinge", "logistic")
 seeds = st.integers(0, 2**32 - 1)

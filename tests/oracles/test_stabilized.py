@@ -26,7 +26,7 @@ from oracles.stabilized import (
     stabilized,
 )
 from oracles.truncated_gradient import truncated_gradient
-from reference import load_reference
+from support.reference import load_reference
 
 LOSSES = ("hinge", "logistic")
 shares = st.floats(0, 1)

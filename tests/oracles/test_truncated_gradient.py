@@ -15,14 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
 
-from oracle_cases import (
-    BOUNDED,
-    INF,
-    MARGIN,
-    assert_same,
-    orders,
-    problem,
-)
 from oracles import losses
 from oracles.averaged import averaged
 from oracles.forward_backward import forward_backward
@@ -30,6 +22,14 @@ from oracles.ftrl import ftrl
 from oracles.operators import T1, soft
 from oracles.result import Matrix, Result, Vector
 from oracles.truncated_gradient import truncated_gradient
+from support.oracle_cases import (
+    BOUNDED,
+    INF,
+    MARGIN,
+    assert_same,
+    orders,
+    problem,
+)
 
 # Truncated gradient, rounding, sub-gradient
 

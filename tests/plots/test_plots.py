@@ -16,7 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC
 
 import thresher
-from plot_cases import THREE, X, Y, drawn, legend, no_figures_are_left, plt  # noqa: F401
+from support.plot_cases import THREE, X, Y, drawn, legend, no_figures_are_left, plt  # noqa: F401
 from thresher import (
     CoordinateDescentClassifier,
     DualAveragingClassifier,
@@ -32,11 +32,11 @@ from thresher import (
     StabilitySelection,
     StabilizedClassifier,
 )
-from thresher.model import Progress
+from thresher.model.model import Progress
 from thresher.plots import style
 from thresher.stability import selected_by_density
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 GRAVITIES = [0.001, 0.005, 0.01, 0.2]
 UNFITTED = {
     SparsityPathDisplay: SparsityPath(DualAveragingClassifier()),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from plot_cases import THREE, X, Y, drawn, legend, no_figures_are_left  # noqa: F401
+from support.plot_cases import THREE, X, Y, drawn, legend, no_figures_are_left  # noqa: F401
 from thresher import (
     FTRLClassifier,
     ParameterError,

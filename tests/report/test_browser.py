@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
-from files import called
+from support.files import called
 from thresher import (
     FTRLClassifier,
     SparsityPath,

@@ -10,7 +10,7 @@ import pytest
 
 import thresher
 from fuzzing.targets import Safetensors, sealed_model
-from test_report import TRUNCATED, TWO, X, parsed, section
+from support.pages import TRUNCATED, TWO, X, parsed, section
 from thresher import FTRLClassifier, ModelFileError, OnePassSearchCV, SparsityPath
 from thresher.report.model_page import model_page
 

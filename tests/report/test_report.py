@@ -20,38 +20,19 @@ import pytest
 import scipy.sparse as sp
 
 import thresher
-from files import called, svmlight
-from files import thresher as command
+from support.files import called, svmlight
+from support.files import thresher as command
+from support.pages import HOSTILE, RNG, SIGNAL, TRUNCATED, TWO, X, parsed, section
 from thresher import (
     DataError,
     FTRLClassifier,
     MarginPerceptronClassifier,
     ParameterError,
     SparsityPath,
-    TruncatedGradientClassifier,
 )
 from thresher.report.charts import Point, histogram, lines, scatter
 from thresher.report.model_page import model_page
 from thresher.report.tables import Shown, table
-
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(300, 20))
-SIGNAL = X[:, 0] - X[:, 7] + 0.3 * RNG.normal(size=300)
-TWO = np.where(SIGNAL > 0, "spam", "ham")
-HOSTILE = '</script><script>alert("1")</script>&amp;'
-TRUNCATED = TruncatedGradientClassifier(eta0=0.1, gravity=1e-2, random_state=0)
-
-
-def parsed(html: str) -> ET.Element:
-    """The page, which is XML as well."""
-    return ET.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
-
-
-def section(html: str, name: str) -> str:
-    """All words of a section."""
-    found = parsed(html).find(f".//section[@id='{name}']")
-    assert found is not None, name
-    return " ".join(" ".join(found.itertext()).split())
 
 
 @pytest.fixture(scope="module")

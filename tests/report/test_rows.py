@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from test_report import RNG, SIGNAL, TRUNCATED, TWO, X, parsed, section
+from support.pages import RNG, SIGNAL, TRUNCATED, TWO, X, parsed, section
 from thresher import (
     FTRLClassifier,
     StabilizedClassifier,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import thresher
-from thresher import _core, answers, estimators
+from thresher import _core, estimators
 from thresher.certificates import loss_constants
 from thresher.errors import ParameterError
 from thresher.estimators import estimator_class
@@ -24,6 +24,7 @@ from thresher.losses import (
     REGRESSOR_LOSSES,
     check_labels,
 )
+from thresher.model import links
 from thresher.rules import RULES
 from thresher.rules.core_args import core_parameters, stabilized_parameters
 from thresher.rules.matrix_rules import MATRIX_RULES
@@ -126,18 +127,18 @@ def test_decisions_change_where_both_labels_cost_the_same(loss: str) -> None:
         return
     at = np.array([spec.decision_at])
     assert values_of(loss, at, spec.low)[0] == pytest.approx(values_of(loss, at, 1.0)[0])
-    scores = answers.scores(np.array([[spec.decision_at]]), loss)
+    scores = links.scores(np.array([[spec.decision_at]]), loss)
     assert scores[0] == 0.0
     if spec.has_probabilities:
-        assert answers.independent(scores, loss)[0] == 0.5
+        assert links.independent(scores, loss)[0] == 0.5
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_links_make_of_the_best_raw_prediction_the_label(loss: str) -> None:
     spec = LOSSES[loss]
-    assert spec.link in answers.LINKS
+    assert spec.link in links.LINKS
     raw = np.linspace(-35.0, 35.0, 1401)
-    meant = answers.LINKS[spec.link](raw)
+    meant = links.LINKS[spec.link](raw)
     assert np.isfinite(meant).all()
     assert (np.diff(meant) >= 0).all()
     smallest, largest = (0.0, 1.0) if spec.has_probabilities else spec.label_range
@@ -146,22 +147,22 @@ def test_links_make_of_the_best_raw_prediction_the_label(loss: str) -> None:
     if "regressor" in spec.tasks and spec.label_range != ANY_LABEL:
         for label in (y for y in labels_of(loss) if y > 0):
             best = raw[values_of(loss, raw, label)[0].argmin()]
-            assert answers.values(np.array([best]), loss)[0] == pytest.approx(label, rel=0.05)
+            assert links.values(np.array([best]), loss)[0] == pytest.approx(label, rel=0.05)
     assert (spec.link != "identity") == (spec.has_probabilities or spec.label_range != ANY_LABEL)
 
 
 def test_the_poisson_link_keeps_exponents_as_the_core_does() -> None:
-    assert answers.values(np.array([31.0, -99.0]), "poisson").tolist() == [
+    assert links.values(np.array([31.0, -99.0]), "poisson").tolist() == [
         *(math.exp(30.0), math.exp(-30.0)),
     ]
 
 
 def test_no_logistic_probability_of_a_label_is_0_or_1() -> None:
-    found = answers.of_labels(np.array([-1000.0, 0.0, 1000.0]), "logistic")
+    found = links.of_labels(np.array([-1000.0, 0.0, 1000.0]), "logistic")
     assert 0 < found[0] < 1e-300
     assert found[1] == 0.5
     assert 1 - 1e-15 < found[2] < 1
-    assert answers.of_labels(np.array([-1.0, 1.0]), "clipped_square").tolist() == [0.0, 1.0]
+    assert links.of_labels(np.array([-1.0, 1.0]), "clipped_square").tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(

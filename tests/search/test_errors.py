@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 import thresher
-from files import pipe
+from support.files import pipe
 from thresher import DivergenceError, OnePassSearchCV, ParameterError, SparsityPath, scan
 from thresher.health.watch import DivergenceWarning
 from thresher.search.grid import lanes_of, points_of

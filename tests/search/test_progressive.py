@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 
 import thresher
-from files import pipe, svmlight
+from support.files import pipe, svmlight
 from thresher import DataError, OnePassSearchCV, ParameterError, scan
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_svmlight_file
 
 import thresher
-from files import pipe, svmlight
+from support.files import pipe, svmlight
 from thresher import OnePassSearchCV, ParameterError, scan
 
 

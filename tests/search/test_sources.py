@@ -14,7 +14,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.model_selection import GridSearchCV, KFold
 
 import thresher
-from files import pipe, svmlight, vw
+from support.files import pipe, svmlight, vw
 from thresher import OnePassSearchCV, ParameterError, scan
 from thresher.data.targets import Targets
 from thresher.search.folds import fold_numbers

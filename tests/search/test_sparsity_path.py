@@ -15,9 +15,9 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 import thresher
-from files import svmlight, vw
+from support.files import svmlight, vw
 from thresher import DivergenceError, ParameterError, SparsityPath
-from thresher.frontier import Dot, Frontier
+from thresher.model.frontier import Dot, Frontier
 from thresher.scales import counts_of, ticks_of
 from thresher.search.folds import fold_numbers
 

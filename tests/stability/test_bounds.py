@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from stability_cases import StrongestColumns
+from support.stability_cases import StrongestColumns
 from thresher import ParameterError
 from thresher.stability import (
     StabilitySelection,

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from stability_cases import SPARSE, X, Y
+from support.stability_cases import SPARSE, X, Y
 from thresher import FTRLClassifier, FTRLRegressor, ParameterError
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.stability import (

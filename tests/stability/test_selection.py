@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from stability_cases import RNG, SPARSE, StrongestColumns, X, Y
+from support.stability_cases import RNG, SPARSE, StrongestColumns, X, Y
 from thresher import FTRLClassifier, FTRLRegressor, ParameterError, TruncatedGradientClassifier
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.stability import (

@@ -14,15 +14,15 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import LogisticRegression
 
 import thresher
-from files import svmlight, vw
-from stability_cases import X, Y
+from support.files import svmlight, vw
+from support.stability_cases import X, Y
 from thresher import DataError, DivergenceError, ParameterError
 from thresher.stability import (
     StabilitySelection,
     StreamingStabilitySelection,
     false_selections_bound,
 )
-from thresher.stability.dealing import Dealer
+from thresher.stability.stream_halves import Dealer
 
 ONE_PASS = {"passes": 1, "shuffle": False, "dtype": "float64"}
 FTRL = thresher.FTRLClassifier(l1=20.0, **ONE_PASS)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from stability_cases import RNG, X, Y
+from support.stability_cases import RNG, X, Y
 from thresher import FTRLClassifier, ParameterError
 from thresher.stability import (
     kappa,

@@ -17,11 +17,11 @@ from oracles.averaging import averaging
 from thresher import _core
 from thresher.data.labels import Labels, ManyClasses, Values
 from thresher.data.source import Source
-from thresher.distributed.average import Average
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import ContinueLater, Driven, StageReport, drive
-from thresher.distributed.folder import Folder
-from thresher.distributed.pieces import Job
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.loop import ContinueLater, Driven, StageReport, drive
+from thresher.distributed.engine.pieces import Job
+from thresher.distributed.modes.average import Average
 from thresher.rules import RULES, core_args
 
 WIDTH, SEED = 9, 5

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from thresher.distributed.cluster import Cluster
+from thresher.distributed.ray.cluster import Cluster
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
 LIMIT = 60  # seconds for one test, on a busy machine
@@ -92,7 +92,7 @@ def ray_home() -> Iterator[Path]:
         "RAY_health_check_period_ms": "500",
         "RAY_health_check_failure_threshold": "4",
         "RAY_worker_niceness": "0",  # tests beside would take all the time from them
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *_python_path()]),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *_python_path()]),
     }
     with pytest.MonkeyPatch.context() as patch:
         for name, value in changes.items():

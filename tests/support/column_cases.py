@@ -12,14 +12,14 @@ import numpy as np
 from hypothesis import strategies as st
 from sklearn.utils import check_random_state
 
-from distributed_rows import WholeFiles
+from support.distributed_rows import WholeFiles
 from thresher import MarginPerceptronClassifier
 from thresher.data.labels import Labels, TwoClasses
-from thresher.distributed.columns import Columns
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import Driven, drive
-from thresher.distributed.folder import Folder
-from thresher.distributed.pieces import Job, Learned
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.loop import Driven, drive
+from thresher.distributed.engine.pieces import Job, Learned
+from thresher.distributed.modes.columns import Columns
 
 
 @dataclass

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import thresher
 from thresher.data.scan import scan
 from thresher.data.source import Source
-from thresher.distributed.driving import Driven
+from thresher.distributed.engine.loop import Driven
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from thresher.cli import main
-from thresher.data import opening
+from thresher.data import open_streams
 from thresher.data.scan import scan
 
 THRESHER = [sys.executable, "-m", "thresher.cli"]
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def thresher(*arguments, code=0, **options):
@@ -92,7 +92,7 @@ def called(*arguments, code=0, stdin=b"", stdout=None):
     )
     sys.argv = ["thresher", *map(str, arguments)]
     sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin)), out, told
-    opening._waiting.clear()  # what another call has looked at of its standard input
+    open_streams._waiting.clear()  # what another call has looked at of its standard input
     try:
         main()
         found = 0

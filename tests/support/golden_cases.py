@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import thresher
-from files import called
-from golden_data import FILES, ROWS, Folder, arrays, lines_of
+from support.files import called
+from support.golden_data import FILES, ROWS, Folder, arrays, lines_of
 from thresher.rules import RULES
 
 SEED = 7

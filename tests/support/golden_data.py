@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 import scipy.sparse as sp
 
-from files import called
+from support.files import called
 
 ROWS, FEATURES, FILES = 300, 60, 3
 

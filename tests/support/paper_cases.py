@@ -11,18 +11,18 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from distributed_rows import untimed
 from oracles.stabilized import StabilizedResult, stabilized
+from support.distributed_rows import untimed
 from thresher import StabilizedClassifier, _core
 from thresher.data import as_batch
 from thresher.data.labels import ManyClasses
 from thresher.data.scan import scan
 from thresher.data.source import Source
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import Driven, drive
-from thresher.distributed.folder import Folder
-from thresher.distributed.paper_stages import PaperStages
-from thresher.distributed.pieces import Job
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.loop import Driven, drive
+from thresher.distributed.engine.pieces import Job
+from thresher.distributed.modes.paper_stages import PaperStages
 from thresher.rules import core_args
 
 SEED = 12345

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streams import Stream
+from support.streams import Stream
 from thresher import StabilizedClassifier, scan
 from thresher.data.labels import ManyClasses
 from thresher.data.source import Source
-from thresher.distributed.crew import InProcess
-from thresher.distributed.driving import drive
-from thresher.distributed.pieces import Job, Learned
-from thresher.distributed.robust_stages import RobustStages
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.loop import drive
+from thresher.distributed.engine.pieces import Job, Learned
+from thresher.distributed.modes.robust_stages import RobustStages
 
 SEED = 77
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from distributed_rows import untimed
-from thresher.distributed.driving import Driven
-from thresher.distributed.pieces import Arrays, Lead, Learned, Mode, Outcome, Piece
+from support.distributed_rows import untimed
+from thresher.distributed.engine.loop import Driven
+from thresher.distributed.engine.pieces import Arrays, Lead, Learned, Mode, Outcome, Piece
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import thresher
-from files import called
 from fixtures import make
+from support.files import called
 from thresher.errors import ModelFileError
 from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
@@ -100,7 +100,7 @@ def test_a_comparison_that_began_with_other_bits_is_refused(monkeypatch):
         with pytest.raises(ModelFileError, match=re.escape(message)):
             make.of_comparison()
     assert Path("compare.json").read_bytes() == kept
-    monkeypatch.setattr("thresher.comparison.running.__version__", "0.9.0")  # other, same bits
+    monkeypatch.setattr("thresher.comparison.run.__version__", "0.9.0")  # other, same bits
     make.of_comparison()
     assert json.loads(Path("compare.json").read_text())["bits"] == BITS
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import thresher
-from files import svmlight, vw
+from support.files import svmlight, vw
 from thresher import Interrupted, Observer, ParameterError, scan
 from thresher.data import matrix_source
 from thresher.data.source import Source

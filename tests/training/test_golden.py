@@ -2,8 +2,8 @@
 
 A commit that changes a hash says why.
 
-`golden.json` holds a SHA-256 of each model. `python tests/test_golden.py --write` writes it anew.
-Its key "not today" lists the cells that could not be trained when it was written, with the reason.
+`golden.json` holds a SHA-256 of each model. `python tests/training/test_golden.py --write`
+writes it. Its key "not today" lists cells that could not be trained, with the reason.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from golden_cases import cells_of, hash_of
-from golden_data import Folder
+from support.golden_cases import cells_of, hash_of
+from support.golden_data import Folder
 from thresher.rules import RULES
 
-GOLDEN = Path(__file__).with_name("golden.json")
+GOLDEN = Path(__file__).parents[1] / "golden.json"
 # exp and log are those of the system, and may differ in the last bit elsewhere.
 PLATFORM = f"{platform.system()} {platform.machine()}"
 
@@ -77,5 +77,5 @@ def write() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
-        sys.exit("usage: python tests/test_golden.py --write")
+        sys.exit("usage: python tests/training/test_golden.py --write")
     write()

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import thresher
-from files import svmlight
+from support.files import svmlight
 from thresher import FTRLClassifier, scan
 from thresher.data.labels import ManyClasses
 from thresher.data.matrix_source import MatrixSource

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from files import THRESHER, svmlight, thresher, vw
+from support.files import THRESHER, svmlight, thresher, vw
 
 SIZE = 60 << 20
 KIB = 64 << 10  # 64 MiB

@@ -24,9 +24,9 @@ from thresher import (
 )
 from thresher.data import as_batch
 from thresher.data.targets import Targets
-from thresher.training.alone import Alone
 from thresher.training.recipe import Recipe
-from thresher.training.together import Together
+from thresher.training.separate_outputs import Alone
+from thresher.training.shared_outputs import Together
 
 RULES: list[Any] = [
     TruncatedGradientClassifier(gravity=1e-3, period=3),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import thresher
-from files import called
+from support.files import called
 from thresher import FTRLClassifier, TruncatedGradientClassifier
 from thresher.data.labels import Arriving
 from thresher.training.observer import Interrupted, Observer

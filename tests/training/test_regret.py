@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import thresher
 from oracles import losses
 from oracles.truncated_gradient import truncated_gradient
-from streams import CLASSIFICATION, LOSSES, Stream, learner, streams
+from support.streams import CLASSIFICATION, LOSSES, Stream, learner, streams
 from thresher import TruncatedGradientClassifier, TruncatedGradientRegressor
 
 FEASIBLE = {"eta0": 0.05, "decay": 1.0, "certify": True}

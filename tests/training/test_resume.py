@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from files import THRESHER, svmlight, thresher, vw
+from support.files import THRESHER, svmlight, thresher, vw
 from thresher.training.checkpoint import read
 
 # Rule families, stores, passes, packed and several files. Every run takes long enough to be killed,
@@ -36,7 +36,7 @@ CASES = {
     "quarantine": ["--passes", "30"],
     "table": ["--passes", "6"],
 }
-# These are killed and resumed in `make soak` alone, below. In `make test`, tests/test_golden.py
+# These are killed and resumed in `make soak` alone, below. In `make test`, test_golden.py
 # interrupts and resumes every rule, and the cases that are left here are killed.
 SOAKED = {
     *("truncated-gradient-hashed", "truncated-gradient-average", "truncated-gradient-target"),

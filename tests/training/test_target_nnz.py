@@ -12,8 +12,8 @@ from sklearn.metrics import log_loss
 
 from oracles.ftrl import ftrl
 from oracles.truncated_gradient import truncated_gradient
-from streams import Stream, learner
-from test_core_exact import assert_equal, calm
+from support.exactness import assert_equal, calm
+from support.streams import Stream, learner
 from thresher import FTRLClassifier, ParameterError, StabilizedClassifier
 from thresher import TruncatedGradientClassifier as TruncatedGradient
 

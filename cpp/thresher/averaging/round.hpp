@@ -1,4 +1,4 @@
-// A round of learning whose result is combined with that of others (src/thresher/distributed/average.py).
+// A round of learning whose result is combined with that of others (src/thresher/distributed/modes/average.py).
 //
 // A learner begins a round from a model that others begin from too, and gives at its end, for each feature
 // that it updated, numbers of which a mean makes sense, and how many updates there were. Then its cells are

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from thresher._version import __version__
-from thresher.cli.arguments import (
+from thresher.cli.options.arguments import (
     Bits,
     Data,
     Format,
@@ -26,10 +26,10 @@ from thresher.cli.arguments import (
     ZeroBased,
     reading_of,
 )
-from thresher.cli.compare_command import compare
-from thresher.cli.inspect_command import inspect
-from thresher.cli.train_command import train
-from thresher.cli.tune_command import tune
+from thresher.cli.options.compare import compare
+from thresher.cli.options.inspect import inspect
+from thresher.cli.options.train import train
+from thresher.cli.options.tune import tune
 
 
 class _Commands(TyperGroup):
@@ -95,8 +95,8 @@ def demo(
     in text or clicks. The label depends on a few features and on chance. Thresher reads the rows
     once, as they are made, and has to find the few.
     """
-    from thresher.cli.demo import run
-    from thresher.cli.demo import write as write_stream
+    from thresher.cli.commands.demo import run
+    from thresher.cli.commands.demo import write as write_stream
 
     if write is not None:
         write_stream(write, examples, features, relevant, seed)
@@ -143,7 +143,7 @@ def predict(
     data are not looked at. Tags of VW text follow their predictions.
     """
     reading = reading_of(locals())
-    from thresher.cli.predict import predict as run
+    from thresher.cli.commands.predict import predict as run
 
     raise typer.Exit(run(model, data, output, kind, reading, quiet))
 
@@ -187,14 +187,14 @@ def convert(
     have their 64-bit hashes, or with --bits those bits of them. Models are the same from all.
     """
     reading = reading_of(locals())
-    from thresher.cli.convert import convert as run
+    from thresher.cli.commands.convert import convert as run
 
     raise typer.Exit(run(files, to, reading, quiet))
 
 
 def main() -> None:
     """Run the command line; what went wrong is one line on standard error."""
-    from thresher.cli.errors import shell_message
+    from thresher.cli.render.errors import shell_message
     from thresher.errors import ClusterError, DivergenceError, ParameterError
 
     try:

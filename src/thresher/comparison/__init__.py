@@ -2,9 +2,9 @@
 
 from thresher.comparison.candidates import CANDIDATES, Candidate
 from thresher.comparison.measures import Measure
+from thresher.comparison.protocol import CompareProgress
 from thresher.comparison.result import Comparison, RuleResult
-from thresher.comparison.running import compare
-from thresher.comparison.trying import CompareProgress
+from thresher.comparison.run import compare
 
 __all__ = [
     "CANDIDATES",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from thresher import answers
+from thresher.model import links
 
 
 class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
@@ -67,7 +67,7 @@ class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
         ----------
         X : CSR matrix or array of shape (rows, features)
         """
-        return answers.scores(self._raw(X), self.estimator.loss)
+        return links.scores(self._raw(X), self.estimator.loss)
 
     def predict(self, X: Any) -> Any:
         """Return predictions of a regression.
@@ -76,7 +76,7 @@ class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
         ----------
         X : CSR matrix or array of shape (rows, features)
         """
-        return answers.values(self._raw(X)[:, 0], self.estimator.loss)
+        return links.values(self._raw(X)[:, 0], self.estimator.loss)
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         return np.asarray(np.mean([model.raw(X) for model in self._models], axis=0))

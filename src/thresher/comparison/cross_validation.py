@@ -18,7 +18,7 @@ from thresher.comparison.candidates import configured
 from thresher.comparison.grids import Grid
 from thresher.comparison.measures import loss_of, support_of
 from thresher.errors import DivergenceError
-from thresher.frontier import Dot, Frontier
+from thresher.model.frontier import Dot, Frontier
 from thresher.search import OnePassSearchCV
 
 Folds = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]

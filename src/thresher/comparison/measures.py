@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from thresher.answers import error_of
 from thresher.comparison.candidates import inner
-from thresher.supports import kappa
+from thresher.model.links import error_of
+from thresher.model.supports import kappa
 
 # What is measured of each task, in the order of the columns, and what it is called.
 MEASURES = {

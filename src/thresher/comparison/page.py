@@ -8,7 +8,7 @@ from typing import Any
 from thresher.comparison.candidates import CANDIDATES
 from thresher.comparison.measures import MEASURES
 from thresher.comparison.result import Comparison, RuleResult, measure_text
-from thresher.frontier import shown
+from thresher.model.frontier import shown
 from thresher.report.charts import Point, scatter
 from thresher.report.page import Section, facts, fragment, note, page
 from thresher.report.tables import Cell, Shown, table

@@ -14,8 +14,8 @@ from sklearn.base import clone
 
 from thresher.comparison.candidates import CANDIDATES, Candidate, configured, inner, seeded
 from thresher.comparison.checkpoint import Checkpoint, packed, unpacked
-from thresher.comparison.choosing import Folds
-from thresher.comparison.choosing import choose as by_folds
+from thresher.comparison.cross_validation import Folds
+from thresher.comparison.cross_validation import choose as by_folds
 from thresher.comparison.grids import Sizes
 from thresher.comparison.measures import kappas_of, measure_of, measured, support_of
 from thresher.comparison.result import RuleResult, row_of

@@ -12,7 +12,7 @@ from typing import Any
 from thresher.atomic import write_whole
 from thresher.comparison.measures import MEASURES, Measure
 from thresher.errors import DataError, ParameterError
-from thresher.frontier import Dot, Frontier, shown
+from thresher.model.frontier import Dot, Frontier, shown
 from thresher.report.search_results import text_table
 
 FORMAT = 1

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.preprocessing import normalize
 
-from thresher.comparison.checking import (
+from thresher.comparison.cross_validation import Folds
+from thresher.comparison.grids import Sizes
+from thresher.comparison.inputs import (
     check_alike,
     checked,
     hint_of,
@@ -23,11 +25,9 @@ from thresher.comparison.checking import (
     numbers_of,
     share_of,
 )
-from thresher.comparison.choosing import Folds
-from thresher.comparison.grids import Sizes
 from thresher.data import is_source
 from thresher.data.block import Block
-from thresher.data.gathering import gather
+from thresher.data.in_memory import gather
 from thresher.data.label_checks import tidy
 from thresher.errors import DataError, InputError, ParameterError, setting
 from thresher.health import dynamic_range

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from thresher.data.opening import peek_bytes
+from thresher.data.open_streams import peek_bytes
 from thresher.errors import DataError, InputError, setting
 
 __all__ = ["CACHE_MAGIC", "FORMATS", "look"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from thresher.atomic import naming
-from thresher.data.unpacking import LONGEST_MAGIC, Decoder, packing_of
+from thresher.data.decompress import LONGEST_MAGIC, Decoder, packing_of
 from thresher.errors import DataError, ParameterError
 
 __all__ = [

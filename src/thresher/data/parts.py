@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data import opening
+from thresher.data import open_streams
 from thresher.data.block import BadRow, Block, Position
-from thresher.data.looking import look
-from thresher.data.reading import BadLines, Kinds, Reading
+from thresher.data.detect import look
+from thresher.data.read_options import BadLines, Kinds, Reading
 from thresher.data.spans import Span, line_start
 from thresher.errors import DataError, ParameterError
 
 _SKIP = 1 << 20  # bytes discarded at a time
 
 # Readings under way whose threads call Python: it must not end before they do.
-_under_way: set[tuple[opening.BinaryStream, _core.Reader]] = set()
+_under_way: set[tuple[open_streams.BinaryStream, _core.Reader]] = set()
 
 
 @atexit.register
@@ -114,7 +114,7 @@ class FilePart(Part):
 
     def __init__(self, name: str, span: Span | None = None) -> None:
         self.name, self.span = name, span
-        self.rereadable = opening.can_reopen(name)
+        self.rereadable = open_streams.can_reopen(name)
         self.local = self.rereadable and "://" not in name
         if span is not None and not self.local:
             raise ParameterError(f"{name}: only a local file can be read in spans")
@@ -155,7 +155,7 @@ class TextPart(FilePart):
     ) -> Iterator[Block]:
         """Parse the file, on the threads wanted."""
         known = wanted.names if isinstance(wanted.names, _core.WantedNames) else None
-        stream = opening.open_bytes(self.name)
+        stream = open_streams.open_bytes(self.name)
         span = Span(0, 0) if self.span is None else self._lines(stream, self.span)
         begin = after or Position(offset=span.begin)
         if self.waiting is not None:
@@ -206,7 +206,7 @@ class TextPart(FilePart):
         """Bytes on disk, of the span or of the whole file."""
         return super().size if self.span is None else self.span.size
 
-    def _lines(self, stream: opening.BinaryStream, span: Span) -> Span:
+    def _lines(self, stream: open_streams.BinaryStream, span: Span) -> Span:
         """Return the span of the whole lines that begin in a span."""
         if not stream.seekable_plain:
             stream.close()
@@ -219,7 +219,7 @@ class TextPart(FilePart):
         return Span(line_start(self.name, span.begin), line_start(self.name, span.end))
 
 
-def _skip(stream: opening.BinaryStream, count: int, name: str) -> None:
+def _skip(stream: open_streams.BinaryStream, count: int, name: str) -> None:
     """Discard so many bytes."""
     buffer = memoryview(bytearray(_SKIP))
     while count > 0:
@@ -364,7 +364,7 @@ def parts_of(files: Any, reading: Reading) -> list[Part]:
         return [IteratorPart(files, reading)]
     given = [files] if isinstance(files, str | os.PathLike) else list(files)
     kinds = Kinds(dict(reading.kinds), fixed=bool(reading.kinds) and not reading.labelled)
-    return [part_of(name, reading, kinds) for name in opening.expand(given)]
+    return [part_of(name, reading, kinds) for name in open_streams.expand(given)]
 
 
 def _is_paths(files: Any) -> bool:

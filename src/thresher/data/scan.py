@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from thresher.data.parts import parts_of
-from thresher.data.reading import Reading
+from thresher.data.read_options import Reading
 from thresher.data.source import Source
 
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.block import Block, Position
 from thresher.data.parts import Part, Wanted
-from thresher.data.reading import BadLines, Reading, Stopped
+from thresher.data.read_options import BadLines, Reading, Stopped
 from thresher.data.visits import Visit
 from thresher.errors import DataError, ParameterError, ReadOnceError
 
 if TYPE_CHECKING:
-    from thresher.data.gathering import Gathered
+    from thresher.data.in_memory import Gathered
 
 __all__ = ["Source"]
 
@@ -299,7 +299,7 @@ class Source:
 
     def gather(self) -> Gathered:
         """Read all rows into memory."""
-        from thresher.data.gathering import gather
+        from thresher.data.in_memory import gather
 
         return gather(self)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from thresher.data import opening
+from thresher.data import open_streams
 from thresher.errors import DataError, ParameterError
 
 __all__ = ["CUTTABLE", "Span", "extent", "line_start", "lines_before"]
@@ -60,7 +60,7 @@ class Span:
 
 def extent(name: str, format: str) -> int | None:
     """Return how much of its unit a file has; None where it can only be read as a whole."""
-    if format not in CUTTABLE or opening.is_remote(name) or not opening.can_reopen(name):
+    if format not in CUTTABLE or open_streams.is_remote(name) or not open_streams.can_reopen(name):
         return None
     if format == "cache":
         from thresher import _core
@@ -70,7 +70,7 @@ def extent(name: str, format: str) -> int | None:
         from thresher.data.table_files import row_groups
 
         return row_groups(name)[-1]
-    with opening.open_bytes(name) as stream:
+    with open_streams.open_bytes(name) as stream:
         return stream.size if stream.seekable_plain else None
 
 

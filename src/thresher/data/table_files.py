@@ -15,7 +15,7 @@ import numpy as np
 
 from thresher.data.columns import arrow, integers, is_number, is_string, plain, strings
 from thresher.data.features import BadCells
-from thresher.data.opening import open_bytes, open_seekable
+from thresher.data.open_streams import open_bytes, open_seekable
 from thresher.data.spans import Span
 from thresher.errors import DataError, ParameterError
 

@@ -27,8 +27,8 @@ from thresher.data.columns import (
     single,
 )
 from thresher.data.features import BadCells, Names, Part, rows_of_parts
-from thresher.data.opening import can_reopen, stored_size
-from thresher.data.reading import Kinds
+from thresher.data.open_streams import can_reopen, stored_size
+from thresher.data.read_options import Kinds
 from thresher.data.spans import Span
 from thresher.data.table_files import (
     TABLE_FORMATS,

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TypeAlias
 
-from thresher.data import opening
+from thresher.data import open_streams
 from thresher.errors import ParameterError
 
 Folder: TypeAlias = str | os.PathLike[str] | None
@@ -95,7 +95,7 @@ def open_file(path: Path) -> io.BufferedReader:
     ----------
     path : Path
     """
-    return io.BufferedReader(opening.open_bytes(str(path)))
+    return io.BufferedReader(open_streams.open_bytes(str(path)))
 
 
 def is_known(path: Path) -> bool | None:

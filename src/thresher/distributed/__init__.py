@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thresher.distributed.driving import ContinueLater, StageReport
+from thresher.distributed.engine.loop import ContinueLater, StageReport
 from thresher.distributed.fitting import fit
 from thresher.errors import ClusterError
 

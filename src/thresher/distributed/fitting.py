@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 
 from thresher.atomic import all_or_nothing
-from thresher.data.reading import Reading
-from thresher.distributed import manifest as manifests
-from thresher.distributed.agreeing import Agreed, Spread, agree, agreed_labels, in_turn, names_of
-from thresher.distributed.cluster import Cluster
-from thresher.distributed.crew import InProcess
-from thresher.distributed.dataset import dataset_to_files, is_dataset
-from thresher.distributed.driving import Driven, StageReport, drive
-from thresher.distributed.folder import Folder, held
-from thresher.distributed.handing import hand_over
-from thresher.distributed.manifest import Manifest
-from thresher.distributed.modes import OWN, checked_params, mode_of, modes_of
-from thresher.distributed.pieces import Job, Mode
-from thresher.distributed.ray_crew import RayCrew
+from thresher.data.read_options import Reading
+from thresher.distributed.engine import manifest as manifests
+from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.folder import Folder, held
+from thresher.distributed.engine.loop import Driven, StageReport, drive
+from thresher.distributed.engine.manifest import Manifest
+from thresher.distributed.engine.pieces import Job, Mode
+from thresher.distributed.handover import hand_over
+from thresher.distributed.modes.divergence import Watch, for_divergence
+from thresher.distributed.modes.table import OWN, checked_params, mode_of, modes_of
+from thresher.distributed.ray.cluster import Cluster
+from thresher.distributed.ray.dataset import dataset_to_files, is_dataset
+from thresher.distributed.ray.executor import RayCrew
 from thresher.distributed.shards import Shards, find_shards
-from thresher.distributed.watching import Watch, for_divergence
+from thresher.distributed.survey import Agreed, Spread, agree, agreed_labels, in_turn, names_of
 from thresher.errors import ParameterError, setting
 from thresher.rules import core_args
 from thresher.training.fitting import without_weights

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from thresher.distributed.agreeing import Agreed
-from thresher.distributed.driving import Driven
-from thresher.distributed.pieces import Job
+from thresher.distributed.engine.loop import Driven
+from thresher.distributed.engine.pieces import Job
 from thresher.distributed.shards import Shards
-from thresher.evidence import Evidence
-from thresher.model import Progress
+from thresher.distributed.survey import Agreed
+from thresher.model.evidence import Evidence
+from thresher.model.model import Progress
 from thresher.rules import RULES, core_args
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification

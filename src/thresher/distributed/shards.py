@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from thresher.data import opening
-from thresher.data.looking import look
+from thresher.data import open_streams
+from thresher.data.detect import look
 from thresher.data.parts import Part, part_of
-from thresher.data.reading import Kinds, Reading
+from thresher.data.read_options import Kinds, Reading
 from thresher.data.source import Source
 from thresher.data.spans import Span, extent
-from thresher.distributed.cutting import (
+from thresher.distributed.splitting import (
     TooFewLines,
     even_cuts,
     grouped,
@@ -235,20 +235,20 @@ def _files(data: Any) -> list[str]:
         )
     if not given:
         raise ParameterError("data must name one file at least; got none")
-    files = opening.expand(given)
+    files = open_streams.expand(given)
     for name in files:
-        if not opening.can_reopen(name):
-            what = "standard input" if name == opening.STANDARD_INPUT else name
+        if not open_streams.can_reopen(name):
+            what = "standard input" if name == open_streams.STANDARD_INPUT else name
             raise ParameterError(
                 f"data must be files that all workers can read; {what} can be read only once, and "
                 f"only here"
             )
-    return [name if opening.is_remote(name) else os.path.abspath(name) for name in files]
+    return [name if open_streams.is_remote(name) else os.path.abspath(name) for name in files]
 
 
 def _whole(name: str, reading: Reading) -> Shard:
     format = reading.format or look(name)
-    size, units = opening.stored_size(name) or 0, extent(name, format)
+    size, units = open_streams.stored_size(name) or 0, extent(name, format)
     return Shard(name, format, None if units is None else 0, units, size)
 
 

@@ -9,7 +9,7 @@ from thresher.errors import ParameterError, setting
 from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
-from thresher.model import Progress
+from thresher.model.model import Progress
 
 
 class _Centred(StreamingEstimator):

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from thresher.answers import of_labels
 from thresher.data import is_source, is_sparse
 from thresher.data.labels import LabelColumns, Labels
 from thresher.data.matrix_source import MatrixSource
@@ -20,6 +19,7 @@ from thresher.estimators.linear import no_rows_besides
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import PartialClassifier
 from thresher.losses import LOSSES
+from thresher.model.links import of_labels
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.model import Model
+from thresher.model.model import Model
 
 
 class Coefficients:

@@ -15,7 +15,7 @@ from thresher.errors import StepError, setting
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearClassifier, LinearRegressor
-from thresher.model import Progress
+from thresher.model.model import Progress
 from thresher.rules.parameter import AUTO_L1
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State

@@ -19,7 +19,7 @@ from thresher.errors import DataError, ParameterError, StepError, setting
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearRegressor
-from thresher.model import Progress
+from thresher.model.model import Progress
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
 

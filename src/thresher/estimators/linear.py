@@ -24,7 +24,7 @@ from thresher.estimators.coefficients import Coefficients
 from thresher.estimators.pickles import Elsewhere as Elsewhere  # where 0.1.0 pickled it
 from thresher.estimators.pickles import upgraded
 from thresher.losses import Task
-from thresher.model import Model, Output, Progress
+from thresher.model.model import Model, Output, Progress
 from thresher.rules import RULES, core_args
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
-from thresher.model import Model, Progress
+from thresher.model.model import Model, Progress
 from thresher.training.hooks import Hooks
 from thresher.training.levels import Levels
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingRegressor
-from thresher.model import Progress
+from thresher.model.model import Progress
 
 
 @documented

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data import is_source
-from thresher.data.gathering import gather
+from thresher.data.in_memory import gather
 from thresher.data.label_checks import tidy
 from thresher.data.labels import Arriving, ManyClasses, TwoClasses, Values
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES
-from thresher.model import Output
+from thresher.model.model import Output
 from thresher.training.fitted import FittedState
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun

@@ -18,9 +18,9 @@ from thresher.errors import OutOfMemoryError
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import WholeMatrixEstimator
 from thresher.estimators.tasks import PartialClassifier
-from thresher.evidence import Evidence
 from thresher.losses import LOSSES
-from thresher.model import Output, Progress
+from thresher.model.evidence import Evidence
+from thresher.model.model import Output, Progress
 from thresher.rules import core_args
 from thresher.training.fitted import FittedState
 from thresher.training.run_options import RunOptions

@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from thresher.answers import labels, probabilities, scores, values
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.labels import Labels, ManyClasses, Values
@@ -21,6 +20,7 @@ from thresher.data.matrix_source import LabelArray
 from thresher.errors import BalanceError, ParameterError, setting
 from thresher.estimators.linear import LinearEstimator, no_rows_besides
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
+from thresher.model.links import labels, probabilities, scores, values
 from thresher.training.class_weights import class_factors
 
 

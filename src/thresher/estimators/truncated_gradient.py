@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from thresher.estimators.classifying import StreamingClassifier
 from thresher.estimators.documentation import documented
 from thresher.estimators.streaming import StreamingEstimator, StreamingRegressor
-from thresher.model import Progress
+from thresher.model.model import Progress
 from thresher.training.hooks import Hooks
 from thresher.training.regret import RegretCertificates
 

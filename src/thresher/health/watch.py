@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from thresher.model import Progress
+    from thresher.model.model import Progress
 
 _JOINED = 100  # rows that a watch judges together
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.errors import ParameterError
-from thresher.supports import feature_numbers, is_whole
+from thresher.model.supports import feature_numbers, is_whole
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,17 +25,17 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from thresher import naming
 from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.certificates import Certificate
 from thresher.errors import ModelFileError
-from thresher.evidence import TENSORS as EVIDENCE
-from thresher.evidence import Evidence
 from thresher.file_format import check_format
-from thresher.frontier import Place
 from thresher.losses import LOSSES
-from thresher.model import Model, Progress
+from thresher.model import name_tensors
+from thresher.model.evidence import TENSORS as EVIDENCE
+from thresher.model.evidence import Evidence
+from thresher.model.frontier import Place
+from thresher.model.model import Model, Progress
 
 FORMAT = 2
 _KEY = "thresher"  # the one metadata entry: of several, the order in the file would be random
@@ -62,7 +62,7 @@ def write(model: Model, path: str | PathLike[str]) -> None:
     tensors = {name: np.ascontiguousarray(tensors[name], kind) for name, kind in _TENSORS.items()}
     if model.names is not None:
         texts = {key: name.encode("utf-8", "surrogatepass") for key, name in model.names.items()}
-        tensors |= naming.to_tensors(texts)
+        tensors |= name_tensors.to_tensors(texts)
     if model.evidence is not None:
         tensors |= model.evidence.tensors()
     about = {
@@ -119,7 +119,7 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             raise ModelFileError(f"{path}: damaged: its description cannot be read")
         check_format(path, about, FORMAT, ModelFileError)
         names = set(file.keys())
-        known = [{*_TENSORS, *a, *b} for a in ((), naming.TENSORS) for b in ((), EVIDENCE)]
+        known = [{*_TENSORS, *a, *b} for a in ((), name_tensors.TENSORS) for b in ((), EVIDENCE)]
         if names not in known:
             raise ModelFileError(f"{path}: damaged: it lacks parts of a model")
         try:
@@ -222,9 +222,9 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
 
 
 def _names(tensors: Mapping[str, NDArray[Any]]) -> dict[int, str] | None:
-    if not set(naming.TENSORS) <= set(tensors):
+    if not set(name_tensors.TENSORS) <= set(tensors):
         return None
-    found = naming.from_tensors(tensors)
+    found = name_tensors.from_tensors(tensors)
     return {key: name.decode("utf-8", "surrogatepass") for key, name in found.items()}
 
 

@@ -33,7 +33,7 @@ class Dot:
 
     Examples
     --------
-    >>> from thresher.frontier import Dot
+    >>> from thresher.model.frontier import Dot
     >>> Dot("gravity=0.01", 120, 0.08, 0.01).failed
     False
     """
@@ -72,7 +72,7 @@ class Frontier:
 
     Examples
     --------
-    >>> from thresher.frontier import Dot, Frontier
+    >>> from thresher.model.frontier import Dot, Frontier
     >>> points = [Dot("a", 900, 0.07, 0.01), Dot("b", 90, 0.075, 0.01), Dot("c", 80, 0.3)]
     >>> frontier = Frontier([*points, Dot("d", 1000, 0.08, 0.01)])
     >>> frontier.best, frontier.chosen, frontier.efficient
@@ -129,7 +129,7 @@ class Place:
 
     Examples
     --------
-    >>> from thresher.frontier import Dot, Frontier, Place
+    >>> from thresher.model.frontier import Dot, Frontier, Place
     >>> dots = [Dot("a", 9, 0.3), Dot("b", 9, float("nan")), Dot("c", 99, 0.1)]
     >>> place = Place.of(Frontier(dots), 2)
     >>> place.at, place.frontier.best

@@ -54,7 +54,7 @@ def runs_of(examples: Sequence[float]) -> list[slice]:
 
     Examples
     --------
-    >>> from thresher.learned import runs_of
+    >>> from thresher.model.history import runs_of
     >>> runs_of([100, 200, 100, 200])
     [slice(0, 2, None), slice(2, 4, None)]
     """
@@ -83,7 +83,7 @@ def evened(examples: Sequence[float], losses: Sequence[float]) -> NDArray[np.flo
 
     Examples
     --------
-    >>> from thresher.learned import evened
+    >>> from thresher.model.history import evened
     >>> evened([1000, 2000, 2010, 3000], [0.5, 0.4, 0.0, 0.3]).round(4).tolist()
     [0.5, 0.4, nan, 0.297]
     """

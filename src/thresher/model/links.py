@@ -59,7 +59,7 @@ def error_of(scores: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from thresher.answers import error_of
+    >>> from thresher.model.links import error_of
     >>> error_of(np.array([-1.0, 0.0, 0.0, 2.0]), np.array([0, 0, 1, 1]))
     50.0
     """

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.answers import labels, probabilities, scores, values
 from thresher.certificates import Certificate
 from thresher.data import is_source, is_sparse
-from thresher.evidence import Evidence, Why, reason
-from thresher.learned import Feature, Output, Progress
 from thresher.losses import PROBABILITY_LOSSES
-from thresher.names import check_names, column_of
-from thresher.scoring import Scorer
+from thresher.model.evidence import Evidence, Why, reason
+from thresher.model.feature_names import check_names, column_of
+from thresher.model.history import Feature, Output, Progress
+from thresher.model.links import labels, probabilities, scores, values
+from thresher.model.predict import Scorer
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.source import Source
-    from thresher.frontier import Place
+    from thresher.model.frontier import Place
 
 __all__ = ["Feature", "Model", "Output", "Progress", "Why", "load"]
 
@@ -322,7 +322,7 @@ class Model:
         ----------
         path : path
         """
-        from thresher.model_file import write
+        from thresher.model.file import write
 
         write(self, path)
 
@@ -382,6 +382,6 @@ def load(path: str | PathLike[str]) -> Model:
     ...     thresher.load(os.path.join(folder, "a.thresher")).predict([[1.0, 0.0]]).tolist()
     ['yes']
     """
-    from thresher.model_file import read
+    from thresher.model.file import read
 
     return read(path)

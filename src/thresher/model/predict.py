@@ -14,7 +14,7 @@ from thresher.losses import LOSSES
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
-    from thresher.model import Model
+    from thresher.model.model import Model
 
 MANY = 64  # outputs from which one product of sparse matrices serves them all
 

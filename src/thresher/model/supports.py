@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from thresher.errors import ParameterError
-from thresher.model import Model
+from thresher.model.model import Model
 
 _BLOCK = 1024  # rows of the matrix of pairs at a time
 

@@ -10,7 +10,7 @@ import numpy as np
 from thresher.errors import ParameterError
 from thresher.health import ExponentSpread, exponents
 from thresher.health.weights import DOUBLE, SINGLE
-from thresher.model import Model
+from thresher.model.model import Model
 from thresher.plots import style
 from thresher.plots.fitted import fitted
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from thresher.data import is_sparse
-from thresher.density import DensityBins, selected_by_density
 from thresher.errors import ParameterError
+from thresher.model.density import DensityBins, selected_by_density
 from thresher.plots import style
 from thresher.plots.fitted import fitted, is_of
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.errors import ParameterError
-from thresher.learned import OBJECTIVES, evened, runs_of
-from thresher.model import Model, Progress
+from thresher.model.history import OBJECTIVES, evened, runs_of
+from thresher.model.model import Model, Progress
 from thresher.plots import style
 from thresher.plots.fitted import fitted
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thresher.errors import ParameterError
-from thresher.frontier import Dot, Frontier, frontier_of
+from thresher.model.frontier import Dot, Frontier, frontier_of
 from thresher.plots import style
 from thresher.plots.fitted import fitted, is_of
 

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.errors import ParameterError, setting
-from thresher.model import Model
-from thresher.names import check_names
-from thresher.plots import style
-from thresher.plots.fitted import fitted, is_of
-from thresher.plots.probabilities import draw_features, draw_paths, draw_ranks, draw_threshold
-from thresher.supports import (
+from thresher.model.feature_names import check_names
+from thresher.model.model import Model
+from thresher.model.supports import (
     checked_n_features,
     feature_numbers,
     is_whole,
     stability_score,
 )
+from thresher.plots import style
+from thresher.plots.fitted import fitted, is_of
+from thresher.plots.probabilities import draw_features, draw_paths, draw_ranks, draw_threshold
 
 _OWNER = "StabilityDisplay"
 _KINDS = ("features", "paths", "ranks")

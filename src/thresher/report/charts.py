@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from thresher.learned import runs_of
+from thresher.model.history import runs_of
 from thresher.report.labels import ANCHORS, placed
 from thresher.report.page import text
 from thresher.scales import counts_of, range_of, ticks_of

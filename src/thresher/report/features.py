@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thresher.evidence import KEPT, Evidence
-from thresher.names import check_names
+from thresher.model.evidence import KEPT, Evidence
+from thresher.model.feature_names import check_names
 from thresher.report.page import note
 from thresher.report.summary import label_text
 from thresher.report.tables import Cell, Shown, table
 
 if TYPE_CHECKING:
-    from thresher.model import Model
+    from thresher.model.model import Model
 
 SHOWN = 2000  # weights in the table at most
 _CLASSES = 500  # classes in their table at most

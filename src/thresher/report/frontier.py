@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from thresher.frontier import Dot, Frontier
+from thresher.model.frontier import Dot, Frontier
 from thresher.report.charts import Point, scatter
 from thresher.scales import counts_of, ticks_of
 
@@ -21,7 +21,7 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
     Examples
     --------
     >>> from thresher.report.frontier import text_chart
-    >>> from thresher.frontier import Frontier, Dot
+    >>> from thresher.model.frontier import Frontier, Dot
     >>> points = [Dot("a", 999, 0.1, 0.1), Dot("b", 99, 0.15), Dot("c", 9, 0.3)]
     >>> print(text_chart(Frontier([*points, Dot("d", 400, 0.3)]), wide=30, high=5))
     error
@@ -88,7 +88,7 @@ def chart(frontier: Frontier, this: int | None = None) -> str:
     Examples
     --------
     >>> from thresher.report.frontier import chart
-    >>> from thresher.frontier import Frontier, Dot
+    >>> from thresher.model.frontier import Frontier, Dot
     >>> chart(Frontier([Dot("l1=1", 10, 0.25)])).count("<title>")
     1
     """

@@ -17,7 +17,7 @@ from thresher.rules import RULES
 
 if TYPE_CHECKING:
     from thresher.certificates import Certificate
-    from thresher.model import Model
+    from thresher.model.model import Model
 
 
 def numbers(model: Model, X: Any, y: Any) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from thresher.learned import OBJECTIVES, evened, runs_of
+from thresher.model.history import OBJECTIVES, evened, runs_of
 from thresher.report.charts import lines
 from thresher.report.page import note
 
 if TYPE_CHECKING:
-    from thresher.model import Model
+    from thresher.model.model import Model
 
 _WIDE = 50  # times from the first record to the last, from which on a scale is logarithmic
 

@@ -20,7 +20,7 @@ from thresher.report.summary import about, headline, parameters, task_of
 from thresher.report.usage import snippets
 
 if TYPE_CHECKING:
-    from thresher.model import Model
+    from thresher.model.model import Model
 
 _FEW = 10  # weights in a notebook
 

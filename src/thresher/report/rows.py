@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.answers import error_of, scores, values
 from thresher.data import is_source
 from thresher.errors import DataError, ParameterError
+from thresher.model.links import error_of, scores, values
 from thresher.report.page import note, tiles
 from thresher.report.summary import label_text
 from thresher.report.tables import Cell, Shown, table
 
 if TYPE_CHECKING:
-    from thresher.model import Model
+    from thresher.model.model import Model
 
 _MATRIX = 8  # classes up to which all pairs are shown
 _PAIRS = 40  # pairs of classes shown, of more

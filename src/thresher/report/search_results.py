@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thresher.frontier import Frontier, shown
+from thresher.model.frontier import Frontier, shown
 from thresher.report.frontier import chart
 from thresher.report.page import Section, fragment, note, page
 from thresher.report.page import facts as told
@@ -115,7 +115,7 @@ def meanings_of(frontier: Frontier) -> list[str]:
 
     Examples
     --------
-    >>> from thresher.frontier import Frontier, Dot
+    >>> from thresher.model.frontier import Frontier, Dot
     >>> from thresher.report.search_results import meanings_of
     >>> meanings_of(Frontier([Dot("l1=1", 10, 0.25)], "error rate"))[0]
     'The error rate is that of each row before it was learned, nonzeros are those at the end.'
@@ -152,7 +152,7 @@ def html_page(
 
     Examples
     --------
-    >>> from thresher.frontier import Frontier, Dot
+    >>> from thresher.model.frontier import Frontier, Dot
     >>> from thresher.report.search_results import html_page
     >>> frontier = Frontier([Dot("l1=1", 10, 0.25)])
     >>> html_page("Search", frontier, [{"l1": 1.0}], {"rows": "100"}).splitlines()[0]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher._version import __version__
-from thresher.learned import OBJECTIVES, least_valid_loss
+from thresher.model.history import OBJECTIVES, least_valid_loss
 from thresher.report.page import facts, tiles
 from thresher.report.tables import Cell, Shown, table
 from thresher.rules import RULES
 
 if TYPE_CHECKING:
-    from thresher.model import Model
+    from thresher.model.model import Model
 
 ANY = 2**64  # the width of a model of hashed names
 _CLASSES = 20  # named in full

@@ -11,7 +11,7 @@ from thresher.report.page import text
 from thresher.report.summary import ANY, listed
 
 if TYPE_CHECKING:
-    from thresher.model import Model
+    from thresher.model.model import Model
 
 _FILE = "model.thresher"  # where the model's own is not known
 

@@ -19,9 +19,9 @@ from sklearn.utils.validation import _check_method_params, indexable
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.errors import DivergenceError, ParameterError
-from thresher.frontier import Place, frontier_of
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
-from thresher.model import Model
+from thresher.model.frontier import Place, frontier_of
+from thresher.model.model import Model
 from thresher.rules import RULES
 from thresher.search.folds import split_of
 from thresher.search.grid import (

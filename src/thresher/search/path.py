@@ -18,8 +18,8 @@ from thresher.data import is_source
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
-from thresher.frontier import Dot, Frontier, Place, errors_of, shown
-from thresher.model import Model
+from thresher.model.frontier import Dot, Frontier, Place, errors_of, shown
+from thresher.model.model import Model
 from thresher.report.frontier import text_chart
 from thresher.report.search_results import cells_of, html_fragment, text_table
 from thresher.search.folds import split_of

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from thresher.errors import OutOfMemoryError, ParameterError, setting
-from thresher.model import Progress
+from thresher.model.model import Progress
 from thresher.rules import RULES
 from thresher.search.grid import Point
 from thresher.training.lanes import Lane, LaneTeam, bytes_of

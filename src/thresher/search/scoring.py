@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from thresher.errors import ParameterError, setting
-from thresher.model import Output
+from thresher.model.model import Output
 from thresher.rules import core_args
 from thresher.search.grid import Point
 from thresher.training.fitted import FittedState

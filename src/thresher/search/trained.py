@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.model import Output
+from thresher.model.model import Output
 from thresher.rules import RULES, core_args
 from thresher.search.readings import Job, places
 from thresher.training.fitted import FittedState

@@ -4,12 +4,12 @@ Supports are sets of features: collections of their numbers, boolean masks, or m
 makes a dense matrix, and index input is never turned into masks.
 """
 
-from thresher.density import DensityBins, selected_by_density
+from thresher.model.density import DensityBins, selected_by_density
+from thresher.model.supports import kappa, stability_score
 from thresher.stability.bounds import Bound, false_selections_bound
 from thresher.stability.selected import FeatureProbability
 from thresher.stability.selection import PairsDone, StabilitySelection
 from thresher.stability.streaming import StreamingStabilitySelection
-from thresher.supports import kappa, stability_score
 
 __all__ = [
     "Bound",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.errors import ParameterError
-from thresher.supports import checked_n_features, is_whole
+from thresher.model.supports import checked_n_features, is_whole
 
 NOTHING = "false means selected by a fit with a probability of at most q/p"
 UNIMODAL = f"{NOTHING}, and the share of pairs that select one twice is unimodal"

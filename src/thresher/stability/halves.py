@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from thresher.errors import ParameterError
-from thresher.model import Model
-from thresher.supports import feature_numbers
+from thresher.model.model import Model
+from thresher.model.supports import feature_numbers
 
 
 class Tally:

@@ -16,7 +16,7 @@ from thresher.errors import DivergenceError, ParameterError
 from thresher.rules import RULES
 from thresher.search.grid import OF_THE_RUN, Point, check_searchable, lanes_of, point_of
 from thresher.search.readings import Job, places
-from thresher.stability.dealing import Dealer
+from thresher.stability.stream_halves import Dealer
 from thresher.training.lane_outputs import LaneOutputs, LanePlan
 from thresher.training.observer import Observer
 from thresher.training.outputs import Order

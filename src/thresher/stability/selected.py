@@ -12,6 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.errors import ParameterError
+from thresher.model.supports import is_whole
 from thresher.stability.bounds import (
     NOTHING,
     UNIMODAL,
@@ -22,7 +23,6 @@ from thresher.stability.bounds import (
     fits_needed,
 )
 from thresher.stability.halves import Tally, columns_of
-from thresher.supports import is_whole
 
 
 class FeatureProbability(NamedTuple):

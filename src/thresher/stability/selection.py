@@ -15,8 +15,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from thresher.atomic import all_or_nothing
-from thresher.density import column_counts
 from thresher.errors import ParameterError
+from thresher.model.density import column_counts
 from thresher.stability.halves import Tally, columns_of, counted, fit_pair, seeded
 from thresher.stability.refitted import Refitted
 from thresher.stability.selected import Selected

@@ -28,7 +28,7 @@ class Dealer:
     Examples
     --------
     >>> import numpy as np
-    >>> from thresher.stability.dealing import Dealer
+    >>> from thresher.stability.stream_halves import Dealer
     >>> dealer, strata = Dealer(pairs=3, seed=0), np.zeros(4, np.int64)
     >>> dealer.halves(strata, dealer.numbered(strata))
     array([[1, 0, 1, 0, 1, 0],

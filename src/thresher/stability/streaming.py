@@ -16,15 +16,15 @@ from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
-from thresher.density import column_counts
 from thresher.errors import ParameterError
+from thresher.model.density import column_counts
 from thresher.search.grid import Point, check_single_labels
 from thresher.search.readings import checked_limit
-from thresher.stability.dealing import Dealer
 from thresher.stability.halves import Tally, counted, seeded
-from thresher.stability.laned import DealtRows, LanedHalves, checked_lanes
+from thresher.stability.lane_fits import DealtRows, LanedHalves, checked_lanes
 from thresher.stability.selected import Selected
 from thresher.stability.strata import classes_and_strata
+from thresher.stability.stream_halves import Dealer
 from thresher.training.plan import TrainingPlan
 from thresher.training.seeds import seed_of, stream_seed
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher.errors import ReadOnceError, setting
-from thresher.training.alone import Alone
 from thresher.training.hooks import Hooks
+from thresher.training.separate_outputs import Alone
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer

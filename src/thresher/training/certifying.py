@@ -19,7 +19,7 @@ from thresher.certificates import (
     regret_certificate,
 )
 from thresher.data.matrix_source import MatrixSource
-from thresher.training.alone import Alone
+from thresher.training.separate_outputs import Alone
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer

@@ -18,11 +18,11 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from thresher import naming
 from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.errors import ModelFileError
 from thresher.file_format import check_format, writer_of
+from thresher.model import name_tensors
 
 FORMAT = 1
 _KEY = "thresher-checkpoint"
@@ -61,7 +61,7 @@ class Checkpoint:
             digest.update(len(content).to_bytes(8, "little"))
             digest.update(content)
         if self.names is not None:
-            for array in naming.to_tensors(self.names).values():
+            for array in name_tensors.to_tensors(self.names).values():
                 digest.update(array.tobytes())
         return digest.hexdigest()[:32]
 
@@ -74,7 +74,7 @@ class Checkpoint:
             for number, content in enumerate(contents)
         }
         if self.names is not None:
-            tensors |= naming.to_tensors(self.names)
+            tensors |= name_tensors.to_tensors(self.names)
         about = {
             "format": FORMAT,
             "version": self.version,
@@ -100,9 +100,9 @@ def check_replaceable(path: str | PathLike[str]) -> None:
 
 
 def _names(file: Any) -> dict[int, bytes] | None:
-    if not set(naming.TENSORS) <= set(file.keys()):
+    if not set(name_tensors.TENSORS) <= set(file.keys()):
         return None
-    return naming.from_tensors({name: file.get_tensor(name) for name in naming.TENSORS})
+    return name_tensors.from_tensors({name: file.get_tensor(name) for name in name_tensors.TENSORS})
 
 
 def read(path: str | PathLike[str]) -> Checkpoint:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.frontier import Place
 from thresher.health.watch import DivergenceWatch
-from thresher.model import Model, Output, Progress
+from thresher.model.frontier import Place
+from thresher.model.model import Model, Output, Progress
 from thresher.rules import core_args
 from thresher.training.hooks import Hooks
 from thresher.training.outputs import Outputs

@@ -12,21 +12,21 @@ import numpy as np
 from thresher.data.arrays import nonzeros
 from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, Values
 from thresher.data.matrix_source import MatrixSource
-from thresher.data.reading import Stopped
+from thresher.data.read_options import Stopped
 from thresher.errors import ParameterError, ReadOnceError, setting
 from thresher.health.watch import DivergenceWatch
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args, validate
+from thresher.training.capacity import Room
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, watch_for
-from thresher.training.room import Room
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of, stream_seed
-from thresher.training.together import Together
+from thresher.training.shared_outputs import Together
 from thresher.training.trainer import Trainer
 
 if TYPE_CHECKING:

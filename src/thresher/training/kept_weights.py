@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.targets import Losses, Targets
-from thresher.model import Model
-from thresher.scoring import learners_of
+from thresher.model.model import Model
+from thresher.model.predict import learners_of
 from thresher.training.outputs import Outputs
 
 if TYPE_CHECKING:

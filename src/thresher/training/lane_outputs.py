@@ -15,7 +15,7 @@ from thresher import _core
 from thresher.data.matrix_source import MatrixBlock
 from thresher.data.targets import Targets
 from thresher.errors import DataError, OutOfMemoryError, setting
-from thresher.model import Output
+from thresher.model.model import Output
 from thresher.rules import RULES
 from thresher.training.lanes import Lane, LaneTeam, bytes_of
 from thresher.training.outputs import Order, Outputs, Paused

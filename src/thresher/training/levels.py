@@ -10,11 +10,11 @@ import numpy as np
 
 from thresher import _core
 from thresher.certificates import Certificate
-from thresher.model import Output
+from thresher.model.model import Output
 from thresher.training import certifying
-from thresher.training.alone import Alone
 from thresher.training.hooks import Hooks
 from thresher.training.outputs import Outputs
+from thresher.training.separate_outputs import Alone
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer

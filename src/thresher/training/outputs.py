@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.targets import Losses, Targets
-from thresher.model import Output
+from thresher.model.model import Output
 
 _CELLS = 1 << 22  # predictions held at a time
 

@@ -20,7 +20,7 @@ from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors
 from thresher.training.outputs import Outputs
 from thresher.training.recipe import Recipe
-from thresher.training.together import OnlyNonzero
+from thresher.training.shared_outputs import OnlyNonzero
 
 if TYPE_CHECKING:
     from thresher.data.block import Block

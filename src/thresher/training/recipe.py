@@ -8,9 +8,9 @@ from typing import Any
 
 from thresher.errors import ParameterError, setting
 from thresher.rules import RULES, core_args
-from thresher.training.alone import Alone
 from thresher.training.outputs import Outputs
-from thresher.training.together import OnlyNonzero, Together
+from thresher.training.separate_outputs import Alone
+from thresher.training.shared_outputs import OnlyNonzero, Together
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
-from thresher.model import Progress
+from thresher.model.model import Progress
 from thresher.rules import RULES
 from thresher.training.outputs import Outputs
 

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.answers import probabilities, scores, values
 from thresher.data.block import Block
 from thresher.data.labels import ManyClasses, Values
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.losses import Task
-from thresher.model import Model
+from thresher.model.links import probabilities, scores, values
+from thresher.model.model import Model
 
 Sums = NDArray[np.longdouble]
 

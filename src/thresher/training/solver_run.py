@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thresher.data.targets import Targets
 from thresher.errors import ModelFileError, setting
-from thresher.model import Progress
+from thresher.model.model import Progress
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import Checkpoint

@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.block import Position
 from thresher.data.labels import Arriving
-from thresher.data.reading import Stopped
+from thresher.data.read_options import Stopped
 from thresher.data.targets import Targets
 from thresher.data.visits import Visit
 from thresher.errors import DataError, OutOfMemoryError, setting
 from thresher.rules import RULES
 from thresher.training import resuming
-from thresher.training.alone import Alone
+from thresher.training.capacity import Room
 from thresher.training.class_weights import row_weights
 from thresher.training.hooks import Hooks
-from thresher.training.names import NameKeeper
+from thresher.training.input_digests import Trail
+from thresher.training.name_cache import NameKeeper
 from thresher.training.observer import Interrupted
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan, alpha_for
 from thresher.training.records import Records, mean_since
-from thresher.training.room import Room
 from thresher.training.run_options import RunOptions
-from thresher.training.together import Together
-from thresher.training.trail import Trail
+from thresher.training.separate_outputs import Alone
+from thresher.training.shared_outputs import Together
 from thresher.training.validation import mean_loss
 
 if TYPE_CHECKING:

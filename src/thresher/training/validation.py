@@ -9,9 +9,9 @@ import numpy as np
 
 from thresher import _core
 from thresher.errors import DataError
+from thresher.training.capacity import Room
 from thresher.training.kept_weights import KeptWeights
 from thresher.training.outputs import Outputs
-from thresher.training.room import Room
 
 if TYPE_CHECKING:
     from thresher.data.matrix_source import MatrixSource

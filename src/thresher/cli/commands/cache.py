@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from thresher.cli.show import Shown
+from thresher.cli.render.progress import Shown
 from thresher.data.block import Block
-from thresher.data.looking import CACHE_MAGIC
+from thresher.data.detect import CACHE_MAGIC
 from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.data.writing import why_not_current, write

@@ -8,19 +8,19 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from thresher.cli.errors import OTHER_LABELS, TWO_CLASSES
-from thresher.cli.estimator import estimator_of, specification_of
-from thresher.cli.outputs import check_outputs
-from thresher.cli.show import Shown, shown, warnings_told
-from thresher.cli.trained import report
+from thresher.cli.commands.estimator import estimator_of, specification_of
+from thresher.cli.commands.outputs import check_outputs
+from thresher.cli.render.errors import OTHER_LABELS, TWO_CLASSES
+from thresher.cli.render.progress import Shown, shown, warnings_told
+from thresher.cli.render.training_result import report
 from thresher.data.scan import scan
-from thresher.distributed.driving import ContinueLater, StageReport
+from thresher.distributed.engine.loop import ContinueLater, StageReport
 from thresher.distributed.fitting import Fitting, Wishes
 from thresher.errors import ParameterError
 
 if TYPE_CHECKING:
-    from thresher.cli.train import Options
-    from thresher.distributed.agreeing import Agreed
+    from thresher.cli.commands.train import Options
+    from thresher.distributed.survey import Agreed
 
 _SELDOM = 1.0  # seconds between two lines, beside those at powers of two
 _HEAD = "  stage        rows      loss    nonzeros      rows/s      sent  slowest worker"

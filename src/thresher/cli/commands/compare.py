@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from thresher.atomic import write_whole
-from thresher.cli.outputs import aside_of, check_outputs
-from thresher.cli.show import as_json, duration
+from thresher.cli.commands.outputs import aside_of, check_outputs
+from thresher.cli.render.progress import as_json, duration
 from thresher.comparison import CompareProgress, Comparison
 from thresher.comparison import compare as compare_rules
 from thresher.comparison.measures import MEASURES

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from thresher.cli.options import parameters, task_of
+from thresher.cli.options.rule_parameters import parameters, task_of
 from thresher.errors import ParameterError
 from thresher.losses import Task
-from thresher.model import Model
+from thresher.model.model import Model
 from thresher.rules import RULES
 from thresher.training.fitting import Specification, fit
 from thresher.training.run_options import RunOptions
 
 if TYPE_CHECKING:
-    from thresher.cli.train import Options
+    from thresher.cli.commands.train import Options
     from thresher.data.source import Source
 
 DEFAULT_RULE = "ftrl"

@@ -8,10 +8,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from thresher.cli.outputs import check_outputs
+from thresher.cli.commands.outputs import check_outputs
 from thresher.errors import DataError, ParameterError
-from thresher.learned import least_valid_loss
-from thresher.model import Model, load
+from thresher.model.history import least_valid_loss
+from thresher.model.model import Model, load
 
 
 def inspect(
@@ -37,7 +37,7 @@ def inspect(
 
 
 def _write_page(model: Model, file: str, html: str, data: Sequence[str]) -> None:
-    from thresher.cli.predict import reading_of
+    from thresher.cli.commands.predict import reading_of
     from thresher.data.scan import scan
     from thresher.report.model_page import write
 

@@ -11,12 +11,12 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.answers import labels, of_labels, probabilities, scores, values
 from thresher.atomic import naming, written_whole
 from thresher.data.scan import scan
 from thresher.errors import ParameterError
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
-from thresher.model import Model, load
+from thresher.model.links import labels, of_labels, probabilities, scores, values
+from thresher.model.model import Model, load
 
 KINDS = ("label", "probability", "raw")
 

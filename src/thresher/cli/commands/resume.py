@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thresher.cli.options import is_option
-from thresher.data.reading import Reading
+from thresher.cli.options.rule_parameters import is_option
+from thresher.data.read_options import Reading
 from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
 
 if TYPE_CHECKING:
-    from thresher.cli.train import Options
+    from thresher.cli.commands.train import Options
 
 
 _READING = (

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thresher.atomic import clear_leftovers
-from thresher.cli.estimator import fitted_model, labels_of, specification_of
-from thresher.cli.outputs import aside_of, check_outputs
-from thresher.cli.resumed import as_begun
-from thresher.cli.show import Shown, shown, warnings_told
-from thresher.cli.trained import report
+from thresher.cli.commands.estimator import fitted_model, labels_of, specification_of
+from thresher.cli.commands.outputs import aside_of, check_outputs
+from thresher.cli.commands.resume import as_begun
+from thresher.cli.render.progress import Shown, shown, warnings_told
+from thresher.cli.render.training_result import report
 from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.errors import ParameterError
@@ -67,7 +67,7 @@ class Options:
 def train(options: Options) -> int:
     """Train as the options say; return the exit code."""
     if options.ray is not None or options.workers is not None:
-        from thresher.cli.cluster import train_on_cluster
+        from thresher.cli.commands.cluster import train_on_cluster
 
         return train_on_cluster(options)
     for name in ("mode", "parts", "rounds", "batch", "blocks"):
@@ -83,7 +83,7 @@ def train(options: Options) -> int:
     if wanted:
         check_replaceable(options.checkpoint_file)
     if options.cache is not None:
-        from thresher.cli.caching import cached
+        from thresher.cli.commands.cache import cached
 
         made = cached(source, options.cache, options.reading, observer, spec)
         source = observer.watched(made)

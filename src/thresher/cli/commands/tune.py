@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from thresher.cli.caching import cached
-from thresher.cli.estimator import check_loss, estimator_of, labels_of, specification_of
-from thresher.cli.grid import grid_of
-from thresher.cli.options import task_of
-from thresher.cli.outputs import aside_of, check_outputs
-from thresher.cli.show import shown as watched_by
-from thresher.cli.train import Options as TrainOptions
-from thresher.cli.train import opened
-from thresher.cli.tune_result import Result
-from thresher.cli.tune_show import Table
+from thresher.cli.commands.cache import cached
+from thresher.cli.commands.estimator import check_loss, estimator_of, labels_of, specification_of
+from thresher.cli.commands.outputs import aside_of, check_outputs
+from thresher.cli.commands.train import Options as TrainOptions
+from thresher.cli.commands.train import opened
+from thresher.cli.options.grid import grid_of
+from thresher.cli.options.rule_parameters import task_of
+from thresher.cli.render.progress import shown as watched_by
+from thresher.cli.render.search_progress import Table
+from thresher.cli.render.search_result import Result
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.losses import Task

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from thresher.cli.arguments import (
+from thresher.cli.options.arguments import (
     LEARNING,
     NIGHT,
     RESULT,
@@ -173,8 +173,8 @@ def compare(
     finished.
     """
     reading = reading_of(locals())
-    from thresher.cli.compare import Options
-    from thresher.cli.compare import compare as run
+    from thresher.cli.commands.compare import Options
+    from thresher.cli.commands.compare import compare as run
 
     options = Options(
         data=data, test=test, test_share=test_share, rules=rules, orders=orders, folds=folds,

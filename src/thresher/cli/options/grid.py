@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thresher.cli.errors import option_of
-from thresher.cli.options import value_of
+from thresher.cli.options.rule_parameters import value_of
+from thresher.cli.render.errors import option_of
 from thresher.errors import ParameterError
 from thresher.rules import RULES
 from thresher.rules.parameter import Parameter
@@ -44,7 +44,7 @@ def grid_of(rule: str, texts: Sequence[str], chosen: Mapping[str, Any]) -> dict[
 
     Examples
     --------
-    >>> from thresher.cli.grid import grid_of
+    >>> from thresher.cli.options.grid import grid_of
     >>> grid_of("truncated-gradient", ["gravity=1e-6..1e-4:3", "schedule=sqrt,constant"], {})
     {'gravity': [1e-06, 1e-05, 0.0001], 'schedule': ['sqrt', 'constant']}
     """

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from thresher.cli.arguments import Json
+from thresher.cli.options.arguments import Json
 
 
 def inspect(
@@ -57,6 +57,6 @@ def inspect(
 
     [bold]thresher inspect clicks.thresher --html report.html --data new.vw.gz[/]
     """
-    from thresher.cli.inspect import inspect as run
+    from thresher.cli.commands.inspect import inspect as run
 
     raise typer.Exit(run(model, top, why, label, json, html, data))

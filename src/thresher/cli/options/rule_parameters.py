@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from thresher.cli.errors import option_of
+from thresher.cli.render.errors import option_of
 from thresher.errors import ParameterError
 from thresher.losses import Task
 from thresher.rules import RULES

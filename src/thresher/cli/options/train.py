@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from thresher.cli.arguments import (
+from thresher.cli.options.arguments import (
     LEARNING,
     NIGHT,
     Bits,
@@ -35,7 +35,7 @@ from thresher.cli.arguments import (
     ZeroBased,
     reading_of,
 )
-from thresher.cli.options import takes_parameters
+from thresher.cli.options.rule_parameters import takes_parameters
 from thresher.rules import RULES
 
 CLUSTER = "Several machines"
@@ -239,8 +239,8 @@ def train(
     Exit codes: 0; 1 bad data or model; 2 bad usage; 130 interrupted.
     """
     reading = reading_of(locals())
-    from thresher.cli.train import Options
-    from thresher.cli.train import train as run
+    from thresher.cli.commands.train import Options
+    from thresher.cli.commands.train import train as run
 
     options = Options(
         data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,

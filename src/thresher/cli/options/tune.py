@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from thresher.cli.arguments import (
+from thresher.cli.options.arguments import (
     LEARNING,
     RESULT,
     Bits,
@@ -32,7 +32,7 @@ from thresher.cli.arguments import (
     ZeroBased,
     reading_of,
 )
-from thresher.cli.options import takes_parameters
+from thresher.cli.options.rule_parameters import takes_parameters
 from thresher.rules import RULES
 
 SEARCH = "Search"
@@ -176,8 +176,8 @@ def tune(
     Exit codes: 0; 1 bad data; 2 bad usage; 130 interrupted, and nothing was written.
     """
     reading = reading_of(locals())
-    from thresher.cli.tune import Options
-    from thresher.cli.tune import tune as run
+    from thresher.cli.commands.tune import Options
+    from thresher.cli.commands.tune import tune as run
 
     options = Options(
         data=data, model=model, rule=rule, loss=loss, reading=reading, chosen=chosen or {},

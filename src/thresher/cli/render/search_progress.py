@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from thresher.cli.show import as_json, duration
-from thresher.frontier import shown
+from thresher.cli.render.progress import as_json, duration
+from thresher.model.frontier import shown
 from thresher.report.search_results import text_table
 from thresher.search.grid import Point
 from thresher.search.progress import SearchProgress

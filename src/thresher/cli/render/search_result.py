@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from thresher._version import __version__
 from thresher.atomic import written_whole
-from thresher.cli.show import as_json
+from thresher.cli.render.progress import as_json
 from thresher.data.source import Source
 from thresher.errors import DivergenceError
-from thresher.frontier import Dot, Frontier, Place, errors_of, shown
+from thresher.model.frontier import Dot, Frontier, Place, errors_of, shown
 from thresher.report.frontier import text_chart
 from thresher.report.search_results import cells_of, error_text, html_page, text_table
 from thresher.search.grid import Point
@@ -23,7 +23,7 @@ from thresher.search.results import failures_of, name_features, scores_of
 from thresher.search.search import Search
 
 if TYPE_CHECKING:
-    from thresher.cli.tune import Options
+    from thresher.cli.commands.tune import Options
 
 
 # Parameters that the page tells by themselves, or that say nothing of the models.

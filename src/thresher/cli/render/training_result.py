@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from thresher.cli.show import as_json
+from thresher.cli.render.progress import as_json
 from thresher.data.collisions import Collisions
 from thresher.data.source import Source
-from thresher.learned import least_valid_loss
-from thresher.model import Model
+from thresher.model.history import least_valid_loss
+from thresher.model.model import Model
 
 if TYPE_CHECKING:
-    from thresher.cli.train import Options
+    from thresher.cli.commands.train import Options
 
 
 def report(

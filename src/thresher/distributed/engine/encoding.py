@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.distributed.pieces import Arrays
+from thresher.distributed.engine.pieces import Arrays
 
 _KINDS = (np.uint8, np.uint16, np.uint32, np.uint64)
 

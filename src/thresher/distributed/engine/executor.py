@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from thresher.distributed.bench import Bench
-from thresher.distributed.folder import Committed, Folder
-from thresher.distributed.pieces import Behind, Kind, Lost, Mode
+from thresher.distributed.engine.folder import Committed, Folder
+from thresher.distributed.engine.host import Bench
+from thresher.distributed.engine.pieces import Behind, Kind, Lost, Mode
 
 _KINDS: tuple[Kind, Kind] = ("part", "range")
 _KEPT = 1 << 30  # bytes of steps since a checkpoint

@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from thresher.atomic import clear_leftovers, write_whole
-from thresher.distributed.pieces import Arrays, Kind
+from thresher.distributed.engine.pieces import Arrays, Kind
 from thresher.errors import ModelFileError
 
 try:

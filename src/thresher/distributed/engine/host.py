@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.distributed.folder import Folder
-from thresher.distributed.pieces import Arrays, Behind, Kind, Mode, Outcome, Packet, Piece
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.pieces import Arrays, Behind, Kind, Mode, Outcome, Packet, Piece
 
 # Names of arrays in a checkpoint: of a state, of what was sent, and how many places it was sent to.
 _STATE, _SENT, _PLACES = "state:", "sent:", "places"

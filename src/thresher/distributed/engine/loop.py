@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from thresher.distributed.crew import Account, Crew
-from thresher.distributed.folder import Committed, Folder
-from thresher.distributed.pieces import Kind, Lead, Learned, Lost, Mode
+from thresher.distributed.engine.executor import Account, Crew
+from thresher.distributed.engine.folder import Committed, Folder
+from thresher.distributed.engine.pieces import Kind, Lead, Learned, Lost, Mode
 from thresher.errors import ClusterError
 
 _ATTEMPTS = 10  # to get past one stage

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import NDArray
 
 from thresher.data.labels import Labels
-from thresher.evidence import Evidence
-from thresher.learned import Output
 from thresher.losses import Task
+from thresher.model.evidence import Evidence
+from thresher.model.history import Output
 from thresher.rules import RULES
 from thresher.training.plan import TrainingPlan
 
 if TYPE_CHECKING:
-    from thresher.distributed.crew import Crew
+    from thresher.distributed.engine.executor import Crew
     from thresher.distributed.rows import Rows
 
 Kind = Literal["part", "range"]

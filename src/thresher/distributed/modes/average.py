@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from thresher.distributed.average_pieces import AveragePart, AverageRange, Mean, make_outputs
-from thresher.distributed.crew import Crew
-from thresher.distributed.pieces import Job, Lead, Learned, Mode
+from thresher.distributed.engine.executor import Crew
+from thresher.distributed.engine.pieces import Job, Lead, Learned, Mode
+from thresher.distributed.modes.average_pieces import AveragePart, AverageRange, Mean, make_outputs
 from thresher.errors import DataError, ParameterError, setting
-from thresher.learned import Output
+from thresher.model.history import Output
 from thresher.rules import RULES
 
 RULES_AVERAGED = tuple(name for name, rule in RULES.items() if "average" in rule.cluster)

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.distributed.folder import Folder
-from thresher.distributed.packing import are_in, merged, narrow, narrow_reals
-from thresher.distributed.pieces import Arrays, Job, Lost, Outcome, Piece
+from thresher.distributed.engine.encoding import are_in, merged, narrow, narrow_reals
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.pieces import Arrays, Job, Lost, Outcome, Piece
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
-from thresher.training.alone import Alone
+from thresher.training.capacity import Room
 from thresher.training.plan import TrainingPlan, alpha_for
 from thresher.training.records import NoRecords
-from thresher.training.room import Room
+from thresher.training.separate_outputs import Alone
 from thresher.training.trainer import Trainer
 
 _STATE = (

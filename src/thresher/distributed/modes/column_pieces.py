@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.atomic import naming, written_whole
 from thresher.data.orders import orders
-from thresher.distributed.pieces import Arrays, Job, Outcome, Piece
+from thresher.distributed.engine.pieces import Arrays, Job, Outcome, Piece
 from thresher.errors import DataError, ModelFileError, ParameterError
 from thresher.training.class_weights import class_factors, row_weights
 

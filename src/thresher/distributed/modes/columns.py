@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.distributed.column_pieces import ColumnBlock, Cutter
-from thresher.distributed.pieces import Job, Lead, Learned, Mode
+from thresher.distributed.engine.pieces import Job, Lead, Learned, Mode
+from thresher.distributed.modes.column_pieces import ColumnBlock, Cutter
 from thresher.errors import DataError, DivergenceError, ParameterError, setting
-from thresher.learned import Output
+from thresher.model.history import Output
 from thresher.rules import RULES, core_args
 
 if TYPE_CHECKING:
-    from thresher.distributed.crew import Crew
+    from thresher.distributed.engine.executor import Crew
 
 # Rows of a batch by default. A round trip on a cluster takes about 2.6 ms: 0.6 us a row of 4096.
 # Test errors (benchmarks/columns.py) suffer where a scan has but a few batches, and more of them

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thresher.distributed.driving import StageReport
-from thresher.distributed.pieces import Job
+from thresher.distributed.engine.loop import StageReport
+from thresher.distributed.engine.pieces import Job
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
-from thresher.model import Progress
+from thresher.model.model import Progress
 from thresher.training.class_weights import row_weights
 from thresher.training.observer import Observer
 from thresher.training.records import watch_for

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.distributed.pieces import Job, Lead, Learned
+from thresher.distributed.engine.pieces import Job, Lead, Learned
 from thresher.errors import ModelFileError
-from thresher.evidence import Evidence
-from thresher.learned import Output
+from thresher.model.evidence import Evidence
+from thresher.model.history import Output
 
 if TYPE_CHECKING:
-    from thresher.distributed.crew import Crew
+    from thresher.distributed.engine.executor import Crew
 
 _FEW = 4096  # ratios that all parts together may tell
 

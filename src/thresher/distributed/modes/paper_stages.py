@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.distributed.paper_lead import PaperLead
-from thresher.distributed.pieces import Arrays, Job, Lead, Mode, Outcome, Packet, Piece
+from thresher.distributed.engine.pieces import Arrays, Job, Lead, Mode, Outcome, Packet, Piece
+from thresher.distributed.modes.paper_coordinator import PaperLead
 from thresher.errors import (
     DataError,
     DivergenceError,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from thresher.distributed.crew import Crew
+    from thresher.distributed.engine.executor import Crew
 
 LAST_KEY = 2**64 - 1
 _BITS = 11  # of ranks, that one round of questions settles

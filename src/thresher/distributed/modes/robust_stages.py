@@ -30,17 +30,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.distributed.packing import looked_up, narrow, packed_keys, unpacked_keys
-from thresher.distributed.pieces import Arrays, Job, Lead, Learned, Mode, Outcome, Piece
-from thresher.distributed.ranking import LAST_KEY, cut
+from thresher.distributed.engine.encoding import looked_up, narrow, packed_keys, unpacked_keys
+from thresher.distributed.engine.pieces import Arrays, Job, Lead, Learned, Mode, Outcome, Piece
+from thresher.distributed.modes.ranking import LAST_KEY, cut
 from thresher.errors import DivergenceError, ParameterError, setting
-from thresher.evidence import Evidence
-from thresher.learned import Output
+from thresher.model.evidence import Evidence
+from thresher.model.history import Output
 from thresher.rules import core_args
 from thresher.training.class_weights import class_factors, row_weights
 
 if TYPE_CHECKING:
-    from thresher.distributed.crew import Crew
+    from thresher.distributed.engine.executor import Crew
 
 
 class RobustStages(Mode):

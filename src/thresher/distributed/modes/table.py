@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from thresher.distributed.average import Average
-from thresher.distributed.columns import Columns
-from thresher.distributed.paper_stages import PaperStages
-from thresher.distributed.pieces import Job, Mode
-from thresher.distributed.robust_stages import RobustStages
+from thresher.distributed.engine.pieces import Job, Mode
+from thresher.distributed.modes.average import Average
+from thresher.distributed.modes.columns import Columns
+from thresher.distributed.modes.paper_stages import PaperStages
+from thresher.distributed.modes.robust_stages import RobustStages
 from thresher.errors import ParameterError
 from thresher.rules import RULES, validate
 

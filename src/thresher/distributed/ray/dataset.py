@@ -10,7 +10,7 @@ from typing import Any
 
 from thresher.atomic import write_whole
 from thresher.data.table_files import row_groups
-from thresher.distributed.manifest import earlier
+from thresher.distributed.engine.manifest import earlier
 from thresher.errors import DataError, ParameterError
 
 _FOLDER, _WHOLE = "dataset", "whole.json"

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from thresher.distributed.cluster import Cluster, Raised, brief, imported
-from thresher.distributed.crew import Crew, Moved, Work
-from thresher.distributed.folder import Folder
-from thresher.distributed.pieces import Behind, Lost, Mode
-from thresher.distributed.worker import Worker
+from thresher.distributed.engine.executor import Crew, Moved, Work
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.pieces import Behind, Lost, Mode
+from thresher.distributed.ray.cluster import Cluster, Raised, brief, imported
+from thresher.distributed.ray.worker import Worker
 from thresher.errors import ClusterError, Words, setting
 
 _DEATHS = 3  # of one worker, in one and the same step

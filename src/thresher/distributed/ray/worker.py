@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from thresher.distributed.bench import Bench
-from thresher.distributed.cluster import as_result
-from thresher.distributed.folder import Folder
-from thresher.distributed.pieces import Behind, Kind, Mode, Packet
+from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.host import Bench
+from thresher.distributed.engine.pieces import Behind, Kind, Mode, Packet
+from thresher.distributed.ray.cluster import as_result
 
 
 class Worker:

@@ -8,13 +8,13 @@ from typing import Any
 
 from thresher._version import __version__
 from thresher.comparison.candidates import CANDIDATES
-from thresher.comparison.checking import share_of
 from thresher.comparison.checkpoint import Checkpoint
+from thresher.comparison.inputs import share_of
+from thresher.comparison.protocol import CompareProgress, Run
 from thresher.comparison.result import Comparison
 from thresher.comparison.rows import SCALES, rows_of
-from thresher.comparison.trying import CompareProgress, Run
 from thresher.errors import ParameterError, setting
-from thresher.supports import is_whole
+from thresher.model.supports import is_whole
 from thresher.training.lanes import threads_of
 
 _CHOICES = ("best", "sparsest")

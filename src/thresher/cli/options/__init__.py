@@ -1,0 +1,1 @@
+"""Options of the commands: declared here; `thresher.cli.commands` does the work."""
