@@ -1,5 +1,5 @@
 // SGD, averaged SGD and centred averaged SGD: O. Dekel, "Linear Learning with Sparse Data", 2017
-// (REQUIREMENTS R-14.*).
+// (R-14.*).
 //
 //   F(w, b) = lambda/2 (||w||^2 + b^2) + mean loss,   step 1 / (lambda t)
 //

@@ -1,5 +1,5 @@
 // Regularised dual averaging (RDA): L. Xiao, "Dual Averaging Methods for Regularized Stochastic Learning
-// and Online Optimization", JMLR 2010, with the l1 penalty (REQUIREMENTS R-8.1).
+// and Online Optimization", JMLR 2010, with the l1 penalty (R-8.1).
 //
 //   gbar_t = mean of the gradients g_1 .. g_t
 //   w_{t+1} = argmin <gbar_t, w> + lambda ||w||_1 + (gamma / sqrt(t)) (||w||^2 / 2 + rho ||w||_1)

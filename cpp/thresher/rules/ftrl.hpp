@@ -1,5 +1,5 @@
 // FTRL-Proximal with per-coordinate rates: H. B. McMahan et al., "Ad Click Prediction: a View from the
-// Trenches", KDD 2013, Algorithm 1 (REQUIREMENTS R-8.4). Parameters are as published: l1 acts on the
+// Trenches", KDD 2013, Algorithm 1 (R-8.4). Parameters are as published: l1 acts on the
 // summed gradient.
 //
 //   w = 0 if |z| <= l1, else -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2)

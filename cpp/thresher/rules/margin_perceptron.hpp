@@ -1,5 +1,5 @@
 // Soft-thresholded margin perceptron: S. Xie et al., "Efficient and Numerically Stable Sparse
-// Learning", ECML PKDD 2010, Algorithm 1 (REQUIREMENTS R-9).
+// Learning", ECML PKDD 2010, Algorithm 1 (R-9).
 //
 //   if y w.x <= tau:   w_j <- S(w_j + eta y x_j, lambda)   for every x_j that is not 0
 //

@@ -1,6 +1,6 @@
 // Stochastic mirror descent made sparse, SMIDAS: S. Shalev-Shwartz, A. Tewari, "Stochastic Methods for
 // l1 Regularized Loss Minimization", ICML 2009; as in S. Xie et al., "Efficient and Numerically Stable
-// Sparse Learning", ECML PKDD 2010, eq 8 to 10 (REQUIREMENTS R-11).
+// Sparse Learning", ECML PKDD 2010, eq 8 to 10 (R-11).
 //
 //   w_j = sgn(theta_j) |theta_j|^(p-1) / ||theta||_p^(p-2)            w = 0 where theta = 0
 //   theta <- S(theta - eta L'(w . x, y) x, a)                          on every coordinate, at every step

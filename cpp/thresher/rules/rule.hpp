@@ -22,7 +22,7 @@
 // What a rule gives to be averaged with others is told in averaging/round.hpp.
 //
 // `weight` and `average` read a cell as it stands now, with everything paid, and write nothing: who
-// looks never changes what is seen (DESIGN 2, R-6.15).
+// looks never changes what is seen.
 #pragma once
 
 #include <concepts>

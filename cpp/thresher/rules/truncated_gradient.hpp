@@ -1,5 +1,5 @@
 // Truncated gradient: J. Langford, L. Li, T. Zhang, "Sparse Online Learning via Truncated Gradient",
-// NIPS 2008 (REQUIREMENTS ).
+// NIPS 2008.
 //
 //   w_{i+1} = T1(w_i - eta_i L'(w_i . x_i, y_i) x_i, eta_i g_i, theta),   g_i = K g if K divides i, else 0
 //
