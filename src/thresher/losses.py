@@ -38,7 +38,7 @@ class Loss:
     start_curvature : float or None
         Second derivative at p = 0, of losses whose curvature has no bound.
     link : {"identity", "sigmoid", "clip", "exp"}
-        What turns raw predictions into probabilities or values: a key of ``answers.LINKS``.
+        Turns raw predictions into probabilities or values: a key of ``model.links.LINKS``.
     low : float
         What an output is told of rows of other classes; of its own class it is told 1.
     decision_at : float

@@ -63,15 +63,24 @@ def test_the_core_and_the_table_know_the_same_losses() -> None:
         assert np.isfinite(values_of(name, np.zeros(1), 1.0)[0]).all()
 
 
-def test_losses_are_listed_by_task() -> None:
-    assert (
-        *("logistic", "hinge", "squared_hinge", "squared", "square", "clipped_square"),
-    ) == CLASSIFIER_LOSSES
-    assert (
-        *("squared", "square", "absolute", "huber", "epsilon_insensitive", "quantile"),
-        *("poisson", "clipped_square"),
-    ) == REGRESSOR_LOSSES
-    assert PROBABILITY_LOSSES == ("logistic", "clipped_square")
+@pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
+def test_losses_of_classes_pull_to_the_side_of_the_label(loss: str) -> None:
+    at = np.array([LOSSES[loss].decision_at])
+    assert values_of(loss, at, LOSSES[loss].low)[1][0] > 0 > values_of(loss, at, 1.0)[1][0]
+
+
+@pytest.mark.parametrize("loss", REGRESSOR_LOSSES)
+def test_losses_of_values_are_least_at_the_label(loss: str) -> None:
+    raw = np.linspace(-4.0, 4.0, 8001)
+    for label in (y for y in labels_of(loss) if y > 0):
+        values = values_of(loss, raw, label)[0]
+        best = links.values(raw[values <= values.min() + 1e-9], loss)
+        assert best.min() - 5e-3 <= label <= best.max() + 5e-3
+
+
+def test_losses_with_probabilities() -> None:
+    assert set(PROBABILITY_LOSSES) >= {"logistic", "clipped_square"}
+    assert not set(PROBABILITY_LOSSES) & {"hinge", "squared_hinge", "poisson"}
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -138,7 +147,7 @@ def test_links_make_of_the_best_raw_prediction_the_label(loss: str) -> None:
     spec = LOSSES[loss]
     assert spec.link in links.LINKS
     raw = np.linspace(-35.0, 35.0, 1401)
-    meant = links.LINKS[spec.link](raw)
+    meant = links.values(raw, loss)
     assert np.isfinite(meant).all()
     assert (np.diff(meant) >= 0).all()
     smallest, largest = (0.0, 1.0) if spec.has_probabilities else spec.label_range
@@ -197,12 +206,10 @@ def test_rows_are_scaled_where_the_table_says_so(loss: str) -> None:
 
 
 def test_automatic_rates_and_strengths() -> None:
-    eta = {"logistic": 3.0, "squared_hinge": 0.375, "square": 0.375, "clipped_square": 0.375}
-    strength = {"logistic": 0.025, "squared_hinge": 2.0, "square": 2.0, "clipped_square": 2.0}
-    strength |= {"squared": 1.0, "huber": 1.0, "poisson": 1.0}
-    for name, loss in LOSSES.items():
-        assert loss.auto_eta == eta.get(name, 0.75)
-        assert loss.auto_strength == strength.get(name, 0.1)
+    eta = {"logistic": 3.0, "squared": 0.75, "square": 0.375, "poisson": 0.75, "hinge": 0.75}
+    strength = {"logistic": 0.025, "squared": 1.0, "square": 2.0, "poisson": 1.0, "hinge": 0.1}
+    assert {name: LOSSES[name].auto_eta for name in eta} == eta
+    assert {name: LOSSES[name].auto_strength for name in strength} == strength
 
 
 def test_the_smooth_form_of_a_loss_has_a_curvature() -> None:

@@ -9,19 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
+from oracles import losses
 from thresher import _core
 
-CLASSIFICATION = ("logistic", "hinge", "squared_hinge")
-REGRESSION = (
-    "squared",
-    "square",
-    "absolute",
-    "huber",
-    "epsilon_insensitive",
-    "quantile",
-    "poisson",
-)
-LOSSES = (*CLASSIFICATION, *REGRESSION, "clipped_square")
+LOSSES = losses.NAMES
 SCHEDULES = ("constant", "inverse", "sqrt", "power")
 
 DEFAULTS: dict[str, Any] = {
@@ -112,7 +103,7 @@ def streams(draw: st.DrawFn, loss: str, weighted: bool = True) -> Stream:
     density = draw(st.sampled_from([0.1, 0.3, 0.8]))
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density * rng.random(d) * 1.5)
     X = X.astype(np.float32).astype(np.float64)
-    if loss in CLASSIFICATION:
+    if loss in losses.MARGIN:
         y = rng.choice([-1.0, 1.0], n)
     elif loss == "clipped_square":
         y = rng.random(n)

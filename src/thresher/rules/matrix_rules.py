@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from thresher.losses import LOSSES
 from thresher.rules.parameter import ROW_BY_ROW, Parameter
 from thresher.rules.rule import Rule
 
@@ -160,7 +161,7 @@ MATRIX_RULES: dict[str, Rule] = {
         core="coordinate_descent",
         paper="Shalev-Shwartz, Tewari: Stochastic Methods for l1 Regularized Loss Minimization "
         "(ICML 2009): SCD",
-        losses=("logistic", "squared_hinge", "squared", "square", "huber"),
+        losses=tuple(n for n, loss in LOSSES.items() if loss.curvature and not loss.scales_rows),
         own={
             "l1": Parameter(
                 "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.1 "

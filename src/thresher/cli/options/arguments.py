@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+
 READING = "Reading"
 LEARNING = "Learning"
 RESULT = "Result and progress"
@@ -150,9 +152,8 @@ Loss = Annotated[
     typer.Option(
         "--loss",
         metavar="LOSS",
-        help="logistic, hinge, squared_hinge for classes; squared, square, absolute, huber, "
-        "epsilon_insensitive, quantile, poisson, clipped_square for numbers. Default: "
-        "logistic.",
+        help=f"For classes: {', '.join(CLASSIFIER_LOSSES)}. For numbers: "
+        f"{', '.join(REGRESSOR_LOSSES)}. Default: logistic.",
         rich_help_panel=LEARNING,
         show_default=False,
     ),
