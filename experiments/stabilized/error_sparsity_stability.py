@@ -112,14 +112,14 @@ _PROTOCOL = (
     "regression. A row with w.x = 0 counts as wrong. Of all, the robust STSGD and l1 logistic "
     "regression alone have an intercept. Percentages and kappa of dexter are of its 20,000 "
     "features, of which 7,751 occur in training rows. Why the published rule fails on dexter is "
-    "told in [decision 7](decisions/0007-evidence-against-noise.md)."
+    "told in [decision 7](decisions/0007-robust-stabilized-rule.md)."
 )
 _OF_ROBUST = (
     "The robust STSGD is this library's default and in no paper. How many weights it keeps is set "
     "before it learns, by the numbers of rows and features: that they are few, and equally many "
     "in every order, is no finding. Its floor of 400 weights was set after dexter's test error "
     "had been seen, so that its error on dexter is too good: expect 7 to 8 % on such data "
-    "([decision 7](decisions/0007-evidence-against-noise.md)). Claims about its error leave "
+    "([decision 7](decisions/0007-robust-stabilized-rule.md)). Claims about its error leave "
     "dexter out."
 )
 
