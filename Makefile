@@ -6,10 +6,10 @@
 #   make format     format all sources            make sanitize   tests under ASan and UBSan
 #   make bench      benchmarks of the core        make soak       long property tests
 #   make docs       run the examples in the docs  make fuzz       fuzz the readers, a minute each
-#   make clean      remove all build results      make experiments  reproduce the papers: docs/results.md
+#   make clean      remove all build results      make experiments  docs/results.md from the papers
 #   make quick      lint, types and the most important tests, in under a minute
 #
-# `make fuzz` needs clang with libFuzzer (Debian: apt install clang libclang-rt-dev). Its options are
+# `make fuzz` needs clang with libFuzzer (Debian: apt install clang libclang-rt-dev). Options:
 # FUZZ_SECONDS (for each target) and FUZZ_TARGETS.
 #
 # The install is editable, so Python changes need no rebuild. PYTEST_ARGS is passed to pytest, as in
@@ -63,7 +63,7 @@ $(VENV)/.tools: pyproject.toml | $(VENV)/.created
 	$(PY) $(PIP_INSTALL) cmake ninja $$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
 	@touch $@
 
-# An editable install only knows the modules that existed when it was made; new ones need a new install.
+# An editable install only knows the modules that existed then; new modules need a new install.
 $(VENV)/.modules: FORCE | $(VENV)/.created
 	@echo $(MODULES) | cmp -s - $@ || echo $(MODULES) > $@
 
@@ -135,7 +135,7 @@ bench: $(VENV)/.dev $(VENV)/.installed
 experiments: $(VENV)/.dev $(VENV)/.installed
 	$(PY) -m experiments $(EXPERIMENTS) $(EXPERIMENT_ARGS)
 
-# --- sanitizers: a second environment with the packages of the first and its own core --------------
+# --- sanitizers: a second environment with the packages of the first and its own core -----------
 
 SANITIZE := .venv-sanitize
 SANITIZE_PY := $(CURDIR)/$(SANITIZE)/bin/python
@@ -157,7 +157,7 @@ sanitize: $(SANITIZE)/.installed
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  $(SANITIZE_PY) -m pytest $(PYTEST_ARGS)
 
-# --- fuzzing: libFuzzer generates files, starting from those in tests/corpus -------------------------
+# --- fuzzing: libFuzzer generates files, starting from those in tests/corpus ---------------------
 # New inputs go to build/fuzz/corpus. Inputs that break a reader go to build/fuzz/broken.
 
 FUZZ := build/fuzz
@@ -204,8 +204,8 @@ define run_fuzzer
 @sed -n 's/^stat::number_of_executed_units: */  inputs tried: /p' $(FUZZ)/$(2).log
 endef
 
-# Reduces tests/corpus and the inputs found to a small set with the same branch coverage. atheris always
-# includes the counts of branches in its coverage.
+# Reduces tests/corpus and the inputs found to a small set with the same branch coverage. atheris
+# always includes the counts of branches.
 fuzz-merge-%: $(FUZZ)/.built $(VENV)/.atheris
 	rm -rf $(FUZZ)/merged/$* && mkdir -p $(FUZZ)/merged/$*
 	$(if $(filter $*,$(FUZZ_NATIVE)),$(FUZZ)/bin/$* -use_counters=0 -use_cmp=0,$(PY) tests/fuzzing/run.py $*) \
