@@ -95,11 +95,11 @@ def main() -> None:
     arguments = parser.parse_args()
     text = "\n".join(
         [
-            "# Defaults, measured",
+            "# How good the defaults are",
             "",
-            "Written by `python benchmarks/defaults.py --write docs/defaults.md`: mean test error "
-            f"over {arguments.seeds} random orders, rows of unit norm. The best of the grid is the "
-            "one of least test error.",
+            "`python benchmarks/defaults.py --write docs/defaults.md` writes this page. Errors are",
+            f"mean test errors over {arguments.seeds} random orders, with rows of unit norm. The",
+            "best point of the grid has the smallest test error.",
             "",
             *table(FTRLClassifier, arguments.seeds, arguments.sets),
             *table(TruncatedGradientClassifier, arguments.seeds, arguments.sets),

@@ -1,18 +1,24 @@
 """Every rule on real data: error, nonzeros, stability and time of the final model.
 
-`python benchmarks/rules.py [--sets dexter_scaled ...] [--orders 10] [--json out.json]` trains, on
-each set with rows of unit norm, every rule in several random orders of the training rows.
-Parameters are the defaults or, where the table says CV, chosen by 5-fold cross-validation on the
-training rows (stratified, shuffled once with a fixed seed, least mean error; ties: the
-sparser). The test rows are used once, for the final model of each order.
+`python benchmarks/rules.py [--sets dexter_scaled ...] [--orders 10] [--json out.json]` trains every
+rule on each data set, in several random orders of the training rows. Rows have unit norm.
+Parameters are the defaults. Where the table says CV, they are chosen by 5-fold cross-validation on
+the training rows: stratified, shuffled once with a fixed seed, smallest mean error; ties go to the
+sparser model. The test rows are used once, for the final model of each order.
 
-kappa is Cohen's, averaged over pairs of orders; "sub" columns are of 10 random subsamples of 80 %
-of the training rows: their mean test error, and kappa between their supports. FTRL cut is FTRL's
-model cut down to as many weights of largest |w| as the stabilized default has; averaged SGD x 16
-the mean of 16 plain SGD runs (R-13.8 without selection: A-37). The published stabilized rule gets
-columns of unit variance, as in its paper (UnitVarianceScaler, fitted on the training rows). l1
-logistic regression is scikit-learn's, by liblinear (up to 5,000 iterations), C by CV, 1 to 10^6.
-`--write docs/rules.md --json a.json b.json` writes the tables of runs made before.
+- kappa is Cohen's kappa, averaged over pairs of orders.
+- The "sub" columns are for 10 random subsamples of 80 % of the training rows: their mean test
+  error, and kappa between their selected features.
+- FTRL cut is FTRL's model, reduced to its largest weights |w|: as many as the stabilized default
+  keeps.
+- Averaged SGD x 16 is the mean of 16 plain SGD runs: the mean of paths (R-13.8) without selection,
+  as a control (A-37).
+- The published stabilized rule gets columns of unit variance, as in its paper (UnitVarianceScaler,
+  fitted on the training rows).
+- l1 logistic regression is scikit-learn's, by liblinear (up to 5,000 iterations), with C by CV from
+  1 to 10^6.
+
+`--write docs/rules.md --json a.json b.json` writes the tables of earlier runs.
 """
 
 from __future__ import annotations
@@ -164,7 +170,7 @@ def methods(X: Any, y: Any) -> list[tuple[str, Fit, dict[str, Any], int]]:
         ("FTRL (default)", ftrl, {}, 99),
         ("FTRL cut", cut(ftrl, stable_size), {"nonzeros": stable_size(X)}, 99),
         ("margin perceptron", of(MarginPerceptronClassifier()), {}, 99),
-        ("averaged SGD [004]", of(AveragedSGDClassifier()), {}, 99),
+        ("averaged SGD (Dekel)", of(AveragedSGDClassifier()), {}, 99),
         ("mirror descent", of(MirrorDescentClassifier()), {}, 3),
         ("hard threshold", of(HardThresholdRegressor(n_nonzero=stable_size(X))), {}, 1),
         ("averaged SGD x 16", averaged_sgd, {}, 5),
@@ -235,11 +241,12 @@ def line(row: dict[str, Any]) -> str:
 def summary(rows: list[dict[str, Any]]) -> list[str]:
     """Set the stabilized default beside what it is meant to beat, from the rows below."""
     lines = [
-        "## The stabilized default beside the others",
+        "## The stabilized default compared with the others",
         "",
-        "Error in %, with l1 logistic regression's and FTRL's, cut to as many weights; how many "
-        "times more weights the truncated gradient keeps; kappa between orders with the truncated "
-        "gradient's; kappa and error of 80 % subsamples with those of FTRL cut.",
+        "The columns compare the stabilized default with other rules: errors in % of the default,",
+        "of l1 logistic regression and of FTRL cut; how many times more weights truncated gradient",
+        "keeps; kappa between orders (default, truncated gradient); kappa and error of the 80 %",
+        "subsamples (default, FTRL cut).",
         "",
         "| data | error | l1 LR | FTRL cut | TG's nonzeros | kappa, TG's | sub kappa, FTRL cut's | "
         "sub error, FTRL cut's |",
