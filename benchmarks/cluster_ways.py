@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from cache import blocks, write
 
 from thresher.distributed import StageReport, fit
-from thresher.distributed.engine.encoding import unpacked_keys
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.loop import Driven, drive
-from thresher.distributed.fitting import Fitting, Wishes
+from thresher.distributed.engine.encoding import unpack_keys
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.loop import ClusterRun, run_stages
+from thresher.distributed.fitting import ClusterFit, ClusterOptions
 
 WORKERS = 2
 Run = Callable[[], list[float]]
@@ -45,10 +45,10 @@ def files_of(folder: Path, X: sp.csr_matrix, y: np.ndarray) -> list[str]:
     return files
 
 
-class Counting(InProcess):
+class Counting(InProcessExecutor):
     """Pieces on one thread of this process; counts the features of which parts have sent.
 
-    Each part is on a bench of its own, as on a worker: else counts of several may be sent as one.
+    Each part is on a host of its own, as on a worker: else counts of several may be sent as one.
 
     Attributes
     ----------
@@ -80,28 +80,28 @@ class Counting(InProcess):
 def _keys(arrays: dict[str, Any]) -> np.ndarray:
     """Return the features of which a part has sent something."""
     if "first" in arrays:
-        return unpacked_keys(arrays)
+        return unpack_keys(arrays)
     names = [name for name in ("at", "seen", "0:keys") if name in arrays]
     return np.unique(np.concatenate([arrays[name] for name in names])) if names else np.zeros(0)
 
 
-class Alone(Fitting):
+class Alone(ClusterFit):
     """A fit in this process on one thread, of which features can be counted."""
 
     counts: list[tuple[int, int]] | None = None
 
-    def _drive(self, mode: Any, cluster: Any, folder: Any, watch: Any, note: Any) -> Driven:
+    def _drive(self, mode: Any, cluster: Any, folder: Any, watch: Any, note: Any) -> ClusterRun:
         if self.counts is None:
-            return drive(mode, InProcess(mode, folder), folder, 1, None, watch)
-        crew = Counting(mode, folder)
-        driven = drive(mode, crew, folder, 1, None, crew.end_stage)
-        self.counts += crew.touched
+            return run_stages(mode, InProcessExecutor(mode, folder), folder, 1, None, watch)
+        executor = Counting(mode, folder)
+        driven = run_stages(mode, executor, folder, 1, None, executor.end_stage)
+        self.counts += executor.touched
         return driven
 
 
 def touched_by(estimator: Any, files: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return how many features are touched in each stage: distinct ones, and summed over parts."""
-    alone = Alone(estimator, files, Wishes(workers=0))
+    alone = Alone(estimator, files, ClusterOptions(workers=0))
     alone.counts = []
     alone.run()
     distinct, entries = np.array(alone.counts).T
@@ -146,7 +146,7 @@ class Ways:
         """Fit on one thread."""
         reports: list[StageReport] = []
         estimator = self.make()
-        Alone(estimator, self.files, Wishes(workers=0)).run(reports.append)
+        Alone(estimator, self.files, ClusterOptions(workers=0)).run(reports.append)
         self._compare(estimator)
         return [report.seconds for report in reports]
 

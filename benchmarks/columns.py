@@ -23,10 +23,10 @@ from sklearn.utils import check_random_state
 
 from thresher import MarginPerceptronClassifier, datasets
 from thresher.data.labels import TwoClasses
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.loop import StageReport, drive
-from thresher.distributed.engine.pieces import Job
-from thresher.distributed.modes.columns import Columns
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.loop import StageReport, run_stages
+from thresher.distributed.engine.pieces import ClusterJob
+from thresher.distributed.modes.columns import ColumnsMode
 from thresher.distributed.shards import find_shards
 
 
@@ -35,7 +35,7 @@ def columns(
 ) -> tuple[np.ndarray, float, float, int]:
     """Learn; return the weights, the intercept, microseconds per row, and the number of updates."""
     estimator = MarginPerceptronClassifier(**params)
-    job = Job(
+    job = ClusterJob(
         rule="margin-perceptron",
         task="classifier",
         params=estimator.get_params(),
@@ -45,8 +45,8 @@ def columns(
         counts=[rows],
         seed=int(check_random_state(seed).randint(2**31)),
     )
-    mode, reports = Columns(job, batch, blocks), list[StageReport]()
-    learned = drive(mode, InProcess(mode, None), None, 1, None, reports.append).learned
+    mode, reports = ColumnsMode(job, batch, blocks), list[StageReport]()
+    learned = run_stages(mode, InProcessExecutor(mode, None), None, 1, None, reports.append).learned
     taken = sum(report.rows for report in reports[1:])
     seconds = sum(report.seconds for report in reports[1:])
     w = np.zeros(width)

@@ -19,7 +19,7 @@ from support.distributed_rows import rows_of, write_shards
 from support.files import THRESHER, called
 from thresher.cli.render.progress import shown, warnings_told
 from thresher.distributed import fit
-from thresher.distributed.engine.folder import held
+from thresher.distributed.engine.folder import locked_folder
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,7 @@ def test_a_checkpoint_is_gone_on_from_or_left_alone(shards, tmp_path):
     assert "--resume" in trained(shards, tmp_path, *how, code=1).stderr
     trained(shards, tmp_path, *how, "--resume")  # after its end
     assert (tmp_path / "model").read_bytes() == expected
-    with held(str(folder)):
+    with locked_folder(str(folder)):
         assert "another run is using" in trained(shards, tmp_path, *how, "--resume", code=1).stderr
     told = trained(shards, tmp_path, *how, "--resume", "--l1", 7, code=1)
     assert "l1 was" in told.stderr

@@ -17,11 +17,11 @@ from oracles.averaging import averaging
 from thresher import _core
 from thresher.data.labels import Labels, ManyClasses, Values
 from thresher.data.source import Source
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.folder import Folder
-from thresher.distributed.engine.loop import ContinueLater, Driven, StageReport, drive
-from thresher.distributed.engine.pieces import Job
-from thresher.distributed.modes.average import Average
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.loop import ClusterRun, ContinueLater, StageReport, run_stages
+from thresher.distributed.engine.pieces import ClusterJob
+from thresher.distributed.modes.average import AverageMode
 from thresher.rules import RULES, core_args
 
 WIDTH, SEED = 9, 5
@@ -71,7 +71,7 @@ class Case:
         return 0 if self.params.get("store") == "hashed" else WIDTH
 
     @contextmanager
-    def job(self, checkpoints: bool = False) -> Iterator[Job]:
+    def job(self, checkpoints: bool = False) -> Iterator[ClusterJob]:
         """Write the rows; the folder of checkpoints is beside them."""
         with tempfile.TemporaryDirectory() as folder:
             names = []
@@ -83,7 +83,7 @@ class Case:
             counts = [sum(len(y) for _, y in pieces) for pieces in self.rows]
             task = "regressor" if self.regression else "classifier"
             where = f"{folder}/checkpoint" if checkpoints else None
-            yield Job(
+            yield ClusterJob(
                 self.rule, task, self.params, PieceFiles(names), labels, self.width, counts,
                 SEED, self.ranges, folder=where,
             )  # fmt: skip
@@ -126,40 +126,42 @@ def _line(x: np.ndarray, y: float) -> str:
     return f"{float(y)!r} {pairs}\n"
 
 
-Trouble = Callable[[InProcess, StageReport], Any]
+Trouble = Callable[[InProcessExecutor, StageReport], Any]
 
 
 def run(
     case: Case,
-    benches: int = 1,
+    hosts: int = 1,
     every: int | None = None,
     trouble: Trouble | None = None,
     stop: int | None = None,
-) -> tuple[Driven, list[StageReport]]:
+) -> tuple[ClusterRun, list[StageReport]]:
     """Run a case to its end.
 
     `every`: with checkpoints, so many stages apart. `trouble` is told of each stage, and may break
-    something. `stop`: after this stage it stops, and goes on with another crew.
+    something. `stop`: after this stage it stops, and goes on with another executor.
     """
     reports: list[StageReport] = []
     with case.job(every is not None) as job:
-        mode = Average(job, case.rounds)
-        folder = None if every is None else Folder(str(job.folder))
-        crew = InProcess(mode, folder, benches)
+        mode = AverageMode(job, case.rounds)
+        folder = None if every is None else CheckpointFolder(str(job.folder))
+        executor = InProcessExecutor(mode, folder, hosts)
 
         def watch(report: StageReport) -> bool:
             reports.append(report)
             if trouble is not None:
-                trouble(crew, report)
+                trouble(executor, report)
             return report.stage == stop
 
         try:
-            return drive(mode, crew, folder, every or 1, None, watch), reports
+            return run_stages(mode, executor, folder, every or 1, None, watch), reports
         except ContinueLater:
             assert folder is not None
-            crew = InProcess(mode, folder, benches)
+            executor = InProcessExecutor(mode, folder, hosts)
             stop = None
-            return drive(mode, crew, folder, every or 1, folder.committed(), watch), reports
+            return run_stages(
+                mode, executor, folder, every or 1, folder.committed(), watch
+            ), reports
 
 
 def defaults(rule: str, task: str, **given: Any) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from thresher.cli.render.progress import Shown, shown, warnings_told
 from thresher.cli.render.training_result import report
 from thresher.data.scan import scan
 from thresher.distributed.engine.loop import ContinueLater, StageReport
-from thresher.distributed.fitting import Fitting, Wishes
+from thresher.distributed.fitting import ClusterFit, ClusterOptions
 from thresher.errors import ParameterError
 
 if TYPE_CHECKING:
     from thresher.cli.commands.train import Options
-    from thresher.distributed.survey import Agreed
+    from thresher.distributed.survey import SurveyResult
 
 _SELDOM = 1.0  # seconds between two lines, beside those at powers of two
 _HEAD = "  stage        rows      loss    nonzeros      rows/s      sent  slowest worker"
@@ -36,14 +36,14 @@ def train_on_cluster(options: Options) -> int:
     watcher = shown(options.quiet, options.json, estimator.passes)
     source = scan(list(options.data), **options.reading)
     source.spare(options.model, folder)
-    wishes = Wishes(
+    wishes = ClusterOptions(
         options.mode, options.ray, options.workers, options.parts, options.rounds, options.batch,
         options.blocks, folder, options.resume, _stages(options.every), names=options.names,
         reading=options.reading,
     )  # fmt: skip
-    fitting = Fitting(estimator, list(options.data), wishes)
+    fitting = ClusterFit(estimator, list(options.data), wishes)
 
-    def check(agreed: Agreed) -> None:
+    def check(agreed: SurveyResult) -> None:
         watcher.stop.heeded = folder is not None  # else there is nothing to stop behind
         source.bad_lines.state = [agreed.skipped, agreed.bad, 0, [-1, -1]]
         source.sketch = bytes.fromhex(agreed.sketch)
