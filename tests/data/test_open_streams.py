@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher.data import open_streams
+from thresher.data import byte_stream
+from thresher.data.byte_stream import BinaryStream
 from thresher.data.detect import CACHE_MAGIC, look
-from thresher.data.open_streams import BinaryStream, expand, open_bytes, open_seekable, peek_bytes
+from thresher.data.open_streams import open_bytes, open_seekable, peek_bytes
+from thresher.data.paths import expand
 from thresher.errors import DataError, ParameterError
 
 
@@ -174,12 +176,12 @@ def test_several_members_are_one_file(tmp_path_factory, kind, parts, room, paddi
     padded = {"gzip": b"\0" * padding, "xz": b"\0" * 4 * padding}.get(kind, b"")
     path = tmp_path_factory.mktemp("members") / "packed"
     path.write_bytes(padded.join(map(PACK[kind], parts)) + padded)
-    before = open_streams._PIECE
-    open_streams._PIECE = piece
+    before = byte_stream._PIECE
+    byte_stream._PIECE = piece
     try:
         assert read(path, room) == (b"".join(parts), None)
     finally:
-        open_streams._PIECE = before
+        byte_stream._PIECE = before
 
 
 def test_plain_and_empty_files(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thresher import _core, scan
-from thresher.data import tables
+from thresher.data import bad_lines, tables
 from thresher.data.block import Position
 from thresher.data.features import key_of
 from thresher.data.tables import Columns, TableSource
@@ -410,13 +410,13 @@ def test_bad_rows_are_told_in_the_order_of_their_lines(tmp_path):
 
 def test_ragged_lines_are_forgotten_once_they_were_told(tmp_path, small, monkeypatch):
     kept = []
-    lines = tables._Ragged.lines
+    lines = bad_lines.RaggedLines.lines
 
     def counted(self, places):
         kept.append(len(self._ahead))
         return lines(self, places)
 
-    monkeypatch.setattr(tables._Ragged, "lines", counted)
+    monkeypatch.setattr(bad_lines.RaggedLines, "lines", counted)
     rows = 80_000  # Arrow reads some 256 KiB ahead
     text = "a,y\n" + "".join(
         f"{row}\n{row},1\n" if row % 8 == 0 else f"{row},1\n" for row in range(rows)

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.features import BadCells, Part, hashed, join, key_of
+from thresher.data.bad_lines import BadCells
+from thresher.data.features import Part, hashed, join, key_of
 from thresher.errors import ParameterError, setting
 
 if TYPE_CHECKING:

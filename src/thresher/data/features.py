@@ -14,21 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.bad_lines import BadCells
 
-__all__ = ["BadCells", "Names", "Part", "fold", "hashed", "join", "key_of", "rows_of_parts"]
+__all__ = ["Names", "Part", "fold", "hashed", "join", "key_of", "rows_of_parts"]
 
 Names = bool | NDArray[np.uint64]
 """Which features' names are wanted: none, all, or those of these keys."""
-
-
-class BadCells(Exception):
-    """Values that are no features, of one column: the rows they are in, and what is wrong."""
-
-    def __init__(self, rows: NDArray[np.intp], column: str, what: Callable[[int], str]):
-        super().__init__(column)
-        self.rows = rows
-        self.column = column
-        self.what = what  # of the i-th of the rows
 
 
 @dataclass(frozen=True)

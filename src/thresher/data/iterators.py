@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.arrays import is_sparse
+from thresher.data.bad_lines import BadCells
 from thresher.data.block import Block, Position
 from thresher.data.columns import arrow_table, parts_of_column, single
 from thresher.data.features import (
-    BadCells,
     Names,
     Part,
     fold,

@@ -14,17 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data import open_streams
-from thresher.data.block import BadRow, Block, Position
+from thresher.data import open_streams, paths
+from thresher.data.bad_lines import BadLines, BadRow
+from thresher.data.block import Block, Position
+from thresher.data.byte_stream import BinaryStream
 from thresher.data.detect import look
-from thresher.data.read_options import BadLines, Kinds, Reading
+from thresher.data.read_options import Kinds, Reading
 from thresher.data.spans import Span, line_start
 from thresher.errors import DataError, ParameterError
 
 _SKIP = 1 << 20  # bytes discarded at a time
 
 # Readings under way whose threads call Python: it must not end before they do.
-_under_way: set[tuple[open_streams.BinaryStream, _core.Reader]] = set()
+_under_way: set[tuple[BinaryStream, _core.Reader]] = set()
 
 
 @atexit.register
@@ -114,7 +116,7 @@ class FilePart(Part):
 
     def __init__(self, name: str, span: Span | None = None) -> None:
         self.name, self.span = name, span
-        self.rereadable = open_streams.can_reopen(name)
+        self.rereadable = paths.can_reopen(name)
         self.local = self.rereadable and "://" not in name
         if span is not None and not self.local:
             raise ParameterError(f"{name}: only a local file can be read in spans")
@@ -206,7 +208,7 @@ class TextPart(FilePart):
         """Bytes on disk, of the span or of the whole file."""
         return super().size if self.span is None else self.span.size
 
-    def _lines(self, stream: open_streams.BinaryStream, span: Span) -> Span:
+    def _lines(self, stream: BinaryStream, span: Span) -> Span:
         """Return the span of the whole lines that begin in a span."""
         if not stream.seekable_plain:
             stream.close()
@@ -219,7 +221,7 @@ class TextPart(FilePart):
         return Span(line_start(self.name, span.begin), line_start(self.name, span.end))
 
 
-def _skip(stream: open_streams.BinaryStream, count: int, name: str) -> None:
+def _skip(stream: BinaryStream, count: int, name: str) -> None:
     """Discard so many bytes."""
     buffer = memoryview(bytearray(_SKIP))
     while count > 0:
@@ -327,7 +329,7 @@ class TablePart(FilePart):
         """Read batches of the table."""
 
         def aside(row: BadRow) -> None:
-            bad_lines.put_aside(number, row.line, str(row), row.text.encode())
+            bad_lines.add(number, row.line, str(row), row.text.encode())
 
         begin = None if after is None else replace(after, file=0)
         kinds = Kinds(wanted.kinds, fixed=True) if wanted.kinds else None
@@ -364,7 +366,7 @@ def parts_of(files: Any, reading: Reading) -> list[Part]:
         return [IteratorPart(files, reading)]
     given = [files] if isinstance(files, str | os.PathLike) else list(files)
     kinds = Kinds(dict(reading.kinds), fixed=bool(reading.kinds) and not reading.labelled)
-    return [part_of(name, reading, kinds) for name in open_streams.expand(given)]
+    return [part_of(name, reading, kinds) for name in paths.expand(given)]
 
 
 def _is_paths(files: Any) -> bool:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
 from thresher.data.parts import Part, Wanted
-from thresher.data.read_options import BadLines, Reading, Stopped
+from thresher.data.read_options import Reading, Stopped
 from thresher.data.visits import Visit
 from thresher.errors import DataError, ParameterError, ReadOnceError
 
@@ -149,7 +150,7 @@ class Source:
             part.waiting = self._look_up
             self._look_up()
             for block in part.blocks(number, begin, self.reading, self.bad_lines, wanted):
-                error = self.bad_lines.see(block)
+                error = self.bad_lines.check(block)
                 if error is not None:
                     if block.rows:
                         yield block

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data.block import BadRow, Block, Position
+from thresher.data.bad_lines import BadCells, BadRow, RaggedLines, report
+from thresher.data.block import Block, Position
 from thresher.data.columns import (
     arrow,
     finite,
@@ -26,8 +26,9 @@ from thresher.data.columns import (
     plain,
     single,
 )
-from thresher.data.features import BadCells, Names, Part, rows_of_parts
-from thresher.data.open_streams import can_reopen, stored_size
+from thresher.data.features import Names, Part, rows_of_parts
+from thresher.data.open_streams import stored_size
+from thresher.data.paths import can_reopen
 from thresher.data.read_options import Kinds
 from thresher.data.spans import Span
 from thresher.data.table_files import (
@@ -180,7 +181,7 @@ class TableSource:
         """Let `kinds` see the first rows, if they were not read before."""
         if not self._seen and not self.kinds.fixed and can_reopen(self.file):
             self._seen = True
-            for table in self._tables(0, _Ragged(self.file)):
+            for table in self._tables(0, RaggedLines(self.file)):
                 self.kinds.add(kinds_of(table, self.format))
                 break
 
@@ -206,7 +207,7 @@ class TableSource:
         """
         after = after or Position()
         kinds = kinds or self.kinds
-        ragged = _Ragged(self.file)
+        ragged = RaggedLines(self.file)
         self.read, csv = 0, self.format == "csv"
         first = 0 if csv else after.offset  # a CSV file is always read from its beginning
         before = 0 if self.span is None else self.span.begin
@@ -217,17 +218,17 @@ class TableSource:
             places = np.arange(table.num_rows) + (before + batch * BATCH_ROWS)
             lines = ragged.lines(places) if csv else places + 1
             last = int(lines[-1])
-            bad = ragged.up_to(last)
+            bad = ragged.take(last)
             if batch < after.offset:
                 continue
             end = Position(0, batch + 1, last)
             block = self._block(table, lines, end, dtype, names, kinds, bad)
-            _report(sorted(bad, key=lambda row: row.line), on_bad)
+            report(sorted(bad, key=lambda row: row.line), on_bad)
             yield block
-        _report(ragged.up_to(None), on_bad)
+        report(ragged.take(None), on_bad)
         self.read = stored_size(self.file) or self.read
 
-    def _tables(self, first: int, ragged: _Ragged) -> Iterator[Any]:
+    def _tables(self, first: int, ragged: RaggedLines) -> Iterator[Any]:
         """Yield the tables from this one on; `ragged` is told of the lines that are in none."""
         if self.format != "csv":
             span = self.span or Span(0, sys.maxsize)
@@ -237,7 +238,7 @@ class TableSource:
         def progress(position: int) -> None:
             self.read = position
 
-        return read_csv(self.file, BATCH_ROWS, self.delimiter, ragged.note, progress)
+        return read_csv(self.file, BATCH_ROWS, self.delimiter, ragged.add, progress)
 
     def _block(
         self,
@@ -260,9 +261,8 @@ class TableSource:
                 break
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
-                    what = f"column '{bad.column}': {bad.what(i)}"
                     text = str(table.slice(row, 1).to_pylist()[0])
-                    told.append(BadRow(path, int(lines[row]), what, text))
+                    told.append(BadRow(path, int(lines[row]), bad.worded(i), text))
                 keep = np.delete(np.arange(table.num_rows), bad.rows)
                 table, lines = table.take(integers(keep)), lines[keep]
                 whole = False
@@ -318,41 +318,6 @@ def _numbered(table: Any) -> Part:
         plain(values, np.float64),
         lambda at: [b""] * len(at),
     )
-
-
-def _report(bad: list[BadRow], on_bad: Callable[[BadRow], None] | None) -> None:
-    for row in bad:
-        if on_bad is None:
-            raise DataError(str(row))
-        on_bad(row)
-
-
-class _Ragged:
-    """Lines of a CSV file with too many or too few cells, but for those that rows are behind."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._ahead: deque[BadRow] = deque()
-        self._behind = 0
-
-    def note(self, line: int, what: str, text: str) -> None:
-        """Take a line."""
-        self._ahead.append(BadRow(self.path, line, what, text))
-
-    def lines(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the line of each of the next rows, which are given by their numbers, from 0."""
-        # Row k stands behind the header, k rows, and ragged lines with at most k rows before them.
-        ahead = np.array([bad.line for bad in self._ahead], np.int64)
-        rows_before = ahead - 2 - self._behind - np.arange(len(ahead))
-        return places + 2 + self._behind + np.searchsorted(rows_before, places, side="right")
-
-    def up_to(self, line: int | None) -> list[BadRow]:
-        """Return, and forget, those before a line; None: all."""
-        found = []
-        while self._ahead and (line is None or self._ahead[0].line <= line):
-            found.append(self._ahead.popleft())
-        self._behind += len(found)
-        return found
 
 
 def _labels_of(name: str, column: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from thresher.data import open_streams
+from thresher.data import open_streams, paths
 from thresher.data.detect import look
 from thresher.data.parts import Part, part_of
 from thresher.data.read_options import Kinds, Reading
@@ -235,15 +235,15 @@ def _files(data: Any) -> list[str]:
         )
     if not given:
         raise ParameterError("data must name one file at least; got none")
-    files = open_streams.expand(given)
+    files = paths.expand(given)
     for name in files:
-        if not open_streams.can_reopen(name):
-            what = "standard input" if name == open_streams.STANDARD_INPUT else name
+        if not paths.can_reopen(name):
+            what = "standard input" if name == paths.STANDARD_INPUT else name
             raise ParameterError(
                 f"data must be files that all workers can read; {what} can be read only once, and "
                 f"only here"
             )
-    return [name if open_streams.is_remote(name) else os.path.abspath(name) for name in files]
+    return [name if paths.is_remote(name) else os.path.abspath(name) for name in files]
 
 
 def _whole(name: str, reading: Reading) -> Shard:

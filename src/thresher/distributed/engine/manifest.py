@@ -17,7 +17,7 @@ import numpy as np
 
 from thresher._version import __version__
 from thresher.atomic import write_whole
-from thresher.data import open_streams
+from thresher.data import open_streams, paths
 from thresher.data.read_options import Reading
 from thresher.distributed.shards import Shards
 from thresher.distributed.survey import Agreed, Spread, checksums_of, in_turn
@@ -208,7 +208,7 @@ def _bits(options: Mapping[str, Any], agreed: Agreed) -> dict[str, int]:
 def _check_files(before: Manifest, now: Manifest) -> None:
     for name, (size, _) in before.files.items():
         if name not in now.files:
-            there = open_streams.is_remote(name) or os.path.exists(name)
+            there = paths.is_remote(name) or os.path.exists(name)
             what = "is not among the data any more" if there else "is missing"
             raise DataError(f"{name}: {what}; a resumed run needs the same data")
         if now.files[name][0] != size:
@@ -250,7 +250,7 @@ def _another(folder: str | os.PathLike[str]) -> ModelFileError:
 
 
 def _status(name: str) -> tuple[int | None, int | None]:
-    if open_streams.is_remote(name):
+    if paths.is_remote(name):
         return open_streams.stored_size(name), None
     status = os.stat(name)
     return status.st_size, status.st_mtime_ns
