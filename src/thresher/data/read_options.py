@@ -19,7 +19,7 @@ class Stopped(KeyboardInterrupt):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """The options of `scan`, which documents them."""
 
     format: str | None = None
@@ -73,7 +73,7 @@ class Reading:
         check_policy(self.on_bad_line)
 
     @classmethod
-    def of(cls, **options: Any) -> Reading:
+    def of(cls, **options: Any) -> ReadOptions:
         """Make it of the options as `scan` takes them: any sequences, and kinds as a mapping."""
         for name in ("interactions", "text", "ignore"):
             if name in options:
@@ -93,7 +93,7 @@ class Reading:
         return self.on_bad_line != "error"
 
 
-class Kinds:
+class ColumnKinds:
     """What columns of tables are taken for: decided once, and the same in all that share it.
 
     Parameters

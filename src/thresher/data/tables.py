@@ -16,20 +16,20 @@ from thresher.data.bad_lines import BadCells, BadRow, RaggedLines, report
 from thresher.data.block import Block, Position
 from thresher.data.columns import (
     arrow,
+    entries_of_column,
     finite,
     flattened,
     integers,
     is_number,
     is_string,
     numbers_of,
-    parts_of_column,
     plain,
     single,
 )
-from thresher.data.features import Names, Part, rows_of_parts
+from thresher.data.features import FeatureEntries, NamesWanted, rows_of_entries
 from thresher.data.open_streams import stored_size
 from thresher.data.paths import can_reopen
-from thresher.data.read_options import Kinds
+from thresher.data.read_options import ColumnKinds
 from thresher.data.spans import Span
 from thresher.data.table_files import (
     TABLE_FORMATS,
@@ -42,14 +42,14 @@ from thresher.data.table_files import (
 )
 from thresher.errors import DataError, InputError, ParameterError, setting
 
-__all__ = ["Columns", "TableSource"]
+__all__ = ["TableColumns", "TableSource"]
 
 BATCH_ROWS = 8192  # part of what a position means: fixed
 _LABELS = ("label", "y", "target", "class")
 
 
 @dataclass(frozen=True)
-class Columns:
+class TableColumns:
     """What the columns of a table are.
 
     Parameters
@@ -121,13 +121,13 @@ class TableSource:
     file : str
         One of those that `expand` returned.
     format : {"csv", "parquet", "arrow"}
-    columns : Columns
+    columns : TableColumns
         What the columns are.
     bits : int, optional
         Keys are cut to so many bits.
     delimiter : str, optional
         Of CSV; by default the one of tab, comma and semicolon that the first line has most of.
-    kinds : Kinds, optional
+    kinds : ColumnKinds, optional
         What columns are taken for, shared with the tables that belong together.
     span : Span, optional
         Which rows of a Parquet file are meant; by default all.
@@ -147,10 +147,10 @@ class TableSource:
         self,
         file: str,
         format: str,
-        columns: Columns | None = None,
+        columns: TableColumns | None = None,
         bits: int | None = None,
         delimiter: str | None = None,
-        kinds: Kinds | None = None,
+        kinds: ColumnKinds | None = None,
         span: Span | None = None,
     ):
         if format not in TABLE_FORMATS:
@@ -162,10 +162,10 @@ class TableSource:
         arrow(f"reading {format} files")
         self.file = file
         self.format = format
-        self.columns = columns or Columns()
+        self.columns = columns or TableColumns()
         self.bits = bits
         self.delimiter = delimiter
-        self.kinds = kinds or Kinds({})
+        self.kinds = kinds or ColumnKinds({})
         self.span = span
         self.read = 0  # bytes that lie behind, about
         self._seen = False  # whether `kinds` has seen the first rows
@@ -177,7 +177,7 @@ class TableSource:
             return False
         return (schema_of(self.file).metadata or {}).get(b"thresher") == b"rows"
 
-    def look(self) -> None:
+    def find_kinds(self) -> None:
         """Let `kinds` see the first rows, if they were not read before."""
         if not self._seen and not self.kinds.fixed and can_reopen(self.file):
             self._seen = True
@@ -189,9 +189,9 @@ class TableSource:
         self,
         after: Position | None = None,
         dtype: str = "float32",
-        names: Names = False,
+        names: NamesWanted = False,
         on_bad: Callable[[BadRow], None] | None = None,
-        kinds: Kinds | None = None,
+        kinds: ColumnKinds | None = None,
     ) -> Iterator[Block]:
         """Yield the rows, up to 8192 at a time; see `Source.blocks`.
 
@@ -202,7 +202,7 @@ class TableSource:
             Whether blocks bring the names of features; of the keys that are given, or of all.
         on_bad : callable, optional
             Is told of bad rows, which are left out; by default the first of them is an error.
-        kinds : Kinds, optional
+        kinds : ColumnKinds, optional
             What columns are taken for this time.
         """
         after = after or Position()
@@ -246,8 +246,8 @@ class TableSource:
         lines: NDArray[np.int64],
         end: Position,
         dtype: str,
-        names: Names,
-        kinds: Kinds,
+        names: NamesWanted,
+        kinds: ColumnKinds,
         told: list[BadRow],
     ) -> Block:
         """Return the rows of a table, but for bad ones, which `told` gets."""
@@ -275,12 +275,12 @@ class TableSource:
         return Block(native, path, end, text_labels, None if whole else lines)
 
     def _fields(
-        self, table: Any, label: str | None, dtype: str, names: Names, kinds: Kinds
+        self, table: Any, label: str | None, dtype: str, names: NamesWanted, kinds: ColumnKinds
     ) -> dict[str, Any]:
         """Return rows, labels and weights as `_core.make_block` takes them, or labels as text."""
         columns = self.columns
         fields: dict[str, Any] = {}
-        parts: list[Part] = [_numbered(table)] if self.numbered else []
+        parts: list[FeatureEntries] = [_numbered(table)] if self.numbered else []
         for name in table.column_names:
             weight = name == columns.weight or (self.numbered and name == "weight")
             if name in columns.ignore or (self.numbered and name in ("keys", "values")):
@@ -293,14 +293,14 @@ class TableSource:
             elif weight:
                 fields["weights"] = _weights_of(name, column)
             else:
-                parts += parts_of_column(
+                parts += entries_of_column(
                     name, column, name in columns.text, columns.ngrams, name in columns.categorical
                 )
         if label is None or not columns.label_needed:
             fields["labels"] = np.full(table.num_rows, np.nan)
-        return {**fields, **rows_of_parts(parts, table.num_rows, dtype, self.bits, names)}
+        return {**fields, **rows_of_entries(parts, table.num_rows, dtype, self.bits, names)}
 
-    def _kind(self, name: str, kinds: Kinds) -> str | None:
+    def _kind(self, name: str, kinds: ColumnKinds) -> str | None:
         """Return what a column is taken for; None: for what its type says."""
         usual = "string" if self.format == "csv" else None
         if name in self.columns.text or name in self.columns.categorical:
@@ -308,11 +308,11 @@ class TableSource:
         return "number" if name == self.columns.weight else kinds.found.get(name, usual)
 
 
-def _numbered(table: Any) -> Part:
+def _numbered(table: Any) -> FeatureEntries:
     """Return features that are numbers already."""
     rows, keys = flattened(single(table.column("keys")))
     _, values = flattened(single(table.column("values")))
-    return Part(
+    return FeatureEntries(
         rows,
         plain(keys, np.int64).view(np.uint64),
         plain(values, np.float64),

@@ -18,7 +18,7 @@ import numpy as np
 from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.data import open_streams, paths
-from thresher.data.read_options import Reading
+from thresher.data.read_options import ReadOptions
 from thresher.distributed.shards import Shards
 from thresher.distributed.survey import Agreed, Spread, checksums_of, in_turn
 from thresher.errors import DataError, ModelFileError, setting
@@ -237,7 +237,7 @@ def _compare(
 
 def _reading(manifest: Manifest) -> dict[str, Any]:
     """Return how files are read, with what was not said."""
-    options = asdict(Reading.of(**manifest.shards.reading))
+    options = asdict(ReadOptions.of(**manifest.shards.reading))
     return {name: value for name, value in options.items() if name != "threads"}
 
 
