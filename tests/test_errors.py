@@ -27,7 +27,7 @@ from thresher.errors import (
     setting,
 )
 from thresher.search.folds import check_classes
-from thresher.search.readings import checked_limit
+from thresher.search.model_groups import checked_limit
 from thresher.training.lanes import threads_of
 
 PACKAGE = Path(thresher.__file__).parent

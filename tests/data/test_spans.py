@@ -18,7 +18,7 @@ from thresher import _core, scan
 from thresher.data import tables
 from thresher.data.block import Position
 from thresher.data.parts import part_of
-from thresher.data.read_options import Kinds, Reading
+from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.source import Source
 from thresher.data.spans import Span, extent, line_start
 from thresher.data.writing import write
@@ -27,8 +27,8 @@ from thresher.errors import DataError, ParameterError
 
 def spanned(path, spans, **options):
     """Return the rows of spans of a file, one after the other."""
-    reading = Reading.of(**{"threads": 1, **options})
-    kinds = Kinds({})
+    reading = ReadOptions.of(**{"threads": 1, **options})
+    kinds = ColumnKinds({})
     return Source([part_of(str(path), reading, kinds, span) for span in spans], reading)
 
 

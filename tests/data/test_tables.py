@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thresher import _core, scan
-from thresher.data import tables
+from thresher.data import bad_lines, tables
 from thresher.data.block import Position
 from thresher.data.features import key_of
-from thresher.data.tables import Columns, TableSource
+from thresher.data.tables import TableColumns, TableSource
 from thresher.errors import DataError, ParameterError
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra arrow")
@@ -49,7 +49,7 @@ def named_rows(block):
 
 
 def rows_of(path, format="csv", bits=None, delimiter=None, **columns):
-    source = TableSource(path, format, Columns(**columns), bits, delimiter)
+    source = TableSource(path, format, TableColumns(**columns), bits, delimiter)
     return [
         row for block in source.blocks(dtype="float64", names=True) for row in named_rows(block)
     ]
@@ -163,7 +163,7 @@ def test_typed_columns(tmp_path):
 
 
 def test_sliced_and_chunked_columns():
-    from thresher.data.columns import parts_of_column, single
+    from thresher.data.columns import entries_of_column, single
 
     for values in (
         ["a", "b", None, "c"],
@@ -173,8 +173,8 @@ def test_sliced_and_chunked_columns():
         whole = pa.array(values * 3)
         cut = single(pa.chunked_array([whole.slice(1, 4), whole.slice(5, 5)]))
         for part, same in zip(
-            parts_of_column("x", cut, False, 1, False),
-            parts_of_column("x", pa.array((values * 3)[1:10]), False, 1, False),
+            entries_of_column("x", cut, False, 1, False),
+            entries_of_column("x", pa.array((values * 3)[1:10]), False, 1, False),
             strict=True,
         ):
             assert part.rows.tolist() == same.rows.tolist()
@@ -206,11 +206,11 @@ def test_text_and_ngrams(tmp_path):
 def test_text_is_what_a_loop_makes_of_it(texts, ngrams):
     import re
 
-    from thresher.data.columns import parts_of_column
-    from thresher.data.features import rows_of_parts
+    from thresher.data.columns import entries_of_column
+    from thresher.data.features import rows_of_entries
 
-    parts = parts_of_column("t", pa.array(texts, pa.string()), True, ngrams, False)
-    rows = rows_of_parts(parts, len(texts), "float64", None, True)
+    parts = entries_of_column("t", pa.array(texts, pa.string()), True, ngrams, False)
+    rows = rows_of_entries(parts, len(texts), "float64", None, True)
     names = dict(rows["names"])
     keys = rows["keys"].view(np.uint64).tolist()
     for row, text in enumerate(texts):
@@ -259,7 +259,7 @@ def test_names_of_wanted_keys_only(tmp_path):
 
 def test_labels_of_strings_and_weights(tmp_path):
     path = csv_file(tmp_path, "kind;x;w\ncat;1;0.5\ndog;2;3\n")
-    (block,) = TableSource(path, "csv", Columns(label="kind", weight="w")).blocks()
+    (block,) = TableSource(path, "csv", TableColumns(label="kind", weight="w")).blocks()
     assert block.labels.tolist() == ["cat", "dog"]
     assert block.native.labels is None
     assert block.native.weights.tolist() == [0.5, 3]
@@ -285,7 +285,7 @@ def test_which_column_is_the_label(tmp_path):
     with pytest.raises(DataError, match=r"data.csv: which column is the label\?.*columns are a, b"):
         rows_of(path)
     assert rows_of(path, label_needed=False) == [[("a", 1), ("b", 2)]]
-    (block,) = TableSource(path, "csv", Columns(label_needed=False)).blocks()
+    (block,) = TableSource(path, "csv", TableColumns(label_needed=False)).blocks()
     assert np.isnan(block.labels).all()
     path = csv_file(tmp_path, "y,target\n1,2\n")
     with pytest.raises(DataError, match="y and target could be; name it"):
@@ -358,7 +358,7 @@ def test_bad_columns(tmp_path, column, message):
     with pytest.raises((DataError, ParameterError), match=message):
         list(TableSource(path, "parquet").blocks())
     with pytest.raises(ParameterError, match="text column 'col' is of type"):
-        list(TableSource(path, "parquet", Columns(text=["col"])).blocks())
+        list(TableSource(path, "parquet", TableColumns(text=["col"])).blocks())
 
 
 @pytest.mark.parametrize("weight", ["-1", "", "inf", "NA"])
@@ -410,13 +410,13 @@ def test_bad_rows_are_told_in_the_order_of_their_lines(tmp_path):
 
 def test_ragged_lines_are_forgotten_once_they_were_told(tmp_path, small, monkeypatch):
     kept = []
-    lines = tables._Ragged.lines
+    lines = bad_lines.RaggedLines.lines
 
     def counted(self, places):
         kept.append(len(self._ahead))
         return lines(self, places)
 
-    monkeypatch.setattr(tables._Ragged, "lines", counted)
+    monkeypatch.setattr(bad_lines.RaggedLines, "lines", counted)
     rows = 80_000  # Arrow reads some 256 KiB ahead
     text = "a,y\n" + "".join(
         f"{row}\n{row},1\n" if row % 8 == 0 else f"{row},1\n" for row in range(rows)

@@ -13,7 +13,7 @@ import pytest
 
 from support.files import svmlight
 from thresher import __version__, scan
-from thresher.data import open_streams
+from thresher.data import paths
 from thresher.data.writing import write
 from thresher.distributed.engine.manifest import Manifest, check, manifest_to_resume
 from thresher.distributed.shards import find_shards
@@ -287,7 +287,7 @@ def test_files_elsewhere_are_whole_and_read_again(tmp_path, monkeypatch):
         size=lambda path: len(files[path]),
         open=lambda path, mode: io.BytesIO(files[path]),
     )
-    monkeypatch.setattr(open_streams, "_file_system", lambda url: (system, url.split("//")[1]))
+    monkeypatch.setattr(paths, "file_system", lambda url: (system, url.split("//")[1]))
     data = ["s3://d/1.svm", "s3://d/2.svm"]
     folder = tmp_path / "checkpoint"
     begun(folder, data, parts=None)

@@ -26,7 +26,7 @@ import thresher
 from support.streams import learner
 from thresher import ModelFileError
 from thresher.data import as_batch
-from thresher.data.open_streams import BinaryStream
+from thresher.data.byte_stream import BinaryStream
 from thresher.errors import DataError
 from thresher.model import file as model_file
 from thresher.report.model_page import model_page

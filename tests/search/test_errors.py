@@ -22,7 +22,7 @@ from support.files import pipe
 from thresher import DivergenceError, OnePassSearchCV, ParameterError, SparsityPath, scan
 from thresher.health.watch import DivergenceWarning
 from thresher.search.grid import lanes_of, points_of
-from thresher.search.readings import Job, Store
+from thresher.search.model_groups import GroupStore, ModelJob
 from thresher.stability import StreamingStabilitySelection
 from thresher.training.lanes import LaneTeam
 
@@ -316,11 +316,11 @@ def test_memory_of_stores_of_all_threads(n_jobs: int) -> None:
     width = 20_000
     clf = thresher.TruncatedGradientClassifier(dtype="float32")
     jobs = [
-        Job(point, split, lanes_of("truncated-gradient", point.params, 60, width, split, 2))
+        ModelJob(point, split, lanes_of("truncated-gradient", point.params, 60, width, split, 2))
         for split in range(2)
         for point in points_of(clf, {"gravity": [1e-4, 1e-3, 1e-2]})
     ]
-    store = Store("truncated-gradient", "dense", "float32", width, width, n_jobs)
+    store = GroupStore("truncated-gradient", "dense", "float32", width, width, n_jobs)
     with store.team(jobs) as team:
         assert store.bytes_of(jobs) == pytest.approx(team.store_bytes, rel=0.05)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import thresher
 from oracles.averaging import averaging
 from thresher import _core
-from thresher.data.labels import Labels, ManyClasses, Values
+from thresher.data.labels import Labels, ManyClasses, NumericLabels
 from thresher.data.source import Source
 from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.folder import CheckpointFolder
@@ -79,7 +79,9 @@ class Case:
                 names.append([f"{folder}/{number}-{i}.svm" for i in range(len(pieces))])
                 for name, (X, y) in zip(names[-1], pieces, strict=True):
                     Path(name).write_text("".join(map(_line, X, y)))
-            labels: Labels = Values(self.params["loss"]) if self.regression else self._labels()
+            labels: Labels = (
+                NumericLabels(self.params["loss"]) if self.regression else self._labels()
+            )
             counts = [sum(len(y) for _, y in pieces) for pieces in self.rows]
             task = "regressor" if self.regression else "classifier"
             where = f"{folder}/checkpoint" if checkpoints else None

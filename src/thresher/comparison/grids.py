@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from thresher.losses import LOSSES, Task
-from thresher.search.gravities import Scale, default_gravities
+from thresher.search.gravities import GravityScale, default_gravities
 
 _COUNTS = (10, 30, 100, 300, 1000, 3000, 10_000)
 
@@ -35,7 +35,7 @@ class Sizes:
         Values that are not zero.
     square : float
         Mean of the squared norms of the rows.
-    scale : Scale
+    scale : GravityScale
         Of the loss: the pull that leaves nothing, and the largest value.
     scaled : bool
         Whether columns have been scaled to unit variance.
@@ -47,7 +47,7 @@ class Sizes:
     columns: int
     stored: int
     square: float
-    scale: Scale
+    scale: GravityScale
     scaled: bool
 
     def pulls(self, least: float, count: int) -> list[float]:

@@ -33,7 +33,7 @@ from thresher.errors import DataError, InputError, ParameterError, setting
 from thresher.health import dynamic_range
 from thresher.losses import ANY_LABEL, LOSSES, Task
 from thresher.preprocessing import UnitVarianceScaler
-from thresher.search.gravities import Scale
+from thresher.search.gravities import GravityScale
 
 SCALES = ("unit-norm", "variance", None)
 _MEMORY = 1 << 30  # bytes that gradients may take at a time
@@ -166,7 +166,7 @@ class Rows:
         square = float(np.sum(np.square(values, dtype=np.float64)) / self.X.shape[0])
         if not square > 0:
             raise DataError("all values of the training rows are zero: there is nothing to learn")
-        scale = Scale(loss, 0.1, 0.5, True, _MEMORY)
+        scale = GravityScale(loss, 0.1, 0.5, True, _MEMORY)
         outputs = len(self.classes) if self.task == "multiclass" else 1
         while scale.more(outputs):
             scale.add(self.X, self._told, None)

@@ -14,7 +14,7 @@ from thresher import _core
 from thresher.data.spans import lines_before
 from thresher.errors import DataError
 
-__all__ = ["BadRow", "Block", "Position"]
+__all__ = ["Block", "Position"]
 
 
 @dataclass(frozen=True)
@@ -184,28 +184,3 @@ class Block:
         """Return where the values of each of the first rows begin, and the values."""
         starts = np.asarray(self.native.starts)[: rows + 1].astype(np.int64)
         return starts, np.asarray(self.native.values, np.float64)[: starts[-1]]
-
-
-@dataclass(frozen=True)
-class BadRow:
-    """A row of a table that was left out, and why.
-
-    Attributes
-    ----------
-    file : str
-        Name of the file.
-    line : int
-        Its line, or row of a table, from 1.
-    what : str
-        What is wrong with it.
-    text : str
-        The row, or what there is of it.
-    """
-
-    file: str
-    line: int
-    what: str
-    text: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what}"

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.features import BadCells, Part, hashed, join, key_of
+from thresher.data.bad_lines import BadCells
+from thresher.data.features import FeatureEntries, hashed, join, key_of
 from thresher.errors import ParameterError, setting
 
 if TYPE_CHECKING:
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
 __all__ = [
     "arrow",
     "arrow_table",
+    "entries_of_column",
     "finite",
     "flattened",
     "integers",
     "is_number",
     "is_string",
     "numbers_of",
-    "parts_of_column",
     "plain",
     "single",
     "strings",
@@ -113,9 +114,9 @@ def single(column: Any) -> Any:
     return column
 
 
-def parts_of_column(
+def entries_of_column(
     name: str, column: pa.Array, text: bool, ngrams: int, categorical: bool
-) -> list[Part]:
+) -> list[FeatureEntries]:
     """Return the features of a column.
 
     Parameters
@@ -197,10 +198,10 @@ def finite(name: str, rows: NDArray[np.int64], column: pa.Array) -> NDArray[np.f
     return values
 
 
-def _of_numbers(name: str, column: pa.Array) -> Part:
+def _of_numbers(name: str, column: pa.Array) -> FeatureEntries:
     rows, values = numbers_of(name, column)
     shown = name.encode()
-    return Part(
+    return FeatureEntries(
         rows,
         np.full(len(rows), key_of(shown), np.uint64),
         values,
@@ -234,15 +235,17 @@ def _of_strings(
     rows: NDArray[np.int64],
     column: pa.Array,
     values: NDArray[np.float64] | None = None,
-) -> Part:
+) -> FeatureEntries:
     prefix = f"{name}^".encode()
     offsets, data, column = _strings(column)
     if values is None:
         values = np.ones(len(rows))
-    return Part(rows, hashed(offsets, data, prefix), values, lambda at: _names(prefix, column, at))
+    return FeatureEntries(
+        rows, hashed(offsets, data, prefix), values, lambda at: _names(prefix, column, at)
+    )
 
 
-def _of_dictionary(name: str, column: pa.Array) -> Part:
+def _of_dictionary(name: str, column: pa.Array) -> FeatureEntries:
     prefix = f"{name}^".encode()
     if column.dictionary.null_count:  # nulls that are not marked as such
         return _of_strings(name, *_present(column.dictionary_decode()))
@@ -250,10 +253,12 @@ def _of_dictionary(name: str, column: pa.Array) -> Part:
     offsets, data, values = _strings(present.dictionary)
     places = plain(present.indices, np.int64)
     keys = hashed(offsets, data, prefix)[places]
-    return Part(rows, keys, np.ones(len(rows)), lambda at: _names(prefix, values, places[at]))
+    return FeatureEntries(
+        rows, keys, np.ones(len(rows)), lambda at: _names(prefix, values, places[at])
+    )
 
 
-def _of_text(name: str, column: pa.Array, ngrams: int) -> list[Part]:
+def _of_text(name: str, column: pa.Array, ngrams: int) -> list[FeatureEntries]:
     pa = arrow("reading tables")
     rows, flat = _words(column)
     parts = [_of_strings(name, rows, flat)]
@@ -307,7 +312,7 @@ def flattened(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     return np.repeat(there, plain(lengths, np.int64)), pc.list_flatten(lists)
 
 
-def _of_lists(name: str, column: pa.Array) -> Part:
+def _of_lists(name: str, column: pa.Array) -> FeatureEntries:
     pa = arrow("reading tables")
     rows, items = flattened(column)
     kind = items.type
@@ -331,13 +336,13 @@ def _of_lists(name: str, column: pa.Array) -> Part:
 
 def _of_vector(
     name: str, rows: NDArray[np.int64], places: NDArray[np.int64], values: NDArray[np.float64]
-) -> Part:
+) -> FeatureEntries:
     shown = [f"{name}^{place}".encode() for place in range(int(places.max(initial=-1)) + 1)]
     keys = hashed(*join(shown))[places]
-    return Part(rows, keys, values, lambda at: [shown[place] for place in places[at]])
+    return FeatureEntries(rows, keys, values, lambda at: [shown[place] for place in places[at]])
 
 
-def _of_map(name: str, column: pa.Array) -> Part:
+def _of_map(name: str, column: pa.Array) -> FeatureEntries:
     pa = arrow("reading tables")
     kind = column.type
     if not is_string(kind.key_type) or not is_number(kind.item_type):

@@ -8,7 +8,7 @@ import re
 from thresher.data.open_streams import peek_bytes
 from thresher.errors import DataError, InputError, setting
 
-__all__ = ["CACHE_MAGIC", "FORMATS", "look"]
+__all__ = ["CACHE_MAGIC", "FORMATS", "detect_format"]
 
 CACHE_MAGIC = b"\x89TCache\n"  # the first bytes of Thresher's own cache
 FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
@@ -41,7 +41,7 @@ _VW_TAG = re.compile(rb"\s*(?:%b\s+){0,3}[^\s|,;]+\|\S*\s" % _NUMBER)
 _SEPARATOR = re.compile(rb"[,\t;]")
 
 
-def look(path: str) -> str:
+def detect_format(path: str) -> str:
     """Return the format of a file: one of `FORMATS`.
 
     Its name is asked only where its bytes leave the matter open. What was looked at of a pipe is
@@ -62,7 +62,7 @@ def look(path: str) -> str:
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks"
     >>> _ = path.write_bytes(b"-1 3:0.5 17:1")
-    >>> look(str(path))
+    >>> detect_format(str(path))
     'svmlight'
     """
     head = peek_bytes(path, _HEAD)

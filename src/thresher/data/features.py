@@ -14,25 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.bad_lines import BadCells
 
-__all__ = ["BadCells", "Names", "Part", "fold", "hashed", "join", "key_of", "rows_of_parts"]
+__all__ = [
+    "FeatureEntries",
+    "NamesWanted",
+    "fold",
+    "hashed",
+    "join",
+    "key_of",
+    "rows_of_entries",
+]
 
-Names = bool | NDArray[np.uint64]
+NamesWanted = bool | NDArray[np.uint64]
 """Which features' names are wanted: none, all, or those of these keys."""
 
 
-class BadCells(Exception):
-    """Values that are no features, of one column: the rows they are in, and what is wrong."""
-
-    def __init__(self, rows: NDArray[np.intp], column: str, what: Callable[[int], str]):
-        super().__init__(column)
-        self.rows = rows
-        self.column = column
-        self.what = what  # of the i-th of the rows
-
-
 @dataclass(frozen=True)
-class Part:
+class FeatureEntries:
     """Some features of many rows: those of a column, or of all.
 
     `rows` is in increasing order; `names` gives the display names of some of the features by their
@@ -78,8 +77,8 @@ def fold(keys: NDArray[np.uint64], bits: int | None) -> NDArray[np.uint64]:
     return keys if bits is None else keys & np.uint64((1 << bits) - 1)
 
 
-def rows_of_parts(
-    parts: Sequence[Part], rows: int, dtype: str, bits: int | None, names: Names
+def rows_of_entries(
+    parts: Sequence[FeatureEntries], rows: int, dtype: str, bits: int | None, names: NamesWanted
 ) -> dict[str, Any]:
     """Put the parts of each row together, in the order of the parts.
 
@@ -117,7 +116,9 @@ def rows_of_parts(
     }
 
 
-def _collect(found: dict[int, bytes], part: Part, keys: NDArray[np.uint64], names: Names) -> None:
+def _collect(
+    found: dict[int, bytes], part: FeatureEntries, keys: NDArray[np.uint64], names: NamesWanted
+) -> None:
     distinct, at = np.unique(keys, return_index=True)
     if not isinstance(names, bool):
         wanted = np.isin(distinct, names)
@@ -126,7 +127,9 @@ def _collect(found: dict[int, bytes], part: Part, keys: NDArray[np.uint64], name
         found.setdefault(key, name)
 
 
-def _check_range(values: NDArray[Any], parts: Sequence[Part], starts: NDArray[np.int64]) -> None:
+def _check_range(
+    values: NDArray[Any], parts: Sequence[FeatureEntries], starts: NDArray[np.int64]
+) -> None:
     if np.isfinite(values).all():
         return
     for part in parts:

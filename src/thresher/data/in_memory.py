@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class InMemoryRows:
     """Rows as arrays.
 
     Attributes
@@ -57,7 +57,7 @@ class Gathered:
         at = np.minimum(np.searchsorted(features, self.keys), max(len(features) - 1, 0))
         known = features[at] == self.keys if len(features) else np.zeros(len(self.keys), bool)
         before = np.concatenate([[0], np.cumsum(known)])
-        kept = Gathered(
+        kept = InMemoryRows(
             before[self.starts], self.keys[known], self.values[known], self.labels, None, self.width
         )
         return kept._csr(at[known], len(features))
@@ -73,7 +73,7 @@ def gather(
     source: Source,
     check: Callable[[Block], Any] | None = None,
     kinds: Mapping[str, str] | None = None,
-) -> Gathered:
+) -> InMemoryRows:
     """Read all rows of a source, as `Source.blocks` does; `check` is called with each block."""
     starts, keys, values = [np.zeros(1, np.int64)], [np.zeros(0, np.uint64)], [np.zeros(0)]
     labels: list[NDArray[Any]] = []
@@ -94,7 +94,7 @@ def gather(
         width = max(width, block.width or 2**64)
     if not any(map(len, labels)):
         raise DataError(f"{source}: no rows to learn from")
-    return Gathered(
+    return InMemoryRows(
         np.concatenate(starts),
         np.concatenate(keys),
         np.concatenate(values),

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.arrays import is_sparse
+from thresher.data.bad_lines import BadCells
 from thresher.data.block import Block, Position
-from thresher.data.columns import arrow_table, parts_of_column, single
+from thresher.data.columns import arrow_table, entries_of_column, single
 from thresher.data.features import (
-    BadCells,
-    Names,
-    Part,
+    FeatureEntries,
+    NamesWanted,
     fold,
     hashed,
     join,
     key_of,
-    rows_of_parts,
+    rows_of_entries,
 )
 from thresher.errors import DataError, Explained, ParameterError
 
@@ -101,7 +101,7 @@ class IteratorSource:
         return callable(self._items) or not isinstance(self._items, Iterator)
 
     def blocks(
-        self, after: Position | None = None, dtype: str = "float32", names: Names = False
+        self, after: Position | None = None, dtype: str = "float32", names: NamesWanted = False
     ) -> Iterator[Block]:
         """Yield the rows: batch by batch, or up to 1000 examples at a time; see `Source.blocks`.
 
@@ -143,16 +143,16 @@ class IteratorSource:
             native = _core.make_block(**fields, first_line=rows - count + 1)
             yield Block(native, self.name, Position(0, item, rows), text_labels)
 
-    def _of_batch(self, item: Any, dtype: str, names: Names) -> dict[str, Any]:
+    def _of_batch(self, item: Any, dtype: str, names: NamesWanted) -> dict[str, Any]:
         X, y, weights = _unpacked(item)
         if is_sparse(X):
             fields = self._of_csr(X.tocsr(), dtype)
         elif _is_frame(X):
             table = arrow_table(X)
-            parts: list[Part] = []
+            parts: list[FeatureEntries] = []
             for name in table.column_names:
-                parts += parts_of_column(name, single(table.column(name)), False, 1, False)
-            fields = rows_of_parts(parts, table.num_rows, dtype, self.bits, names)
+                parts += entries_of_column(name, single(table.column(name)), False, 1, False)
+            fields = rows_of_entries(parts, table.num_rows, dtype, self.bits, names)
         else:
             fields = self._of_array(X, dtype)
         rows = len(fields["starts"]) - 1
@@ -197,7 +197,7 @@ class IteratorSource:
             "columns": width if self.bits is None else 1 << self.bits,
         }
 
-    def _of_examples(self, group: list[Any], dtype: str, names: Names) -> dict[str, Any]:
+    def _of_examples(self, group: list[Any], dtype: str, names: NamesWanted) -> dict[str, Any]:
         rows: list[int] = []
         shown: list[bytes] = []
         values: list[float] = []
@@ -213,7 +213,7 @@ class IteratorSource:
                 rows.append(row)
                 shown.append(feature)
                 values.append(number)
-        part = Part(
+        part = FeatureEntries(
             np.array(rows, np.int64),
             _keys(shown),
             np.array(values, np.float64),
@@ -228,7 +228,7 @@ class IteratorSource:
         given = [1.0 if weight is None else weight for weight in weights]
         none = all(weight is None for weight in weights)
         return {
-            **rows_of_parts([part], len(group), dtype, self.bits, names),
+            **rows_of_entries([part], len(group), dtype, self.bits, names),
             **_targets(labels, None if none else given, len(group)),
         }
 

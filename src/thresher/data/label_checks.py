@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.matrix_source import LabelArray
 
-Rows: TypeAlias = "Block | LabelArray"  # what has labels
+LabelledRows: TypeAlias = "Block | LabelArray"  # what has labels
 
 
 def tidy(labels: NDArray[Any]) -> NDArray[Any]:
@@ -25,7 +25,7 @@ def tidy(labels: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
-def single_labels(block: Rows) -> NDArray[Any]:
+def single_labels(block: LabelledRows) -> NDArray[Any]:
     """Return the one label of each row; raise InputError where rows have lists of them."""
     labels: NDArray[Any] | None = block.labels
     if labels is None:
@@ -61,7 +61,7 @@ def places_of(
     return numbers, known
 
 
-def refuse_words(block: Rows, y: NDArray[Any], expected: str) -> None:
+def refuse_words(block: LabelledRows, y: NDArray[Any], expected: str) -> None:
     """Raise DataError where labels are no numbers."""
     if y.dtype.kind not in "fiub" and len(y):
         what = missing(y[0]) or f"the label is {y[0]!r}; {expected}"
@@ -79,7 +79,7 @@ def missing(label: Any) -> str:
     return "the row has no label" if none else ""
 
 
-def refuse(block: Rows, bad: NDArray[np.bool_], what: Any) -> None:
+def refuse(block: LabelledRows, bad: NDArray[np.bool_], what: Any) -> None:
     """Raise DataError for the first bad row."""
     if bad.any():
         row = int(bad.argmax())

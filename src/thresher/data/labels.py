@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.label_checks import (
-    Rows,
+    LabelledRows,
     missing,
     places_of,
     refuse,
@@ -48,13 +48,13 @@ class Labels(ABC):
         """Labels of a classifier; None for a regression."""
 
     @abstractmethod
-    def targets(self, block: Rows) -> Targets:
+    def targets(self, block: LabelledRows) -> Targets:
         """Return the labels as each output sees them.
 
         Raises DataError, naming the row's place, where a label is not one of those expected.
         """
 
-    def count(self, block: Rows) -> None:
+    def count(self, block: LabelledRows) -> None:
         """Set `counted` by all rows, which are in memory."""
         targets = self.targets(block)
         numbers = targets.single() if len(targets) == 1 else targets.numbers
@@ -75,7 +75,7 @@ class Labels(ABC):
         """Raise DataError where all rows together are not enough to learn from."""
 
 
-class Values(Labels):
+class NumericLabels(Labels):
     """Labels are numbers to predict.
 
     Parameters
@@ -97,7 +97,7 @@ class Values(Labels):
         """None."""
         return None
 
-    def targets(self, block: Rows) -> Targets:
+    def targets(self, block: LabelledRows) -> Targets:
         """Return the labels themselves."""
         y = single_labels(block)
         refuse_words(block, y, "a number was expected")
@@ -134,7 +134,7 @@ class TwoClasses(Labels):
         """The two labels."""
         return np.array([0 if self.seen == 0 else -1, 1])
 
-    def targets(self, block: Rows) -> Targets:
+    def targets(self, block: LabelledRows) -> Targets:
         """Return `low` and 1."""
         y = single_labels(block)
         if y.dtype.kind not in "fiub" and len(y):
@@ -153,7 +153,7 @@ class TwoClasses(Labels):
             self._refuse(block, row, y[row], what)
         return Targets.of_values(np.where(y == 1, 1.0, self.low))
 
-    def _refuse(self, block: Rows, row: int, label: Any, what: str) -> None:
+    def _refuse(self, block: LabelledRows, row: int, label: Any, what: str) -> None:
         """Raise the error of a row whose label is missing, or not one of the two."""
         place = block.label_place(row)
         if missing(label):
@@ -209,7 +209,7 @@ class ManyClasses(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Rows) -> Targets:
+    def targets(self, block: LabelledRows) -> Targets:
         """Return 1 for an output's own class, else `low`."""
         y = single_labels(block)
         numbers, known = places_of(self._classes, y)
@@ -252,7 +252,7 @@ class LabelSets(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Rows) -> Targets:
+    def targets(self, block: LabelledRows) -> Targets:
         """Return 1 where a row has the output's label, else `low`."""
         starts, labels = block.label_sets()
         rows = np.repeat(np.arange(block.rows), np.diff(starts))
@@ -287,7 +287,7 @@ class LabelColumns(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Rows) -> Targets:
+    def targets(self, block: LabelledRows) -> Targets:
         """Return 1 where a row has the output's label, else `low`."""
         starts, columns = block.label_sets()
         if len(columns) and int(columns.max()) >= self.outputs:
@@ -295,7 +295,7 @@ class LabelColumns(Labels):
         return Targets(self.outputs, None, starts, columns.astype(np.int32), self.low)
 
 
-class Arriving(Labels):
+class ArrivingClasses(Labels):
     """Labels become known as they come, and each has an output from then on.
 
     Parameters
@@ -314,20 +314,20 @@ class Arriving(Labels):
         self,
         low: float = -1.0,
         sets: bool = False,
-        came: Sequence[Any] = (),
+        arrived: Sequence[Any] = (),
         like: np.dtype[Any] | None = None,
     ) -> None:
-        self.low, self.sets, self.came, self.like = low, sets, list(came), like
+        self.low, self.sets, self.arrived, self.like = low, sets, list(arrived), like
 
     @property
     def outputs(self) -> int:
         """One for each label that came."""
-        return len(self.came)
+        return len(self.arrived)
 
     @property
     def classes(self) -> NDArray[Any]:
         """Labels that came, in increasing order."""
-        labels = np.sort(np.array(self.came))
+        labels = np.sort(np.array(self.arrived))
         if self.like is None:
             return tidy(labels)
         same = labels.astype(self.like)
@@ -336,9 +336,9 @@ class Arriving(Labels):
     @property
     def lane_of(self) -> NDArray[np.int64]:
         """When each of the classes came, counted from 0."""
-        return np.argsort(np.array(self.came)).astype(np.int64)
+        return np.argsort(np.array(self.arrived)).astype(np.int64)
 
-    def arrivals(self, block: Rows, order: NDArray[np.int64] | None) -> list[int]:
+    def arrivals(self, block: LabelledRows, order: NDArray[np.int64] | None) -> list[int]:
         """Take the new labels of a block; return when each comes, in places of the order."""
         if not self.sets:
             y = single_labels(block)
@@ -348,7 +348,7 @@ class Arriving(Labels):
         if len(labels) == 0:
             return []
         words = labels.dtype.kind not in "fiub"
-        if self.came and words != isinstance(self.came[0], str):
+        if self.arrived and words != isinstance(self.arrived[0], str):
             raise DataError(f"{block.label_place(0)}: labels are partly numbers and partly words")
         labels = labels.astype(str) if words else labels
         at = np.arange(block.rows)
@@ -357,18 +357,18 @@ class Arriving(Labels):
         at = np.repeat(at, np.diff(starts))
         sorting = np.argsort(at, kind="stable")
         found, first = np.unique(labels[sorting], return_index=True)
-        new = ~np.isin(found, np.array(self.came)) if self.came else np.ones(len(found), bool)
+        new = ~np.isin(found, np.array(self.arrived)) if self.arrived else np.ones(len(found), bool)
         found, places = found[new], at[sorting][first[new]]
         by_place = np.argsort(places, kind="stable")
-        self.came += found[by_place].tolist()
+        self.arrived += found[by_place].tolist()
         places_of: list[int] = places[by_place].tolist()
         return places_of
 
     def keep(self, count: int) -> None:
         """Forget all labels but those that came first."""
-        self.came = self.came[:count]
+        self.arrived = self.arrived[:count]
 
-    def targets(self, block: Rows) -> Targets:
+    def targets(self, block: LabelledRows) -> Targets:
         """Return what each output is told; all labels must have come."""
         starts, labels = block.label_sets()
         numbers, known = places_of(self.classes, labels)
@@ -380,15 +380,15 @@ class Arriving(Labels):
     @property
     def state(self) -> Any:
         """The labels that came."""
-        return self.came
+        return self.arrived
 
     @state.setter
     def state(self, seen: Any) -> None:
-        self.came = list(seen)
+        self.arrived = list(seen)
 
     def conclude(self) -> None:
         """Raise DataError where rows have one label each and all have the same."""
-        if not self.sets and len(self.came) < 2:
+        if not self.sets and len(self.arrived) < 2:
             raise DataError(
                 f"a classifier needs rows of at least 2 classes; found {self.classes.tolist()}"
             )

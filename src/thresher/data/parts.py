@@ -14,17 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data import open_streams
-from thresher.data.block import BadRow, Block, Position
-from thresher.data.detect import look
-from thresher.data.read_options import BadLines, Kinds, Reading
+from thresher.data import open_streams, paths
+from thresher.data.bad_lines import BadLines, BadRow
+from thresher.data.block import Block, Position
+from thresher.data.byte_stream import BinaryStream
+from thresher.data.detect import detect_format
+from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.spans import Span, line_start
 from thresher.errors import DataError, ParameterError
 
 _SKIP = 1 << 20  # bytes discarded at a time
 
 # Readings under way whose threads call Python: it must not end before they do.
-_under_way: set[tuple[open_streams.BinaryStream, _core.Reader]] = set()
+_under_way: set[tuple[BinaryStream, _core.Reader]] = set()
 
 
 @atexit.register
@@ -37,7 +39,7 @@ def _end_readings() -> None:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BlockRequest:
     """What blocks are to be like; `Source.blocks` documents it."""
 
     dtype: str = "float64"
@@ -102,9 +104,9 @@ class Part(ABC):
         self,
         number: int,
         after: Position | None,
-        reading: Reading,
+        reading: ReadOptions,
         bad_lines: BadLines,
-        wanted: Wanted,
+        wanted: BlockRequest,
     ) -> Iterator[Block]:
         """Read it, as the part of this number in its source; see `Source.blocks`."""
 
@@ -114,7 +116,7 @@ class FilePart(Part):
 
     def __init__(self, name: str, span: Span | None = None) -> None:
         self.name, self.span = name, span
-        self.rereadable = open_streams.can_reopen(name)
+        self.rereadable = paths.can_reopen(name)
         self.local = self.rereadable and "://" not in name
         if span is not None and not self.local:
             raise ParameterError(f"{name}: only a local file can be read in spans")
@@ -140,7 +142,9 @@ class FilePart(Part):
 class TextPart(FilePart):
     """A text file, plain or packed; or the lines that begin in a span of bytes of a plain one."""
 
-    def __init__(self, name: str, format: str, reading: Reading, span: Span | None = None) -> None:
+    def __init__(
+        self, name: str, format: str, reading: ReadOptions, span: Span | None = None
+    ) -> None:
         super().__init__(name, span)
         self.format, self.named = format, format == "vw"
         self.first = 0 if reading.zero_based or self.named else 1
@@ -149,9 +153,9 @@ class TextPart(FilePart):
         self,
         number: int,
         after: Position | None,
-        reading: Reading,
+        reading: ReadOptions,
         bad_lines: BadLines,
-        wanted: Wanted,
+        wanted: BlockRequest,
     ) -> Iterator[Block]:
         """Parse the file, on the threads wanted."""
         known = wanted.names if isinstance(wanted.names, _core.WantedNames) else None
@@ -206,7 +210,7 @@ class TextPart(FilePart):
         """Bytes on disk, of the span or of the whole file."""
         return super().size if self.span is None else self.span.size
 
-    def _lines(self, stream: open_streams.BinaryStream, span: Span) -> Span:
+    def _lines(self, stream: BinaryStream, span: Span) -> Span:
         """Return the span of the whole lines that begin in a span."""
         if not stream.seekable_plain:
             stream.close()
@@ -219,7 +223,7 @@ class TextPart(FilePart):
         return Span(line_start(self.name, span.begin), line_start(self.name, span.end))
 
 
-def _skip(stream: open_streams.BinaryStream, count: int, name: str) -> None:
+def _skip(stream: BinaryStream, count: int, name: str) -> None:
     """Discard so many bytes."""
     buffer = memoryview(bytearray(_SKIP))
     while count > 0:
@@ -259,9 +263,9 @@ class CachePart(FilePart):
         self,
         number: int,
         after: Position | None,
-        reading: Reading,
+        reading: ReadOptions,
         bad_lines: BadLines,
-        wanted: Wanted,
+        wanted: BlockRequest,
     ) -> Iterator[Block]:
         """Read the blocks of the cache, in this order or as they lie."""
         first, count = self._blocks.begin, self._blocks.size
@@ -295,12 +299,17 @@ class TablePart(FilePart):
     """A CSV, Parquet or Arrow file; or a span of the rows of a Parquet file."""
 
     def __init__(
-        self, name: str, format: str, reading: Reading, kinds: Kinds, span: Span | None = None
+        self,
+        name: str,
+        format: str,
+        reading: ReadOptions,
+        kinds: ColumnKinds,
+        span: Span | None = None,
     ) -> None:
-        from thresher.data.tables import Columns, TableSource
+        from thresher.data.tables import TableColumns, TableSource
 
         super().__init__(name, span)
-        columns = Columns(
+        columns = TableColumns(
             label=reading.label,
             weight=reading.weight,
             text=reading.text,
@@ -313,24 +322,24 @@ class TablePart(FilePart):
 
     def kinds(self) -> dict[str, str]:
         """Return what columns are taken for: all parts of a source share it."""
-        self.table.look()
+        self.table.find_kinds()
         return self.table.kinds.found
 
     def blocks(
         self,
         number: int,
         after: Position | None,
-        reading: Reading,
+        reading: ReadOptions,
         bad_lines: BadLines,
-        wanted: Wanted,
+        wanted: BlockRequest,
     ) -> Iterator[Block]:
         """Read batches of the table."""
 
         def aside(row: BadRow) -> None:
-            bad_lines.put_aside(number, row.line, str(row), row.text.encode())
+            bad_lines.add(number, row.line, str(row), row.text.encode())
 
         begin = None if after is None else replace(after, file=0)
-        kinds = Kinds(wanted.kinds, fixed=True) if wanted.kinds else None
+        kinds = ColumnKinds(wanted.kinds, fixed=True) if wanted.kinds else None
         on_bad = aside if reading.keeps_going else None
         for block in self.table.blocks(begin, wanted.dtype, wanted.keys, on_bad, kinds):
             yield replace(block, end=replace(block.end, file=number), raw=self.table.read)
@@ -339,7 +348,7 @@ class TablePart(FilePart):
 class IteratorPart(Part):
     """An iterator of batches or of examples, or a function that returns one."""
 
-    def __init__(self, items: Any, reading: Reading) -> None:
+    def __init__(self, items: Any, reading: ReadOptions) -> None:
         from thresher.data.iterators import IteratorSource
 
         self.items = IteratorSource(items, reading.bits)
@@ -350,21 +359,21 @@ class IteratorPart(Part):
         self,
         number: int,
         after: Position | None,
-        reading: Reading,
+        reading: ReadOptions,
         bad_lines: BadLines,
-        wanted: Wanted,
+        wanted: BlockRequest,
     ) -> Iterator[Block]:
         """Take items as they come."""
         return self.items.blocks(after, wanted.dtype, wanted.keys)
 
 
-def parts_of(files: Any, reading: Reading) -> list[Part]:
+def parts_of(files: Any, reading: ReadOptions) -> list[Part]:
     """Return the parts that files, globs or an iterator stand for."""
     if not isinstance(files, str | os.PathLike) and (callable(files) or not _is_paths(files)):
         return [IteratorPart(files, reading)]
     given = [files] if isinstance(files, str | os.PathLike) else list(files)
-    kinds = Kinds(dict(reading.kinds), fixed=bool(reading.kinds) and not reading.labelled)
-    return [part_of(name, reading, kinds) for name in open_streams.expand(given)]
+    kinds = ColumnKinds(dict(reading.kinds), fixed=bool(reading.kinds) and not reading.labelled)
+    return [part_of(name, reading, kinds) for name in paths.expand(given)]
 
 
 def _is_paths(files: Any) -> bool:
@@ -373,9 +382,9 @@ def _is_paths(files: Any) -> bool:
     )
 
 
-def part_of(name: str, reading: Reading, kinds: Kinds, span: Span | None = None) -> Part:
+def part_of(name: str, reading: ReadOptions, kinds: ColumnKinds, span: Span | None = None) -> Part:
     """Return the part that is a file, or a span of it, of the format named or found by looking."""
-    format = reading.format or look(name)
+    format = reading.format or detect_format(name)
     if format in ("svmlight", "vw"):
         return TextPart(name, format, reading, span)
     if format == "cache":

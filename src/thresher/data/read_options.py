@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
-from thresher.atomic import naming
-from thresher.errors import DataError, ParameterError
-
-if TYPE_CHECKING:
-    from thresher.data.block import Block
+from thresher.data.bad_lines import check_policy
+from thresher.errors import ParameterError
 
 FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
 KINDS = ("number", "truth", "string")  # of columns of tables
@@ -22,7 +19,7 @@ class Stopped(KeyboardInterrupt):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """The options of `scan`, which documents them."""
 
     format: str | None = None
@@ -73,16 +70,10 @@ class Reading:
                     value=kind,
                     allowed=f"of {', '.join(KINDS)}",
                 )
-        policy, _, file = self.on_bad_line.partition("=")
-        if not (self.on_bad_line in ("error", "skip") or (policy == "quarantine" and file)):
-            raise ParameterError(
-                parameter="on_bad_line",
-                value=self.on_bad_line,
-                allowed="error, skip or quarantine=FILE",
-            )
+        check_policy(self.on_bad_line)
 
     @classmethod
-    def of(cls, **options: Any) -> Reading:
+    def of(cls, **options: Any) -> ReadOptions:
         """Make it of the options as `scan` takes them: any sequences, and kinds as a mapping."""
         for name in ("interactions", "text", "ignore"):
             if name in options:
@@ -102,7 +93,7 @@ class Reading:
         return self.on_bad_line != "error"
 
 
-class Kinds:
+class ColumnKinds:
     """What columns of tables are taken for: decided once, and the same in all that share it.
 
     Parameters
@@ -126,71 +117,3 @@ class Kinds:
         """Take what was found of columns that were not known before."""
         if not self.fixed:
             self.found = {**found, **self.found}
-
-
-class BadLines:
-    """Lines that are no examples: reported, counted, or put aside.
-
-    Parameters
-    ----------
-    policy : {"error", "skip", "quarantine=FILE"}
-    """
-
-    def __init__(self, policy: str) -> None:
-        self.policy, _, self.file = policy.partition("=")
-        self.count = 0
-        self.first: str | None = None  # the first one, described
-        self._written = 0  # bytes put aside
-        self._place = (-1, -1)  # file and line of the last bad line: later passes meet it again
-        self._out: IO[bytes] | None = None
-
-    def see(self, block: Block) -> DataError | None:
-        """Deal with the bad lines of a block; return the error to raise behind its rows."""
-        for bad in block.native.bad:
-            line = block.native.first_line + bad.line
-            where = ""
-            if self.first is None:  # finding the true line may take time
-                where = f"{block.file}:{block.true_line(line)}:{bad.column}: {bad.what}"
-            if self.policy == "error":
-                return DataError(where)
-            self.put_aside(block.end.file, line, where, bad.text)
-        return None
-
-    def put_aside(self, file: int, line: int, what: str, text: bytes) -> None:
-        """Count a bad line, and copy it where it belongs; once, however often it is read."""
-        if (file, line) <= self._place:
-            return
-        self._place = (file, line)
-        self.count += 1
-        self.first = self.first or what
-        if self.policy == "quarantine":
-            self._put(text)
-
-    def _put(self, text: bytes) -> None:
-        if self._out is None:
-            mode = "r+b" if self._written else "wb"
-            self._out = open(self.file, mode, buffering=0)  # noqa: SIM115
-            self._out.truncate(self._written)
-            self._out.seek(self._written)
-        with naming(self.file):
-            self._out.write(text + b"\n")
-        self._written += len(text) + 1
-
-    @property
-    def warning(self) -> str:
-        """What to tell of them at the end; nothing where there were none."""
-        if self.count == 0:
-            return ""
-        if self.count == 1:
-            return f"1 bad line left out: {self.first}"
-        return f"{self.count:,} bad lines left out; the first: {self.first}"
-
-    @property
-    def state(self) -> list[Any]:
-        """As JSON can carry it."""
-        return [self.count, self.first, self._written, list(self._place)]
-
-    @state.setter
-    def state(self, saved: list[Any]) -> None:
-        self.count, self.first, self._written, (file, line) = saved
-        self._place = (int(file), int(line))

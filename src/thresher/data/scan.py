@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from thresher.data.parts import parts_of
-from thresher.data.read_options import Reading
+from thresher.data.read_options import ReadOptions
 from thresher.data.source import Source
 
 
@@ -87,7 +87,7 @@ def scan(
     >>> sorted(feature.name for feature in clf.model_.top(2))
     ['ad^loan', 'ad^sport']
     """
-    reading = Reading.of(
+    reading = ReadOptions.of(
         format=format,
         bits=bits,
         zero_based=zero_based,

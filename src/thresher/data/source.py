@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
-from thresher.data.parts import Part, Wanted
-from thresher.data.read_options import BadLines, Reading, Stopped
+from thresher.data.parts import BlockRequest, Part
+from thresher.data.read_options import ReadOptions, Stopped
 from thresher.data.visits import Visit
 from thresher.errors import DataError, ParameterError, ReadOnceError
 
 if TYPE_CHECKING:
-    from thresher.data.in_memory import Gathered
+    from thresher.data.in_memory import InMemoryRows
 
 __all__ = ["Source"]
 
@@ -56,7 +57,7 @@ class Source:
     rows: int | None = None
     traced = True  # digests of the blocks tell whether the input has changed
 
-    def __init__(self, parts: Sequence[Part], reading: Reading) -> None:
+    def __init__(self, parts: Sequence[Part], reading: ReadOptions) -> None:
         if not parts:
             raise ParameterError("a source needs at least one file")
         self.parts, self.reading = list(parts), reading
@@ -139,7 +140,7 @@ class Source:
         self._reads += 1
         first = 0 if after is None else after.file
         raw = sum(part.size or 0 for part in self.parts[:first])
-        wanted = Wanted(
+        wanted = BlockRequest(
             dtype, names, order, {**kinds, **dict(self.reading.kinds)} if kinds else None
         )
         for part in self.parts[:first]:
@@ -149,7 +150,7 @@ class Source:
             part.waiting = self._look_up
             self._look_up()
             for block in part.blocks(number, begin, self.reading, self.bad_lines, wanted):
-                error = self.bad_lines.see(block)
+                error = self.bad_lines.check(block)
                 if error is not None:
                     if block.rows:
                         yield block
@@ -297,7 +298,7 @@ class Source:
         keys, sums = merged()
         return keys, sums / max(rows, 1)
 
-    def gather(self) -> Gathered:
+    def gather(self) -> InMemoryRows:
         """Read all rows into memory."""
         from thresher.data.in_memory import gather
 

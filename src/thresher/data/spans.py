@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from thresher.data import open_streams
+from thresher.data import open_streams, paths
 from thresher.errors import DataError, ParameterError
 
 __all__ = ["CUTTABLE", "Span", "extent", "line_start", "lines_before"]
@@ -60,7 +60,7 @@ class Span:
 
 def extent(name: str, format: str) -> int | None:
     """Return how much of its unit a file has; None where it can only be read as a whole."""
-    if format not in CUTTABLE or open_streams.is_remote(name) or not open_streams.can_reopen(name):
+    if format not in CUTTABLE or paths.is_remote(name) or not paths.can_reopen(name):
         return None
     if format == "cache":
         from thresher import _core

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from thresher.data.bad_lines import BadCells
 from thresher.data.columns import arrow, integers, is_number, is_string, plain, strings
-from thresher.data.features import BadCells
 from thresher.data.open_streams import open_bytes, open_seekable
 from thresher.data.spans import Span
 from thresher.errors import DataError, ParameterError

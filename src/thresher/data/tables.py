@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,22 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data.block import BadRow, Block, Position
+from thresher.data.bad_lines import BadCells, BadRow, RaggedLines, report
+from thresher.data.block import Block, Position
 from thresher.data.columns import (
     arrow,
+    entries_of_column,
     finite,
     flattened,
     integers,
     is_number,
     is_string,
     numbers_of,
-    parts_of_column,
     plain,
     single,
 )
-from thresher.data.features import BadCells, Names, Part, rows_of_parts
-from thresher.data.open_streams import can_reopen, stored_size
-from thresher.data.read_options import Kinds
+from thresher.data.features import FeatureEntries, NamesWanted, rows_of_entries
+from thresher.data.open_streams import stored_size
+from thresher.data.paths import can_reopen
+from thresher.data.read_options import ColumnKinds
 from thresher.data.spans import Span
 from thresher.data.table_files import (
     TABLE_FORMATS,
@@ -41,14 +42,14 @@ from thresher.data.table_files import (
 )
 from thresher.errors import DataError, InputError, ParameterError, setting
 
-__all__ = ["Columns", "TableSource"]
+__all__ = ["TableColumns", "TableSource"]
 
 BATCH_ROWS = 8192  # part of what a position means: fixed
 _LABELS = ("label", "y", "target", "class")
 
 
 @dataclass(frozen=True)
-class Columns:
+class TableColumns:
     """What the columns of a table are.
 
     Parameters
@@ -120,13 +121,13 @@ class TableSource:
     file : str
         One of those that `expand` returned.
     format : {"csv", "parquet", "arrow"}
-    columns : Columns
+    columns : TableColumns
         What the columns are.
     bits : int, optional
         Keys are cut to so many bits.
     delimiter : str, optional
         Of CSV; by default the one of tab, comma and semicolon that the first line has most of.
-    kinds : Kinds, optional
+    kinds : ColumnKinds, optional
         What columns are taken for, shared with the tables that belong together.
     span : Span, optional
         Which rows of a Parquet file are meant; by default all.
@@ -146,10 +147,10 @@ class TableSource:
         self,
         file: str,
         format: str,
-        columns: Columns | None = None,
+        columns: TableColumns | None = None,
         bits: int | None = None,
         delimiter: str | None = None,
-        kinds: Kinds | None = None,
+        kinds: ColumnKinds | None = None,
         span: Span | None = None,
     ):
         if format not in TABLE_FORMATS:
@@ -161,10 +162,10 @@ class TableSource:
         arrow(f"reading {format} files")
         self.file = file
         self.format = format
-        self.columns = columns or Columns()
+        self.columns = columns or TableColumns()
         self.bits = bits
         self.delimiter = delimiter
-        self.kinds = kinds or Kinds({})
+        self.kinds = kinds or ColumnKinds({})
         self.span = span
         self.read = 0  # bytes that lie behind, about
         self._seen = False  # whether `kinds` has seen the first rows
@@ -176,11 +177,11 @@ class TableSource:
             return False
         return (schema_of(self.file).metadata or {}).get(b"thresher") == b"rows"
 
-    def look(self) -> None:
+    def find_kinds(self) -> None:
         """Let `kinds` see the first rows, if they were not read before."""
         if not self._seen and not self.kinds.fixed and can_reopen(self.file):
             self._seen = True
-            for table in self._tables(0, _Ragged(self.file)):
+            for table in self._tables(0, RaggedLines(self.file)):
                 self.kinds.add(kinds_of(table, self.format))
                 break
 
@@ -188,9 +189,9 @@ class TableSource:
         self,
         after: Position | None = None,
         dtype: str = "float32",
-        names: Names = False,
+        names: NamesWanted = False,
         on_bad: Callable[[BadRow], None] | None = None,
-        kinds: Kinds | None = None,
+        kinds: ColumnKinds | None = None,
     ) -> Iterator[Block]:
         """Yield the rows, up to 8192 at a time; see `Source.blocks`.
 
@@ -201,12 +202,12 @@ class TableSource:
             Whether blocks bring the names of features; of the keys that are given, or of all.
         on_bad : callable, optional
             Is told of bad rows, which are left out; by default the first of them is an error.
-        kinds : Kinds, optional
+        kinds : ColumnKinds, optional
             What columns are taken for this time.
         """
         after = after or Position()
         kinds = kinds or self.kinds
-        ragged = _Ragged(self.file)
+        ragged = RaggedLines(self.file)
         self.read, csv = 0, self.format == "csv"
         first = 0 if csv else after.offset  # a CSV file is always read from its beginning
         before = 0 if self.span is None else self.span.begin
@@ -217,17 +218,17 @@ class TableSource:
             places = np.arange(table.num_rows) + (before + batch * BATCH_ROWS)
             lines = ragged.lines(places) if csv else places + 1
             last = int(lines[-1])
-            bad = ragged.up_to(last)
+            bad = ragged.take(last)
             if batch < after.offset:
                 continue
             end = Position(0, batch + 1, last)
             block = self._block(table, lines, end, dtype, names, kinds, bad)
-            _report(sorted(bad, key=lambda row: row.line), on_bad)
+            report(sorted(bad, key=lambda row: row.line), on_bad)
             yield block
-        _report(ragged.up_to(None), on_bad)
+        report(ragged.take(None), on_bad)
         self.read = stored_size(self.file) or self.read
 
-    def _tables(self, first: int, ragged: _Ragged) -> Iterator[Any]:
+    def _tables(self, first: int, ragged: RaggedLines) -> Iterator[Any]:
         """Yield the tables from this one on; `ragged` is told of the lines that are in none."""
         if self.format != "csv":
             span = self.span or Span(0, sys.maxsize)
@@ -237,7 +238,7 @@ class TableSource:
         def progress(position: int) -> None:
             self.read = position
 
-        return read_csv(self.file, BATCH_ROWS, self.delimiter, ragged.note, progress)
+        return read_csv(self.file, BATCH_ROWS, self.delimiter, ragged.add, progress)
 
     def _block(
         self,
@@ -245,8 +246,8 @@ class TableSource:
         lines: NDArray[np.int64],
         end: Position,
         dtype: str,
-        names: Names,
-        kinds: Kinds,
+        names: NamesWanted,
+        kinds: ColumnKinds,
         told: list[BadRow],
     ) -> Block:
         """Return the rows of a table, but for bad ones, which `told` gets."""
@@ -260,9 +261,8 @@ class TableSource:
                 break
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
-                    what = f"column '{bad.column}': {bad.what(i)}"
                     text = str(table.slice(row, 1).to_pylist()[0])
-                    told.append(BadRow(path, int(lines[row]), what, text))
+                    told.append(BadRow(path, int(lines[row]), bad.worded(i), text))
                 keep = np.delete(np.arange(table.num_rows), bad.rows)
                 table, lines = table.take(integers(keep)), lines[keep]
                 whole = False
@@ -275,12 +275,12 @@ class TableSource:
         return Block(native, path, end, text_labels, None if whole else lines)
 
     def _fields(
-        self, table: Any, label: str | None, dtype: str, names: Names, kinds: Kinds
+        self, table: Any, label: str | None, dtype: str, names: NamesWanted, kinds: ColumnKinds
     ) -> dict[str, Any]:
         """Return rows, labels and weights as `_core.make_block` takes them, or labels as text."""
         columns = self.columns
         fields: dict[str, Any] = {}
-        parts: list[Part] = [_numbered(table)] if self.numbered else []
+        parts: list[FeatureEntries] = [_numbered(table)] if self.numbered else []
         for name in table.column_names:
             weight = name == columns.weight or (self.numbered and name == "weight")
             if name in columns.ignore or (self.numbered and name in ("keys", "values")):
@@ -293,14 +293,14 @@ class TableSource:
             elif weight:
                 fields["weights"] = _weights_of(name, column)
             else:
-                parts += parts_of_column(
+                parts += entries_of_column(
                     name, column, name in columns.text, columns.ngrams, name in columns.categorical
                 )
         if label is None or not columns.label_needed:
             fields["labels"] = np.full(table.num_rows, np.nan)
-        return {**fields, **rows_of_parts(parts, table.num_rows, dtype, self.bits, names)}
+        return {**fields, **rows_of_entries(parts, table.num_rows, dtype, self.bits, names)}
 
-    def _kind(self, name: str, kinds: Kinds) -> str | None:
+    def _kind(self, name: str, kinds: ColumnKinds) -> str | None:
         """Return what a column is taken for; None: for what its type says."""
         usual = "string" if self.format == "csv" else None
         if name in self.columns.text or name in self.columns.categorical:
@@ -308,51 +308,16 @@ class TableSource:
         return "number" if name == self.columns.weight else kinds.found.get(name, usual)
 
 
-def _numbered(table: Any) -> Part:
+def _numbered(table: Any) -> FeatureEntries:
     """Return features that are numbers already."""
     rows, keys = flattened(single(table.column("keys")))
     _, values = flattened(single(table.column("values")))
-    return Part(
+    return FeatureEntries(
         rows,
         plain(keys, np.int64).view(np.uint64),
         plain(values, np.float64),
         lambda at: [b""] * len(at),
     )
-
-
-def _report(bad: list[BadRow], on_bad: Callable[[BadRow], None] | None) -> None:
-    for row in bad:
-        if on_bad is None:
-            raise DataError(str(row))
-        on_bad(row)
-
-
-class _Ragged:
-    """Lines of a CSV file with too many or too few cells, but for those that rows are behind."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._ahead: deque[BadRow] = deque()
-        self._behind = 0
-
-    def note(self, line: int, what: str, text: str) -> None:
-        """Take a line."""
-        self._ahead.append(BadRow(self.path, line, what, text))
-
-    def lines(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the line of each of the next rows, which are given by their numbers, from 0."""
-        # Row k stands behind the header, k rows, and ragged lines with at most k rows before them.
-        ahead = np.array([bad.line for bad in self._ahead], np.int64)
-        rows_before = ahead - 2 - self._behind - np.arange(len(ahead))
-        return places + 2 + self._behind + np.searchsorted(rows_before, places, side="right")
-
-    def up_to(self, line: int | None) -> list[BadRow]:
-        """Return, and forget, those before a line; None: all."""
-        found = []
-        while self._ahead and (line is None or self._ahead[0].line <= line):
-            found.append(self._ahead.popleft())
-        self._behind += len(found)
-        return found
 
 
 def _labels_of(name: str, column: Any) -> dict[str, Any]:

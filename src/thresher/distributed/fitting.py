@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from thresher.atomic import all_or_nothing
-from thresher.data.read_options import Reading
+from thresher.data.read_options import ReadOptions
 from thresher.distributed.engine import manifest as manifests
 from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.folder import CheckpointFolder, locked_folder
@@ -204,7 +204,7 @@ class ClusterFit:
                 parameter="every",
                 value=wishes.every,
             )  # fmt: skip
-        known = [field.name for field in fields(Reading)]
+        known = [field.name for field in fields(ReadOptions)]
         for name in wishes.reading:
             if name not in known:
                 raise ParameterError(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.block import Block
 from thresher.data.label_checks import tidy
-from thresher.data.labels import Labels, LabelSets, ManyClasses, Values
+from thresher.data.labels import Labels, LabelSets, ManyClasses, NumericLabels
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError, InputError, setting
 from thresher.losses import LOSSES, Task
@@ -171,7 +171,7 @@ def survey_shards(
 def surveyed_labels(task: Task, loss: str, multilabel: bool, agreed: SurveyResult) -> Labels:
     """Return what makes targets of the labels, as all parts will see them."""
     if task == "regressor":
-        return Values(loss)
+        return NumericLabels(loss)
     assert agreed.classes is not None
     assert agreed.counts is not None
     labels = _labels_class(multilabel)(np.array(agreed.classes), LOSSES[loss].low)
@@ -207,7 +207,7 @@ def _look(item: tuple[Shards, _Look]) -> PartSurvey:
     source = shards.source(0)
     chains = [0] * len(source.parts)
     found = PartSurvey(0, Counter(), None, 0, source.named, source.first, [], 0, None)
-    values = Values(look.loss) if look.task == "regressor" else None
+    values = NumericLabels(look.loss) if look.task == "regressor" else None
     for block in source.blocks(dtype=look.dtype):
         at = block.end.file
         chains[at] = _core.mix_keys(chains[at], block.digest)

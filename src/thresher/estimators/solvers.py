@@ -13,7 +13,7 @@ from thresher import _core
 from thresher.data import is_source
 from thresher.data.in_memory import gather
 from thresher.data.label_checks import tidy
-from thresher.data.labels import Arriving, ManyClasses, TwoClasses, Values
+from thresher.data.labels import ArrivingClasses, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
@@ -57,11 +57,11 @@ class WholeMatrixEstimator(LinearEstimator):
         """Return what raises an error, with its place, for a label that is not one of those."""
         low = LOSSES[self._loss()].low
         if self.task == "regressor":
-            return Values(self._loss()).targets
+            return NumericLabels(self._loss()).targets
         if isinstance(classes, str) and classes == "binary":
             return TwoClasses(low).targets
         if classes is None or isinstance(classes, str):
-            arriving = Arriving(low)  # refuses rows without a label, and words among numbers
+            arriving = ArrivingClasses(low)  # refuses rows without a label, and words among numbers
             return lambda block: arriving.arrivals(block, None)
         return ManyClasses(classes, low).targets
 

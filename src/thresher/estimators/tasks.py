@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
-from thresher.data.labels import Labels, ManyClasses, Values
+from thresher.data.labels import Labels, ManyClasses, NumericLabels
 from thresher.data.matrix_source import LabelArray
 from thresher.errors import BalanceError, ParameterError, setting
 from thresher.estimators.linear import LinearEstimator, no_rows_besides
@@ -237,7 +237,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         return X, np.ascontiguousarray(column_or_1d(y, warn=True), np.float64)
 
     def _labels(self) -> Labels:
-        return Values(self._loss())
+        return NumericLabels(self._loss())
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return predictions of y.

@@ -62,11 +62,11 @@ def answers(model: Model, X: Any, y: Any) -> Answers:
 
 
 def _of_source(model: Model, source: Any) -> Answers:
-    from thresher.data.labels import Labels, LabelSets, ManyClasses, TwoClasses, Values
+    from thresher.data.labels import Labels, LabelSets, ManyClasses, NumericLabels, TwoClasses
 
     kind: Labels
     if model.classes is None:
-        kind = Values(model.loss)
+        kind = NumericLabels(model.loss)
     elif model.multilabel:
         kind = LabelSets(model.classes)
     elif model.classes.tolist() in ([-1, 1], [0, 1]):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.labels import Arriving, Labels, TwoClasses
+from thresher.data.labels import ArrivingClasses, Labels, TwoClasses
 from thresher.data.targets import Targets
 from thresher.errors import BalanceError, ParameterError, setting
 
@@ -64,7 +64,7 @@ def class_factors(
     several = [-1, 0, 1] if isinstance(labels, TwoClasses) else classes.tolist()
     unknown = [label for label in class_weight if label not in several]
     lacking = any(label not in class_weight for label in several)
-    if unknown and not isinstance(labels, Arriving) and (strict or lacking):
+    if unknown and not isinstance(labels, ArrivingClasses) and (strict or lacking):
         raise ParameterError(
             (setting("class_weight"), f" has weights of {sorted(map(str, unknown))}, which are no "
              f"classes; these are {classes.tolist()[:20]}"),

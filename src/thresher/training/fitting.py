@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher.data.arrays import nonzeros
-from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, Values
+from thresher.data.labels import ArrivingClasses, Labels, LabelSets, ManyClasses, NumericLabels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
 from thresher.errors import ParameterError, ReadOnceError, setting
@@ -256,7 +256,7 @@ def learn_once(
 def known_labels(spec: Specification, source: Source | MatrixSource, before: FittedState) -> Labels:
     """Return what is known of the labels of a source from rows that were learned before."""
     if spec.task == "regressor":
-        return Values(spec.loss)
+        return NumericLabels(spec.loss)
     sets, low, classes = source.multilabel, LOSSES[spec.loss].low, before.classes
     assert classes is not None
     if sets != bool(before.multilabel):
@@ -270,7 +270,7 @@ def known_labels(spec: Specification, source: Source | MatrixSource, before: Fit
         return LabelSets(classes, low) if sets else ManyClasses(classes, low, tidied=False)
     came = np.empty(len(classes), classes.dtype)
     came[before.outputs.lane_of] = classes
-    return Arriving(low, sets, came.tolist(), classes.dtype if in_memory else None)
+    return ArrivingClasses(low, sets, came.tolist(), classes.dtype if in_memory else None)
 
 
 def without_weights(owner: str) -> str:

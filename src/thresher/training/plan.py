@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
+from thresher.data.labels import (
+    ArrivingClasses,
+    Labels,
+    LabelSets,
+    ManyClasses,
+    NumericLabels,
+    TwoClasses,
+)
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, setting
@@ -217,7 +224,7 @@ class TrainingPlan:
         """Make the outputs; their store has room for so many features."""
         try:
             made = self.recipe(room).make(
-                self.labels.outputs, grows=isinstance(self.labels, Arriving)
+                self.labels.outputs, grows=isinstance(self.labels, ArrivingClasses)
             )
         except MemoryError:
             raise OutOfMemoryError(
@@ -258,7 +265,7 @@ def labels_for(
 ) -> Labels:
     """Return what makes targets of the labels of a source; see `TrainingPlan.resolve`."""
     if task == "regressor":
-        return Values(loss)
+        return NumericLabels(loss)
     low = LOSSES[loss].low
     multilabel = source.multilabel
     if isinstance(classes, str) and classes == "binary" and not multilabel:
@@ -279,7 +286,7 @@ def labels_for(
         if source.rereadable:  # all labels can be known before the first is learned
             classes = None
         elif Recipe(rule, params, None, 1, 1).together(2):
-            return Arriving(low, multilabel)
+            return ArrivingClasses(low, multilabel)
     if isinstance(classes, str) or (classes is None and not source.rereadable):
         raise ReadOnceError(
             f"{source} can be read only once, and its classes are not known",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.data.block import Position
-from thresher.data.labels import Arriving, TwoClasses
+from thresher.data.labels import ArrivingClasses, TwoClasses
 from thresher.errors import DataError, ModelFileError, setting
 from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
@@ -41,7 +41,7 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     values["validation"] = None if valid is None else "source" if valid.traced else valid.facts()
     values["passes before"] = trainer.passes_before
     labels = plan.labels
-    if not isinstance(labels, TwoClasses | Arriving) and labels.classes is not None:
+    if not isinstance(labels, TwoClasses | ArrivingClasses) and labels.classes is not None:
         values["classes"] = labels.classes.tolist()
     if isinstance(values.get("class_weight"), dict):
         values["class_weight"] = sorted(map(list, values["class_weight"].items()), key=repr)

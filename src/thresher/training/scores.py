@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.block import Block
-from thresher.data.labels import ManyClasses, Values
+from thresher.data.labels import ManyClasses, NumericLabels
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.losses import Task
@@ -224,7 +224,7 @@ def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> di
             )
         return tally.result()
     tally = Tally(named, model.loss, 0 if classes is None else len(classes))
-    labels = Values(model.loss) if classes is None else ManyClasses(classes)
+    labels = NumericLabels(model.loss) if classes is None else ManyClasses(classes)
     for block, raw in model.raw_blocks(source):
         targets = labels.targets(block)
         tally.add(raw, targets[0] if classes is None else targets.single(), block.weights)

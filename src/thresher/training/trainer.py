@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.block import Position
-from thresher.data.labels import Arriving
+from thresher.data.labels import ArrivingClasses
 from thresher.data.read_options import Stopped
 from thresher.data.targets import Targets
 from thresher.data.visits import Visit
@@ -278,7 +278,7 @@ class Trainer:
     def _arrivals(self, visit: Visit) -> list[int]:
         """Take new classes; return when each comes, the last first."""
         labels = self.plan.labels
-        if not isinstance(labels, Arriving):
+        if not isinstance(labels, ArrivingClasses):
             return []
         found = labels.arrivals(visit.block, visit.order)
         if found:
@@ -300,7 +300,7 @@ class Trainer:
     def _settle(self) -> None:
         """Forget classes whose first row was not reached."""
         labels = self.plan.labels
-        if isinstance(labels, Arriving):
+        if isinstance(labels, ArrivingClasses):
             assert isinstance(self.outputs, Together)
             self.outputs.settle()
             labels.keep(len(self.outputs))

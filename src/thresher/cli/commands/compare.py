@@ -22,7 +22,7 @@ from thresher.comparison.measures import MEASURES
 from thresher.comparison.result import RuleResult, measure_text
 from thresher.comparison.rows import gathered
 from thresher.data.block import Block
-from thresher.data.labels import TwoClasses, Values
+from thresher.data.labels import NumericLabels, TwoClasses
 from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.errors import ParameterError
@@ -132,7 +132,7 @@ def _check(options: Options, task: str) -> Callable[[], Callable[[Block], Any]] 
     if options.multiclass:
         return None
     if task == "regression":
-        return lambda: Values(options.loss or "squared").targets
+        return lambda: NumericLabels(options.loss or "squared").targets
     return lambda: TwoClasses().targets
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.cli.options.rule_parameters import is_option
-from thresher.data.read_options import Reading
+from thresher.data.read_options import ReadOptions
 from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
 
@@ -22,7 +22,7 @@ _READING = (
 
 def _reading(options: Options, begun: dict[str, Any]) -> dict[str, Any]:
     """Return how rows were read, where the options do not say it."""
-    usual = Reading()
+    usual = ReadOptions()
     return {
         name: tuple(value) if isinstance(value := begun[name], list) else value
         for name in _READING

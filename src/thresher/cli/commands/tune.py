@@ -24,8 +24,8 @@ from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.losses import Task
 from thresher.rules import RULES
-from thresher.search.grid import Point, check_probabilities, point_of
-from thresher.search.readings import checked_limit
+from thresher.search.grid import GridPoint, check_probabilities, point_of
+from thresher.search.model_groups import checked_limit
 from thresher.search.search import Search
 from thresher.search.source_checks import check_source
 from thresher.search.splits import SourceSplits
@@ -147,7 +147,7 @@ def _check_reading(options: Options, source: Source) -> None:
         )
 
 
-def points_of(estimator: Any, grid: dict[str, list[Any]]) -> list[Point]:
+def points_of(estimator: Any, grid: dict[str, list[Any]]) -> list[GridPoint]:
     """Return all combinations of a grid, the last parameter changing fastest."""
     return [
         point_of(estimator, number, dict(zip(grid, values, strict=True)))

@@ -12,7 +12,7 @@ from typing import Any
 from thresher.cli.render.progress import as_json, duration
 from thresher.model.frontier import shown
 from thresher.report.search_results import text_table
-from thresher.search.grid import Point
+from thresher.search.grid import GridPoint
 from thresher.search.progress import SearchProgress
 from thresher.search.search import Search
 
@@ -27,12 +27,12 @@ class Table:
 
     Parameters
     ----------
-    points : sequence of Point
+    points : sequence of GridPoint
         The grid.
     quiet, json : bool
     """
 
-    def __init__(self, points: Sequence[Point], quiet: bool, json: bool) -> None:
+    def __init__(self, points: Sequence[GridPoint], quiet: bool, json: bool) -> None:
         self.points, self.json = points, json
         self.live = sys.stderr.isatty() and not (quiet or json)
         self.silent = quiet

@@ -17,8 +17,8 @@ from thresher.errors import DivergenceError
 from thresher.model.frontier import Dot, Frontier, Place, errors_of, shown
 from thresher.report.frontier import text_chart
 from thresher.report.search_results import cells_of, error_text, html_page, text_table
-from thresher.search.grid import Point
-from thresher.search.readings import Found
+from thresher.search.grid import GridPoint
+from thresher.search.model_groups import ModelResult
 from thresher.search.results import failures_of, name_features, scores_of
 from thresher.search.search import Search
 
@@ -40,7 +40,7 @@ class Result:
 
     Parameters
     ----------
-    points : sequence of Point
+    points : sequence of GridPoint
     found : mapping
         Scores by numbers of point and fold.
     scoring : str
@@ -51,8 +51,8 @@ class Result:
 
     def __init__(
         self,
-        points: Sequence[Point],
-        found: Mapping[tuple[int, int], Found],
+        points: Sequence[GridPoint],
+        found: Mapping[tuple[int, int], ModelResult],
         scoring: str,
         search: Search,
         source: Source,
@@ -199,11 +199,11 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def name_of(point: Point) -> str:
+def name_of(point: GridPoint) -> str:
     """Return what tells a point from the others.
 
     Parameters
     ----------
-    point : Point
+    point : GridPoint
     """
     return ", ".join(f"{name}={shown(value)}" for name, value in point.chosen.items())
