@@ -59,7 +59,7 @@ GRIDS: list[tuple[Any, Any, str]] = [
     (CLF, {"gravity": [0.1, -1.0]}, "gravity must be a number >= 0"),
     (CLF, {"gravity": [0.1, -1.0]}, "got -1.0"),
     (CLF, {"period": [10, 2.5]}, "period must be a whole number >= 1"),
-    (CLF, {"loss": ["logistic", "poisson"]}, "loss 'poisson' is not one for a classifier"),
+    (CLF, {"loss": ["logistic", "poisson"]}, "loss 'poisson' is not allowed for a classifier"),
     (CLF, {"shrink": ["round"]}, "shrink='round' needs a finite ceiling"),
     (CLF, {"tol": [None, 1e-3]}, "tol must be None in a search in one pass"),
     (CLF, {"gravity": []}, "param_grid"),

@@ -24,7 +24,7 @@ from thresher import (
 )
 from thresher.data import as_batch
 from thresher.data.targets import Targets
-from thresher.training.recipe import Recipe
+from thresher.training.outputs_factory import Recipe
 from thresher.training.separate_outputs import Alone
 from thresher.training.shared_outputs import Together
 

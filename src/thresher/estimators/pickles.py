@@ -8,7 +8,7 @@ from thresher.health.watch import DivergenceWatch
 from thresher.model.model import Model, Output
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
-from thresher.training.recipe import Recipe
+from thresher.training.outputs_factory import Recipe
 
 if TYPE_CHECKING:
     from thresher.estimators.linear import LinearEstimator

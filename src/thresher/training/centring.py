@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,11 @@ from thresher.training.separate_outputs import Alone
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer
+
+
+def make_hooks(params: Mapping[str, Any], mean: Any = None) -> Hooks:
+    """Return the hooks of a rule with the parameter `center`."""
+    return Centring(mean) if params["center"] else Hooks()
 
 
 class Centring(Hooks):

@@ -16,7 +16,7 @@ from thresher.model.model import Model, Output, Progress
 from thresher.rules import core_args
 from thresher.training.hooks import Hooks
 from thresher.training.outputs import Outputs
-from thresher.training.recipe import Recipe
+from thresher.training.outputs_factory import Recipe
 from thresher.training.records import Tally
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from thresher.rules import RULES, core_args, validate
 from thresher.training.capacity import Room
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
-from thresher.training.hooks import Hooks
+from thresher.training.hooks import Hooks, MakeHooks
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, watch_for
@@ -91,20 +92,15 @@ class Specification:
         return stream_seed(self.params["random_state"], self.owner)
 
     def hooks(self, mean: Any = None) -> Hooks:
-        """Return the extra steps of the rule; imported only where a rule has them."""
-        if "levels" in self.params:
-            from thresher.training.levels import Levels
+        """Return the extra training steps of the rule; its module is imported only if needed.
 
-            return Levels(tuple(self.params["levels"]), self.params["max_density"])
-        if self.params.get("certify"):
-            from thresher.training.regret import RegretCertificates
-
-            return RegretCertificates()
-        if self.params.get("center"):
-            from thresher.training.centring import Centring
-
-            return Centring(mean)
-        return Hooks()
+        `mean` is the mean of the rows to come, if rows are centred and it is known.
+        """
+        module = RULES[self.rule].hooks
+        if not module:
+            return Hooks()
+        make: MakeHooks = importlib.import_module(f"thresher.training.{module}").make_hooks
+        return make(self.params, mean)
 
     def plan(
         self, source: Source | MatrixSource, before: FittedState | None, **given: Any

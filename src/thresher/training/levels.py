@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 _NEVER = 2**63 - 1
 
 
+def make_hooks(params: Mapping[str, Any], mean: Any = None) -> Hooks:
+    """Return the hooks of a rule with the parameters `levels` and `max_density`."""
+    return Levels(tuple(params["levels"]), params["max_density"])
+
+
 class Levels(Hooks):
     """Models at levels of density, a limit of it, the end of learning, and certificates.
 

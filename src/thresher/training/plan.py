@@ -26,7 +26,7 @@ from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors
 from thresher.training.outputs import Outputs
-from thresher.training.recipe import Recipe
+from thresher.training.outputs_factory import Recipe
 from thresher.training.shared_outputs import OnlyNonzero
 
 if TYPE_CHECKING:

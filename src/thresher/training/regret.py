@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from thresher.training.trainer import Trainer
 
 
+def make_hooks(params: Mapping[str, Any], mean: Any = None) -> Hooks:
+    """Return the hooks of a rule with the parameter `certify`."""
+    return RegretCertificates() if params["certify"] else Hooks()
+
+
 class RegretCertificates(Hooks):
     """Certificates of the regret, where they are asked for."""
 

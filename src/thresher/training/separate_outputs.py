@@ -15,7 +15,7 @@ from thresher.rules import RULES
 from thresher.training.outputs import Order, Outputs, Paused
 
 if TYPE_CHECKING:
-    from thresher.training.recipe import Recipe
+    from thresher.training.outputs_factory import Recipe
 
 
 class Alone(Outputs):

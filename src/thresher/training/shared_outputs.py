@@ -17,7 +17,7 @@ from thresher.rules import RULES
 from thresher.training.outputs import Order, Outputs, Paused
 
 if TYPE_CHECKING:
-    from thresher.training.recipe import Recipe
+    from thresher.training.outputs_factory import Recipe
 
 _GROUP = 240  # lanes of a group: 16 lines of 15, in single precision
 

@@ -69,7 +69,7 @@ class Recipe:
         # of updates are made of (`Learner.facts`), nor do they pause at its levels and densities.
         return (
             outputs > 1
-            and not RULES[self.rule].stands_alone
+            and not RULES[self.rule].separate_outputs
             and not any(self.params.get(name) for name in ("certify", "target_nnz", "center"))
         )
 
