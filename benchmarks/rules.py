@@ -64,7 +64,7 @@ Fit = Callable[[Any, Any, int], tuple[np.ndarray, float]]  # X, y, seed -> weigh
 
 
 def of(estimator: Any) -> Fit:
-    """Fit an estimator; answer with its weights."""
+    """Fit an estimator; return its weights and intercept."""
 
     def fit(X: Any, y: Any, seed: int) -> tuple[np.ndarray, float]:
         model = clone(estimator)
@@ -84,7 +84,7 @@ def averaged_sgd(X: Any, y: Any, seed: int) -> tuple[np.ndarray, float]:
 
 
 def scaled(fit: Fit) -> Fit:
-    """Scale the columns to unit variance for the fit, and the weights back."""
+    """Scale the columns to unit variance for the fit, then scale the weights back."""
 
     def scaled_fit(X: Any, y: Any, seed: int) -> tuple[np.ndarray, float]:
         scaler = UnitVarianceScaler().fit(X)
@@ -95,7 +95,7 @@ def scaled(fit: Fit) -> Fit:
 
 
 def cut(fit: Fit, size: Callable[[Any], int]) -> Fit:
-    """Keep the largest weights alone."""
+    """Keep only the largest weights."""
 
     def cut_fit(X: Any, y: Any, seed: int) -> tuple[np.ndarray, float]:
         w, b = fit(X, y, seed)
@@ -112,7 +112,7 @@ def error_of(w: np.ndarray, b: float, X: Any, y: Any) -> float:
 
 
 def fitting(estimator: Any) -> Fit:
-    """Fit an estimator as it is meant to be."""
+    """Fit an estimator with its own parameters."""
     published = getattr(estimator, "variant", None) == "paper"
     return scaled(of(estimator)) if published else of(estimator)
 
@@ -134,13 +134,13 @@ def chosen(estimator: Any, grid: list[dict[str, Any]], X: Any, y: Any) -> Any:
 
 
 def stable_size(X: Any) -> int:
-    """Return how many weights the stabilized default keeps on such rows."""
+    """Return the number of weights that the stabilized default keeps on these rows."""
     judged = np.count_nonzero(np.bincount(X.indices) >= min(5, 1 + X.shape[0] // 50))
     return int(max(10.0, min(400.0, judged / 3.0), np.sqrt(X.shape[0] * judged / 10.0)))
 
 
 def methods(X: Any, y: Any) -> list[tuple[str, Fit, dict[str, Any], int]]:
-    """Return name, way of fitting, parameters chosen, and largest number of orders."""
+    """Return name, fit function, chosen parameters and largest number of orders of each rule."""
     n = X.shape[0]
     per_row = [{"l1": a / n} for a in (0.01, 0.03, 0.1, 0.3, 1.0)]
     tuned: list[tuple[str, Any, list[dict[str, Any]]]] = [
@@ -182,7 +182,7 @@ SUBSAMPLED = ("stabilized (default)", "FTRL cut", "l1 logistic regression, CV")
 
 
 def measure(name: str, orders: int) -> list[dict[str, Any]]:
-    """Measure all rules on one set."""
+    """Measure all rules on one data set."""
     data = datasets.load(name, DATA)
     X, y = data.X_train, np.where(data.y_train > 0, 1, -1)
     X_test, y_test = data.X_test, np.where(data.y_test > 0, 1, -1)
@@ -239,7 +239,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:
-    """Set the stabilized default beside what it is meant to beat, from the rows below."""
+    """Compare the stabilized default with other rules, from the measured rows."""
     lines = [
         "## The stabilized default compared with the others",
         "",
