@@ -82,7 +82,7 @@ EXAMPLES = [
     (
         LabelError("the label is 5", place="a:1", value=5, allowed="0 and 1", hint="give classes="),
         "a:1: the label is 5; give classes=",
-        "a:1: the label is 5; --multiclass takes others, and --loss squared learns numbers",
+        "a:1: the label is 5; use --multiclass for other classes, or --loss squared for numbers",
     ),
     (
         SplitError((setting("cv"), ": no row of class 7"), hint="use fewer splits"),
@@ -248,7 +248,7 @@ def test_labels_of_two_classes() -> None:
     error = raised(lambda: search.fit(pipe), LabelError)
     assert (error.value, error.allowed) == (5.0, "-1 and 1, or 0 and 1")
     assert str(error).endswith("; give fit classes= for others")
-    advice = "; --multiclass takes others, and --loss squared learns numbers"
+    advice = "; use --multiclass for other classes, or --loss squared for numbers"
     assert shell_message(error).endswith(advice)
 
 

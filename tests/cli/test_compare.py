@@ -13,7 +13,7 @@ import pytest
 import thresher
 from support.comparisons import plain
 from support.files import THRESHER, called, svmlight, vw
-from thresher.cli.commands import compare as cli
+from thresher.cli.render import comparison_progress
 from thresher.comparison import CompareProgress
 
 QUICK = ("--orders", "2", "--folds", "2", "--rules", "ftrl,sgd")
@@ -156,9 +156,9 @@ def test_many_values_hint_at_numbers(tmp_path):
 
 
 def test_a_long_silence_is_broken(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "_EVERY", 0.01)
-    monkeypatch.setattr(cli, "_SILENCE", 0.02)
-    shown = cli.Shown(quiet=False, json=False)
+    monkeypatch.setattr(comparison_progress, "_TICK_SECONDS", 0.01)
+    monkeypatch.setattr(comparison_progress, "_LINE_SECONDS", 0.02)
+    shown = comparison_progress.ComparisonLines(quiet=False, json=False)
     shown.tell(CompareProgress("ftrl", "FTRL", "search", 0, 2, 1, 3, 65.0))
     told = ""
     until = time.monotonic() + 20
@@ -189,7 +189,7 @@ def test_outputs_are_looked_at_first(folder, tmp_path):
     rows = folder / "rows.svm"
     same = tmp_path / "a.json"
     done = called("compare", rows, "-o", same, "--checkpoint", same, code=2)
-    assert "each needs one of its own" in done.stderr
+    assert "give two different files" in done.stderr
     called("compare", rows, "--html", tmp_path / "none" / "page.html", code=1)
     before = rows.read_bytes()
     called("compare", rows, "-o", rows, code=2)
@@ -235,7 +235,7 @@ def test_a_run_that_is_stopped_goes_on(folder, tmp_path, how):
     told = process.communicate(timeout=60)[1]
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert f"interrupted; {kept} holds what is finished" in told
+        assert f"interrupted; finished work is in {kept}" in told
     assert not results.exists()
     unfinished = json.loads(kept.read_text())["rules"]
     assert "row" in unfinished["sgd"]

@@ -139,7 +139,7 @@ def test_a_cache_gives_the_same_model(folder):
     cache = folder / "rows.cache"
     plain, _ = trained(folder, "rows.vw", "--passes", "2", name="plain.thresher")
     model, done = trained(folder, "rows.vw", "--passes", "2", "--cache", str(cache))
-    assert "making the cache" in done.stderr
+    assert "writing the cache" in done.stderr
     assert thresher.load(model).weights.tobytes() == thresher.load(plain).weights.tobytes()
     assert thresher.load(model).names == thresher.load(plain).names
     before = model.read_bytes()
@@ -356,7 +356,7 @@ def test_inspect(folder):
     (reason,) = json.loads(called("inspect", model, "--why", best["name"], "--json").stdout)
     assert reason["weight"] == best["weight"]
     told = called("inspect", model, "--why", "nothing", code=1).stderr
-    assert told.startswith("no feature with nonzero weight is named 'nothing'")
+    assert told.startswith("no feature with nonzero weight has the name 'nothing'")
     assert "feature" not in called("inspect", model, "--top", "0").stdout.split("parameters")[1]
 
 

@@ -254,7 +254,7 @@ def test_inspect_refuses_what_it_cannot_do(folder, tmp_path):
     assert "--data goes with --html" in done.stderr
     before = (folder / "m").read_bytes()
     done = called("inspect", folder / "m", "--html", folder / "m", code=2)
-    assert "is the file of --html too" in done.stderr
+    assert "is also the file of --html" in done.stderr
     assert (folder / "m").read_bytes() == before
     data = folder / "rows.svm"
     done = called("inspect", folder / "m", "--html", data, "--data", data, code=2)
