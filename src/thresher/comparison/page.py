@@ -9,9 +9,9 @@ from thresher.comparison.candidates import CANDIDATES
 from thresher.comparison.measures import MEASURES
 from thresher.comparison.result import Comparison, RuleResult, measure_text
 from thresher.model.frontier import shown
-from thresher.report.charts import Point, scatter
+from thresher.report.charts import ChartPoint, scatter
 from thresher.report.page import Section, facts, fragment, note, page
-from thresher.report.tables import Cell, Shown, table
+from thresher.report.tables import Cell, TableCell, table
 
 _MEANINGS = (
     "Means over random orders of the training rows, standard deviations in parentheses. "
@@ -99,7 +99,7 @@ def chart_of(comparison: Comparison) -> str:
         about = f"{row.title}: {words} {measure_text(error, first)}, nonzeros "
         about += f"{measure_text(share, 'nonzeros')} %"
         kind = ("s1" if row.control else "s0") + (" ring" if row in ringed else "")
-        points.append(Point(share.mean, error.mean, about, kind, error.sd or 0.0, row.title))
+        points.append(ChartPoint(share.mean, error.mean, about, kind, error.sd or 0.0, row.title))
     return scatter(
         points,
         x="nonzeros, % of columns",
@@ -128,7 +128,7 @@ def table_of(comparison: Comparison) -> str:
         for name in columns:
             measure = getattr(row, name)
             value = None if measure is None else measure.mean
-            cells.append(Shown(measure_text(measure, name), value))
+            cells.append(TableCell(measure_text(measure, name), value))
         rows.append([*cells, row.reason])
     head = ["rule", *columns.values(), "remarks"]
     if all(row.measured for row in comparison):
@@ -202,10 +202,10 @@ def _compared(drawn: str) -> str:
     return f'<div class="compared">{_STYLE}\n{drawn}</div>'
 
 
-def _folds(row: RuleResult) -> Shown:
+def _folds(row: RuleResult) -> TableCell:
     if row.cv_error is None or row.cv_standard_error is None:
-        return Shown("-", None)
-    return Shown(f"{row.cv_error:.4g} ({row.cv_standard_error:.2g})", row.cv_error)
+        return TableCell("-", None)
+    return TableCell(f"{row.cv_error:.4g} ({row.cv_standard_error:.2g})", row.cv_error)
 
 
 def protocol_of(comparison: Comparison) -> str:
