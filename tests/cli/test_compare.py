@@ -105,7 +105,7 @@ def test_weights_are_not_used_and_that_is_said(folder, tmp_path):
     lines = (folder / "rows.vw").read_text().splitlines()
     weighed.write_text("\n".join(line.replace(" '", " 2 '", i % 2) for i, line in enumerate(lines)))
     done = called("compare", weighed, *QUICK, "--quiet")
-    assert done.stderr == "warning: weights of rows are not used: all count the same\n"
+    assert done.stderr == "warning: row weights are ignored: all rows count the same\n"
 
 
 def test_help_is_complete():
@@ -125,7 +125,7 @@ def test_help_is_complete():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--rules", "vw"], "--rules: must be of stabilized, "),
+        (["--rules", "vw"], "--rules must be from stabilized, "),
         (["--choose", "worst"], "--choose must be one of best, sparsest; got 'worst'"),
         (["--scale", "minmax"], "--scale must be one of 'unit-norm', 'variance'; got 'minmax'"),
         (["--test-share", "0.001"], "--test-share 0.001: "),
@@ -145,7 +145,7 @@ def test_bad_usage(folder, tmp_path, options, message):
 
 def test_nothing_to_compare_is_bad_usage(folder):
     done = called("compare", folder / "rows.svm", "--rules", "lasso,hard-threshold", code=2)
-    assert "--rules: all are left out: lasso: it is a rule for numbers; hard-" in done.stderr
+    assert "--rules: all rules are skipped: lasso: it is only for regression; hard-" in done.stderr
 
 
 def test_many_values_hint_at_numbers(tmp_path):
@@ -248,7 +248,7 @@ def test_a_run_that_is_stopped_goes_on(folder, tmp_path, how):
     whole = thresher.Comparison.from_json(fresh.read_text())
     assert [plain(row) for row in found] == [plain(row) for row in whole]
     done = called("compare", folder / "rows.svm", *command[2:], code=2)
-    assert "is of another comparison: its training rows is" in done.stderr
+    assert "belongs to another comparison: its training rows is" in done.stderr
 
 
 @pytest.mark.data
