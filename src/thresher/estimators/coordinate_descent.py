@@ -92,7 +92,7 @@ class CoordinateDescent(MatrixEstimator):
             if solving.stopped or not going:
                 break
             if scan < self.passes:
-                solving.rest(state)
+                solving.checkpoint_if_due(state)
         self.violation_ = np.array([solver.violation(self.fit_intercept) for solver in solvers])
         if self.tol and not solving.stopped and (self.violation_ > goals).any():
             run.observer.warn(

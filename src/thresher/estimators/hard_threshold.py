@@ -129,7 +129,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
             ):
                 break
             if len(psi) <= self.passes:
-                solving.rest(state)
+                solving.checkpoint_if_due(state)
         if _first_rise(psi) is not None:
             run.observer.warn(str(self._too_long(problem, step, psi)), ConvergenceWarning)
         self.psi_, self.step_ = np.array(psi), step

@@ -8,7 +8,7 @@ from thresher.health.watch import DivergenceWatch
 from thresher.model.model import Model, Output
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
-from thresher.training.outputs_factory import Recipe
+from thresher.training.outputs_factory import OutputsFactory
 
 if TYPE_CHECKING:
     from thresher.estimators.linear import LinearEstimator
@@ -59,8 +59,10 @@ def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any
     saved = state.get(_LEARNERS)
     if isinstance(saved, tuple):  # of a rule that learns row by row: count and states
         del state[_LEARNERS]
-        room = 0 if width == 2**64 else width
-        fitted.outputs = Recipe(cls.rule, params, rows, room, width).restore(saved[1], saved[0])
+        features = 0 if width == 2**64 else width
+        fitted.outputs = OutputsFactory(cls.rule, params, rows, features, width).restore(
+            saved[1], saved[0]
+        )
         make: Any = getattr(cls, "hooks_of_pickle", lambda state: Hooks())
         fitted.hooks = make(state)
     elif elsewhere is not None:

@@ -284,7 +284,7 @@ class _Stages:
         """Record a stage of an output; tell whether to go on. A stage of number 0 is but a look."""
         if stage.number == 0:
             if self._kept is not None:
-                self.run.look(self._kept)
+                self.run.stop_if_asked(self._kept)
             return True
         loss, weight = stage.loss_sum - self._recorded[0], stage.weight_sum - self._recorded[1]
         self._recorded = stage.loss_sum, stage.weight_sum
@@ -308,9 +308,9 @@ class _Stages:
         if self.params["variant"] == "robust" and self.run.options.checkpoint is not None:
             kept = self._state(unfinished())
             self._kept = lambda: kept
-            self.run.rest(self._kept)
+            self.run.checkpoint_if_due(self._kept)
         else:
-            self.run.rest(lambda: self._state(unfinished()))
+            self.run.checkpoint_if_due(lambda: self._state(unfinished()))
 
     def passes(self, rows: int) -> int:
         """Return how many passes a path has made, stages and all, of the last output."""
@@ -325,7 +325,7 @@ class _Stages:
             self.run.history[-1] = self.run.history[-1]._replace(nonzeros=self._nonzeros)
         self.output += 1
         if self.output < len(self.learners):
-            self.run.rest(self._state)
+            self.run.checkpoint_if_due(self._state)
 
     def _state(self, *unfinished: bytes) -> State:
         about = {"recorded": self._recorded, "nonzeros": self._nonzeros, "done": self.output}
