@@ -199,7 +199,7 @@ ONCE = [
     ),
     (
         thresher.MirrorDescentRegressor(passes=1),
-        "must know the number of features beforehand, and iterator can be read only once: give "
+        "needs the number of features before training, and iterator can be read only once: give "
         "bits= in scan",
         "the number of features must be known beforehand: iterator needs --bits, or --cache FILE",
     ),

@@ -206,7 +206,7 @@ def test_class_weights(folder):
     assert ones[1] > ones[0] + 0.1
     for wrong, words in (
         ("1:x", "CLASS:WEIGHT"),
-        ("7:2", "which are no classes"),
+        ("7:2", "which are not classes"),
         ("1", "CLASS:W"),
     ):
         done = called("train", folder / "rows.svm", "-m", heavy, "--class-weight", wrong, code=2)

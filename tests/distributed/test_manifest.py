@@ -196,7 +196,8 @@ def test_files_in_another_order_are_refused(folder, tmp_path):
 
 def refused(folder, data, name, version, **options):
     """See that a run is not gone on with, as it would give other bits."""
-    message = f"{folder}: begun by Thresher {version}, where {name} gave other bits than now"
+    message = f"{folder}: written by Thresher {version}, whose results differ from this version's"
+    message += f" in {name} "
     with pytest.raises(ModelFileError, match=re.escape(message)):
         resumed(folder, data, nobody, **options)
 

@@ -101,7 +101,9 @@ def sealed_checkpoint(data: bytes) -> bytes | None:
             [tensors[f"{name}{i}"].tobytes() for i in range(min(parts.about[many], len(tensors)))]
             for name, many in (("state", "states"), ("best", "best"))
         )
-        parts.about["digest"] = checkpoints.Checkpoint(parts.about["about"], states, best).digest
+        parts.about["digest"] = checkpoints.TrainingCheckpoint(
+            parts.about["about"], states, best
+        ).digest
         return parts.pack()
     except NOT_APART:
         return None

@@ -67,7 +67,7 @@ GRIDS: list[tuple[Any, Any, str]] = [
     (CLF, {"gravity": "0.1"}, "param_grid"),
     (CLF, [], "param_grid has no points"),
     (CLF, 3, "param_grid"),
-    (CLF, {"class_weight": [{True: -1.0}]}, "class_weight must hold finite numbers >= 0"),
+    (CLF, {"class_weight": [{True: -1.0}]}, "class_weight must have finite numbers >= 0"),
     (thresher.FTRLClassifier(), {"target_nnz": [3]}, "target_nnz must be None"),
     (thresher.AveragedSGDClassifier(), {"center": [True]}, "center must be False"),
     (thresher.MarginPerceptronClassifier(), {"max_density": [0.5]}, "max_density must be None"),

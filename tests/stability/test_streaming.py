@@ -309,7 +309,7 @@ def test_rows_that_are_refused(tmp_path):
 def test_more_models_than_memory(tmp_path):
     selector = StreamingStabilitySelection(FTRL, pairs=50, memory_limit=10_000)
     with pytest.raises(
-        MemoryError, match=r"100 models take [\d,]+ bytes, and memory_limit is 10,0"
+        MemoryError, match=r"100 models need [\d,]+ bytes, and memory_limit is 10,0"
     ):
         selector.fit(X, Y)
     path = svmlight(tmp_path / "rows.svm")
@@ -317,7 +317,7 @@ def test_more_models_than_memory(tmp_path):
         selector = StreamingStabilitySelection(
             clone(FTRL).set_params(store=store), pairs=50, memory_limit=10_000
         )
-        with pytest.raises(MemoryError, match="100 models take"):
+        with pytest.raises(MemoryError, match="100 models need"):
             selector.fit(thresher.scan(path))
 
 

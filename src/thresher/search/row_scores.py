@@ -18,7 +18,7 @@ from thresher.search.progress_reporter import ProgressReporter
 from thresher.search.scores import Scored, Scores
 from thresher.search.splits import MatrixSplits
 from thresher.search.trained import TrainedModels
-from thresher.training.scores import Score, Tally
+from thresher.training.scores import Score, ScoreTally
 
 _ANSWERS = 1 << 24  # predictions held at once
 
@@ -97,7 +97,7 @@ class RowScores(Scores):
     def _quick_score(self, job: ModelJob, raw: NDArray[np.float64], true: NDArray[Any]) -> float:
         assert self.quick is not None
         classes = 0 if self.splits.classes is None else len(self.splits.classes)
-        tally = Tally({"score": self.quick}, job.point.loss, classes)
+        tally = ScoreTally({"score": self.quick}, job.point.loss, classes)
         tally.add(raw, true, None)
         return tally.result()["score"]
 

@@ -22,7 +22,7 @@ from thresher.search.trained import TrainedModels
 from thresher.training.hooks import Hooks
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.records import ANY
-from thresher.training.scores import Score, Tally
+from thresher.training.scores import Score, ScoreTally
 from thresher.training.trainer import Trainer
 
 _ANSWERS = 1 << 22  # predictions held at once
@@ -46,7 +46,7 @@ class SumScores(Scores):
         self.jobs, self.lanes, self.labels = jobs, places(jobs), labels
         self.weights, self.overflown = np.zeros(len(jobs)), np.zeros(len(jobs), bool)
         classes = 0 if labels.classes is None else max(labels.outputs, 2)
-        self.tallies = [Tally(self.named, job.point.loss, classes) for job in jobs]
+        self.tallies = [ScoreTally(self.named, job.point.loss, classes) for job in jobs]
         return _BeforeLearning(self) if self.splits.progressive else Hooks()
 
     def at_once(self, lanes: int) -> int:

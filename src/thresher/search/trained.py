@@ -111,7 +111,7 @@ class TrainedModels:
             params=params,
             requested=requested,
             rows=None,
-            width=trainer.room.width or 2**64,
+            width=trainer.capacity.width or 2**64,
             history=None,
             passes=trainer.number,
             final=True,

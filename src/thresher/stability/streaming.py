@@ -198,7 +198,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
                 halves.trainer.run()
                 self.n_rows_ = sum(dealer.dealt.values())
                 if is_source(X):
-                    self.n_features_in_ = halves.trainer.room.width
+                    self.n_features_in_ = halves.trainer.capacity.width
                     self._count(halves, halves.seen.features())
                 else:
                     self._count(halves, column_counts(source.block.X)[0])

@@ -1,4 +1,4 @@
-"""What outputs are made of, and making them."""
+"""The factory of outputs: it chooses between separate, shared and sparse outputs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from thresher.errors import ParameterError, setting
 from thresher.rules import RULES, core_args
 from thresher.training.outputs import Outputs
-from thresher.training.separate_outputs import Alone
-from thresher.training.shared_outputs import OnlyNonzero, Together
+from thresher.training.separate_outputs import SeparateOutputs
+from thresher.training.shared_outputs import SharedOutputs, SparseOutputs
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What outputs are made of.
+class OutputsFactory:
+    """Makes outputs of a rule.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class Recipe:
     params : mapping
         Checked parameters.
     rows : int or None
-        Number of rows; None where it is not known beforehand.
+        Number of rows; None if it is unknown.
     width : int
-        Number of features the store takes; 0 for any 64-bit key.
+        Number of features that the store can hold; 0 for any 64-bit key.
     columns : int
-        Number of features, by which some rules go.
+        Number of features of the data; some rules depend on it.
     """
 
     rule: str
@@ -39,7 +39,7 @@ class Recipe:
 
     @property
     def store(self) -> str:
-        """Where the weights live."""
+        """The kind of store for the weights."""
         return str(self.params.get("store", "dense"))
 
     @property
@@ -48,25 +48,26 @@ class Recipe:
         return str(self.params.get("dtype", "float64"))
 
     def parameters(self) -> tuple[dict[str, float], dict[str, str]]:
-        """Return what the core is told."""
+        """Return the arguments of the core."""
         return core_args.core_parameters(self.rule, self.params, self.rows, self.columns)
 
-    def together(self, outputs: int) -> bool:
-        """Tell whether so many outputs learn together.
+    def is_shared(self, outputs: int) -> bool:
+        """Return whether this number of outputs is trained together, as `SharedOutputs`.
 
-        Raises ParameterError where the store is one for several, and there is one output.
-        Those stand alone whose rule pauses, keeps facts of its own for certificates, looks at all
-        weights in each step, or is given the mean of the rows.
+        Outputs need separate learners if the rule pauses, records facts for certificates, reads
+        all weights in each step, or needs the mean of the rows.
+        Raises ParameterError for a single output with store="nonzero".
         """
         if self.store == "nonzero" and outputs < 2:
             raise ParameterError(
-                (setting("store", "nonzero"), " is for more than two classes, or several labels"),
+                (setting("store", "nonzero"), " is only for more than two classes, or several "
+                 "labels"),
                 parameter="store",
                 value="nonzero",
-                hint="for others 'hashed' keeps the nonzero weights",
-            )
-        # Of the margin perceptron, lanes keep neither the facts that its certificates and its count
-        # of updates are made of (`Learner.facts`), nor do they pause at its levels and densities.
+                hint="otherwise use 'hashed', which also keeps nonzero weights",
+            )  # fmt: skip
+        # Lanes of the margin perceptron do not record `Learner.facts`, which its certificates and
+        # its count of updates need, and do not pause at its levels and densities.
         return (
             outputs > 1
             and not RULES[self.rule].separate_outputs
@@ -74,14 +75,14 @@ class Recipe:
         )
 
     def make(self, outputs: int, grows: bool = False) -> Outputs:
-        """Make so many outputs; `grows`: more will come."""
-        if not self.together(2 if grows else outputs):
-            return Alone(self, outputs)
-        return (OnlyNonzero if self.store == "nonzero" else Together)(self, outputs)
+        """Make this number of outputs; `grows`: more will be added."""
+        if not self.is_shared(2 if grows else outputs):
+            return SeparateOutputs(self, outputs)
+        return (SparseOutputs if self.store == "nonzero" else SharedOutputs)(self, outputs)
 
     def restore(self, states: Sequence[bytes], outputs: int) -> Outputs:
-        """Make outputs of the states that ``Outputs.states`` returned."""
-        together = self.together(outputs)
-        made = self.make(0, grows=True) if together else Alone(self, outputs)
+        """Make outputs from the states that ``Outputs.states`` returned."""
+        shared = self.is_shared(outputs)
+        made = self.make(0, grows=True) if shared else SeparateOutputs(self, outputs)
         made.restore(states)
         return made

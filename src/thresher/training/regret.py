@@ -1,4 +1,4 @@
-"""Certificates of the regret of truncated gradient."""
+"""Hooks of truncated gradient: certificates of its regret."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def make_hooks(params: Mapping[str, Any], mean: Any = None) -> Hooks:
 
 
 class RegretCertificates(Hooks):
-    """Certificates of the regret, where they are asked for."""
+    """Computes certificates of the regret after training."""
 
-    found: Sequence[tuple[Certificate, Certificate]] = ()  # of each output
+    found: Sequence[tuple[Certificate, Certificate]] = ()  # one pair per output
 
     def conclude(self, trainer: Trainer, first: bool, complete: bool) -> None:
         """Certify the regret of each output."""

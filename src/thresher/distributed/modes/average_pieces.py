@@ -21,10 +21,10 @@ from thresher.distributed.engine.folder import CheckpointFolder
 from thresher.distributed.engine.pieces import Arrays, ClusterJob, MessagesLost, Piece, StepResult
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
-from thresher.training.capacity import Room
+from thresher.training.capacity import Capacity
 from thresher.training.plan import TrainingPlan, alpha_for
 from thresher.training.records import NoRecords
-from thresher.training.separate_outputs import Alone
+from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.trainer import Trainer
 
 _STATE = (
@@ -35,16 +35,16 @@ _PIECE = 2**20  # numbers of blocks in a piece of a part, and
 _PART = 2**40  # of those in a part: no two blocks are shuffled alike
 
 
-def make_outputs(plan: TrainingPlan, count: int) -> Alone:
+def make_outputs(plan: TrainingPlan, count: int) -> SeparateOutputs:
     """Make so many outputs, before their first step: learners whose numbers can be averaged."""
-    return Alone(plan.recipe(Room(plan).size), count)
+    return SeparateOutputs(plan.factory(Capacity(plan).size), count)
 
 
 def make_combiner(job: ClusterJob) -> _core.Learner:
     """Make a learner that holds no weights: it tells what the rule makes of those of others."""
     plan, width = job.plan(), int(RULES[job.rule].needs_width)
     empty = replace(plan, params={**job.params, "store": "hashed"})
-    return Alone(empty.recipe(width), 1)[0]
+    return SeparateOutputs(empty.factory(width), 1)[0]
 
 
 def ranges_of(keys: NDArray[np.uint64], job: ClusterJob) -> NDArray[np.int64]:
@@ -64,7 +64,7 @@ class Replica:
     rounds : int
         That have been combined in it.
     plan : TrainingPlan
-    outputs : Alone
+    outputs : SeparateOutputs
     """
 
     def __init__(self, job: ClusterJob, alpha: float | None) -> None:
