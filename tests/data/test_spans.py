@@ -201,7 +201,7 @@ def test_what_cannot_be_read_in_spans(tmp_path):
     packed.write_bytes(gzip.compress(text.read_bytes()))
     assert extent(str(packed), "vw") is None
     assert extent(str(text), "vw") == text.stat().st_size
-    with pytest.raises(ParameterError, match="packed text cannot be read in spans"):
+    with pytest.raises(ParameterError, match="compressed text cannot be read in spans"):
         rows_of(spanned(packed, [Span(0, 10)]))
     with pytest.raises(ParameterError, match="a span must begin at 0"):
         Span(4, 3)
