@@ -299,7 +299,7 @@ def test_binary_files_are_no_tables(tmp_path):
             2,
             "the label is the word 'a', but the classes are numbers: 1, 2",
         ),
-        (["1", "b"], ["--classes", "1,2"], 2, "the label is the word '1', and the classes are"),
+        (["1", "b"], ["--classes", "1,2"], 2, "the label is the word '1', but the classes are"),
         (["1", "2"], ["--classes", "a,b"], 2, "the label 1 is not among the classes a, b"),
         (["", "1"], ["--classes", "a,b"], 2, "the row has no label"),
         (["", "b"], [], 2, "the row has no label"),

@@ -220,7 +220,7 @@ def test_what_cannot_be_read_in_spans(tmp_path):
 def test_a_file_that_has_shrunk_is_an_error(tmp_path):
     text = svmlight(tmp_path / "rows.svm", rows=20)
     size = text.stat().st_size
-    with pytest.raises(DataError, match=f"has {size} bytes, and those up to {size + 1} were"):
+    with pytest.raises(DataError, match=f"has {size} bytes, but bytes up to {size + 1} are"):
         rows_of(spanned(text, [Span(0, size + 1)]))
     cache = tmp_path / "rows.cache"
     write(scan(text), str(cache), "cache")

@@ -235,8 +235,8 @@ def test_pandas_is_not_imported(tmp_path):
     path = csv_file(tmp_path, "a,b,c,text,y\n1,u,true,some words,1\n2,,NA,,0\n")
     code = (
         "import sys\n"
-        "from thresher.data.tables import Columns, TableSource\n"
-        f"source = TableSource({path!r}, 'csv', Columns(text=['text'], ngrams=2))\n"
+        "from thresher.data.tables import TableColumns, TableSource\n"
+        f"source = TableSource({path!r}, 'csv', TableColumns(text=['text'], ngrams=2))\n"
         "assert [block.rows for block in source.blocks(names=True)] == [2]\n"
         "slow = {'pandas', 'scipy', 'sklearn'} & set(sys.modules)\n"
         "assert not slow, slow"
