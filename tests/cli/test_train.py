@@ -293,7 +293,7 @@ def test_stores_and_bits(folder):
     assert "different features" not in done.stdout
     assert "in 65,536 weights (16 bits)" in done.stdout
     small, done = trained(folder, "rows.vw", "--bits", "3", name="small.thresher")
-    assert "10 bits would leave 5 %" in done.stdout
+    assert "with 10 bits, 5 % would share one" in done.stdout
     models = [thresher.load(model) for model in (hashed, folded, small)]
     assert [model.n_features for model in models] == [2**64, 2**16, 8]
     assert [model.parameters["store"] for model in models] == ["hashed", "dense", "dense"]
@@ -439,4 +439,4 @@ def test_convert(folder):
     called("convert", folder / "rows.svm", folder / "other.svm", folder / "both.cache", "--quiet")
     assert sum(block.rows for block in thresher.scan(folder / "both.cache").blocks()) == 800
     told = called("convert", folder / "rows.svm", folder / "rows.what", code=2).stderr
-    assert "the name does not tell the format" in told
+    assert "the format is not clear from the name" in told

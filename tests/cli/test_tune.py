@@ -251,7 +251,7 @@ def test_bad_data_and_places(folder, tmp_path):
     assert not model.exists()
     data = folder / "rows.svm"
     done = called("tune", data, "-m", folder / "m", *grid, "--html", data, code=2)
-    assert "is to be read: it cannot be written to as well" in done.stderr
+    assert "is an input file: it cannot be an output too" in done.stderr
     _, done = tuned(folder, "-", *grid, "--folds", "3", code=2, stdin=data.read_bytes())
     assert "standard input needs --cache" in done.stderr
     _, done = tuned(folder, "-", *grid, "--passes", "3", code=2, stdin=data.read_bytes())

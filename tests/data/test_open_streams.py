@@ -158,7 +158,7 @@ def test_packed_whatever_the_file_is_called(tmp_path, packing):
     path = tmp_path / "plain.txt"
     path.write_bytes(PACK[packing](data))
     with open_bytes(str(path)) as stream:
-        assert (stream.packing, stream.seekable_plain) == (packing, False)
+        assert (stream.compression, stream.seekable_plain) == (packing, False)
         assert stream.size == path.stat().st_size
         assert stream.read() == data
         assert stream.raw_position == stream.size
@@ -245,7 +245,7 @@ def test_cut_off(tmp_path, packing):
         assert data.startswith(good)
         assert str(path) in error
         assert f"{packing} data is cut off near byte" in error
-        assert f"; {len(good)} bytes were unpacked" in error
+        assert f"; {len(good)} bytes were decompressed" in error
         place = int(error.split("near byte ")[1].split()[0])
         assert size - (1 << 18) <= place <= size
     assert len(good) >= len(data) - (1 << 20)
@@ -271,7 +271,7 @@ def test_changed_bytes(tmp_path, packing):
     path.write_bytes(packed)
     good, error = read(path)
     assert "is damaged (" in error
-    assert f"; {len(good)} bytes were unpacked" in error
+    assert f"; {len(good)} bytes were decompressed" in error
     # Bytes before the damage are there, but for the block that it is in.
     size = min(len(data), len(good))
     differ = np.flatnonzero(np.frombuffer(data[:size], "u1") != np.frombuffer(good[:size], "u1"))
@@ -349,10 +349,10 @@ def test_a_named_pipe_is_looked_at_without_loss(tmp_path):
 def test_columnar_formats_need_plain_files(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet.gz"
     path.write_bytes(gzip.compress(b"PAR1"))
-    with pytest.raises(ParameterError, match="packed with gzip; unpack it first"):
+    with pytest.raises(ParameterError, match="compressed with gzip; decompress it first"):
         open_seekable(str(path))
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"PAR1")))
-    with pytest.raises(ParameterError, match="not from a pipe"):
+    with pytest.raises(ParameterError, match="cannot be read from a pipe"):
         open_seekable("-")
 
 

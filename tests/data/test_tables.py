@@ -235,8 +235,8 @@ def test_pandas_is_not_imported(tmp_path):
     path = csv_file(tmp_path, "a,b,c,text,y\n1,u,true,some words,1\n2,,NA,,0\n")
     code = (
         "import sys\n"
-        "from thresher.data.tables import Columns, TableSource\n"
-        f"source = TableSource({path!r}, 'csv', Columns(text=['text'], ngrams=2))\n"
+        "from thresher.data.tables import TableColumns, TableSource\n"
+        f"source = TableSource({path!r}, 'csv', TableColumns(text=['text'], ngrams=2))\n"
         "assert [block.rows for block in source.blocks(names=True)] == [2]\n"
         "slow = {'pandas', 'scipy', 'sklearn'} & set(sys.modules)\n"
         "assert not slow, slow"
@@ -315,7 +315,7 @@ def test_columns_that_are_not_there(tmp_path, option):
         ("a,y\n1e999,1\n", r":2: column 'a': inf is not a finite number"),
         ("a,y\n1,1\n2,inf\n", r":3: column 'y': inf is not"),
         ("a,y\n1e60,1\n", r":2: column 'a': 1e\+60 is too large for float32"),
-        ("a,a,y\n1,1,1\n", r": two columns are called 'a'"),
+        ("a,a,y\n1,1,1\n", r": two columns are named 'a'"),
         (b"a,y\n\xff,1\n", r"data.csv: .*UTF8"),
         ('a,y\n1,1\n"' + "2,1\n" * 200_000, r": a row is longer than 256 KiB, or a quote is never"),
     ],
@@ -348,8 +348,8 @@ def test_a_number_column_that_is_none_later(tmp_path, small):
         ),
         (pa.array([0, 1, 2], pa.timestamp("s")), "type timestamp.*ignore"),
         (pa.array([{"a": 1}] * 3), "type struct.*ignore"),
-        (pa.array([[[1]]] * 3), "of lists, those of"),
-        (pa.array([[(1, 1)]] * 3, pa.map_(pa.int64(), pa.int64())), "of maps, those of"),
+        (pa.array([[[1]]] * 3), "lists must hold"),
+        (pa.array([[(1, 1)]] * 3, pa.map_(pa.int64(), pa.int64())), "maps must hold"),
     ],
 )
 def test_bad_columns(tmp_path, column, message):
@@ -357,7 +357,7 @@ def test_bad_columns(tmp_path, column, message):
     message = message.replace("row: ", r"data.parquet:2: column 'col': ")
     with pytest.raises((DataError, ParameterError), match=message):
         list(TableSource(path, "parquet").blocks())
-    with pytest.raises(ParameterError, match="text column 'col' is of type"):
+    with pytest.raises(ParameterError, match="text column 'col' has type"):
         list(TableSource(path, "parquet", TableColumns(text=["col"])).blocks())
 
 

@@ -179,7 +179,7 @@ def unpacking(data: bytes, folder: Path) -> None:
     looked_at = stream()
     peeked = looked_at.peek(50)
     assert unpacked(looked_at, (1 << 16,))[0][: len(peeked)] == peeked[:LIMIT]
-    if len(whole) < LIMIT and (peer := PEERS.get(looked_at.packing)) and complaint is None:
+    if len(whole) < LIMIT and (peer := PEERS.get(looked_at.compression)) and complaint is None:
         assert peer(data) == whole
 
 

@@ -13,20 +13,20 @@ from thresher.errors import ParameterError
 
 __all__ = ["open_bytes", "open_seekable", "peek_bytes", "stored_size"]
 
-# Streams that were looked at and cannot be opened again: pipes and standard input, by path.
+# Streams that were peeked at and cannot be opened again (pipes and standard input), by path.
 _peeked: dict[str, BinaryStream] = {}
 
 
 def open_bytes(path: str) -> BinaryStream:
-    """Open a file, `-` or a URL to read its bytes, unpacked if they are packed.
+    """Open a file, `-` or a URL as a stream of decompressed bytes.
 
-    Packing is found by the first bytes, whatever the file is called: gzip, bzip2, xz, zstandard
-    (with the extra `zstd`); several packed files one after another are one.
+    The first bytes decide the compression, not the name: gzip, bzip2, xz, or Zstandard (with the
+    extra `zstd`). Compressed files that were concatenated are read as one.
 
     Parameters
     ----------
     path : str
-        One of those that `expand` returned.
+        A path that `expand` returned.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def open_bytes(path: str) -> BinaryStream:
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.vw"
     >>> _ = path.write_bytes(bz2.compress(b"1 |f x"))
     >>> with open_bytes(str(path)) as stream:
-    ...     stream.read(), stream.packing, stream.seekable_plain
+    ...     stream.read(), stream.compression, stream.seekable_plain
     (b'1 |f x', 'bzip2', False)
     """
     if path in _peeked:
@@ -49,7 +49,7 @@ def open_bytes(path: str) -> BinaryStream:
         raw = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
         try:
             status = os.fstat(raw.fileno())
-        except (OSError, AttributeError):  # it was replaced by something in memory
+        except (OSError, AttributeError):  # sys.stdin was replaced by an object in memory
             return BinaryStream(raw, path, None, local=False, rereadable=False)
     else:
         raw = open(path, "rb", buffering=0)  # noqa: SIM115 - the stream closes it
@@ -61,7 +61,7 @@ def open_bytes(path: str) -> BinaryStream:
 
 
 def stored_size(path: str) -> int | None:
-    """Return the bytes of a file as they are stored, or None if that is not known."""
+    """Return the stored size of a file in bytes; None if it is not known."""
     if path == paths.STANDARD_INPUT or path in _peeked:
         return None
     if paths.is_remote(path):
@@ -73,7 +73,7 @@ def stored_size(path: str) -> int | None:
 
 
 def peek_bytes(path: str, size: int) -> bytes:
-    """Return the first unpacked bytes; a pipe's are there again when it is opened."""
+    """Return the first decompressed bytes; `open_bytes` returns those of a pipe again."""
     stream = open_bytes(path)
     try:
         return stream.peek(size)
@@ -85,22 +85,22 @@ def peek_bytes(path: str, size: int) -> bytes:
 
 
 def open_seekable(path: str) -> Any:
-    """Return what a reader of a columnar format takes: the path, or an open remote file.
+    """Return the path of a local file, or an open remote file, for a reader that seeks.
 
     Raises
     ------
     ParameterError
-        The path is a pipe, or packed as a whole, so that one cannot jump about in it.
+        The path is a pipe or a compressed file, in which the reader cannot seek.
     """
     with open_bytes(path) as stream:
         if not stream.rereadable:
             raise ParameterError(
-                f"{path}: this format is read from files, not from a pipe; write it to one first"
+                f"{path}: this format cannot be read from a pipe; write it to a file first"
             )
-        if stream.packing:
+        if stream.compression:
             raise ParameterError(
-                f"{path}: this format cannot be read while it is packed with {stream.packing};"
-                " unpack it first"
+                f"{path}: this format cannot be read while it is compressed with"
+                f" {stream.compression}; decompress it first"
             )
     if paths.is_remote(path):
         system, inner = paths.file_system(path)

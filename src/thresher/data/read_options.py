@@ -1,4 +1,4 @@
-"""How files are read: the options of `scan`, checked, and what becomes of bad lines."""
+"""The options of `scan`, checked, and the kinds of table columns."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from thresher.data.bad_lines import check_policy
 from thresher.errors import ParameterError
 
 FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
-KINDS = ("number", "truth", "string")  # of columns of tables
+KINDS = ("number", "truth", "string")  # kinds of table columns
 
 
 class Stopped(KeyboardInterrupt):
-    """A source was asked to stop, and did so between two blocks."""
+    """Reading was stopped between two blocks, because `Source.stops` returned True."""
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The options of `scan`, which documents them."""
+    """The options of `scan`; see there."""
 
     format: str | None = None
     bits: int | None = None
@@ -38,7 +38,7 @@ class ReadOptions:
     labelled: bool = True
 
     def __post_init__(self) -> None:
-        """Raise ParameterError for an option that is not allowed."""
+        """Raise ParameterError if an option has a value that is not allowed."""
         if self.format is not None and self.format not in FORMATS:
             raise ParameterError(
                 parameter="format", value=self.format, allowed=f"one of {', '.join(FORMATS)}"
@@ -74,7 +74,7 @@ class ReadOptions:
 
     @classmethod
     def of(cls, **options: Any) -> ReadOptions:
-        """Make it of the options as `scan` takes them: any sequences, and kinds as a mapping."""
+        """Make it from the arguments of `scan`: sequences of any type, and kinds as a mapping."""
         for name in ("interactions", "text", "ignore"):
             if name in options:
                 options[name] = tuple(options[name])
@@ -89,31 +89,33 @@ class ReadOptions:
 
     @property
     def keeps_going(self) -> bool:
-        """Whether bad lines are left out, and reading goes on behind them."""
+        """Whether bad lines are left out, and reading continues after them."""
         return self.on_bad_line != "error"
 
 
 class ColumnKinds:
-    """What columns of tables are taken for: decided once, and the same in all that share it.
+    """How each column of tables is read: as numbers, as true and false, or as strings.
+
+    All tables of a source share one object, so that a column has the same kind in all of them.
 
     Parameters
     ----------
     given : mapping of str to {"number", "truth", "string"}
-        What was decided before.
+        Kinds that are known before reading.
     fixed : bool
-        Whether no other columns are decided. Those of a CSV file are strings then: columns that a
-        model has not learned from cannot have bad cells.
+        Whether no more columns are added. Other columns of a CSV file are strings then: a column
+        that a model does not use cannot have bad cells.
 
     Attributes
     ----------
     found : dict
-        Those given, and those decided so far.
+        The kinds that are known so far.
     """
 
     def __init__(self, given: Mapping[str, str], fixed: bool = False) -> None:
         self.found, self.fixed = dict(given), fixed
 
     def add(self, found: Mapping[str, str]) -> None:
-        """Take what was found of columns that were not known before."""
+        """Add the kinds of columns that are not known yet."""
         if not self.fixed:
             self.found = {**found, **self.found}

@@ -1,4 +1,4 @@
-"""Tables - CSV, Parquet and Arrow files - as sources of rows."""
+"""Rows from tables: CSV, Parquet and Arrow files."""
 
 from __future__ import annotations
 
@@ -44,31 +44,31 @@ from thresher.errors import DataError, InputError, ParameterError, setting
 
 __all__ = ["TableColumns", "TableSource"]
 
-BATCH_ROWS = 8192  # part of what a position means: fixed
+BATCH_ROWS = 8192  # fixed, because positions in checkpoints count batches
 _LABELS = ("label", "y", "target", "class")
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """What the columns of a table are.
+    """The use of the columns of a table.
 
     Parameters
     ----------
     label : str, optional
-        The column of labels; by default the only one that is called label, y, target or class.
+        The column of labels; by default the only column named label, y, target or class.
     weight : str, optional
-        The column of the rows' weights.
+        The column of row weights.
     text : sequence of str
         Columns of text: their words are features.
     ngrams : int
-        Up to so many words of text in a row are features.
+        Sequences of up to `ngrams` words of text are features.
     categorical : sequence of str
-        Columns whose numbers only tell values apart.
+        Columns whose numbers are categories.
     ignore : sequence of str
         Columns to leave out.
     label_needed : bool
-        Whether rows are to be learned from, and a table without labels is an error. Else columns of
-        labels and weights, and those to leave out, need not be there, and are not read if they are.
+        Whether a table without labels is an error. If False, columns of labels and weights, and
+        columns to ignore, may be missing, and are not read.
     """
 
     label: str | None = None
@@ -80,7 +80,7 @@ class TableColumns:
     label_needed: bool = True
 
     def label_in(self, source: str, names: list[str]) -> str | None:
-        """Return which column holds the labels, after all that are needed were found."""
+        """Return the column of labels; raise DataError if a column that is needed is missing."""
         needed = [*self.text, *self.categorical]
         if self.label_needed:
             needed += [*self.ignore, *filter(None, (self.weight, self.label))]
@@ -119,18 +119,19 @@ class TableSource:
     Parameters
     ----------
     file : str
-        One of those that `expand` returned.
+        A path that `expand` returned.
     format : {"csv", "parquet", "arrow"}
     columns : TableColumns
-        What the columns are.
+        The use of the columns.
     bits : int, optional
-        Keys are cut to so many bits.
+        Only the lowest `bits` bits of keys are used.
     delimiter : str, optional
-        Of CSV; by default the one of tab, comma and semicolon that the first line has most of.
+        Of CSV; by default tab, comma or semicolon: the one that occurs most often in the first
+        line.
     kinds : ColumnKinds, optional
-        What columns are taken for, shared with the tables that belong together.
+        Kinds of columns, shared by all tables of a source.
     span : Span, optional
-        Which rows of a Parquet file are meant; by default all.
+        The rows of a Parquet file to read; by default all.
 
     Examples
     --------
@@ -167,8 +168,8 @@ class TableSource:
         self.delimiter = delimiter
         self.kinds = kinds or ColumnKinds({})
         self.span = span
-        self.read = 0  # bytes that lie behind, about
-        self._seen = False  # whether `kinds` has seen the first rows
+        self.read = 0  # bytes read so far, approximately
+        self._kinds_known = False  # whether `kinds` has the columns of this table
 
     @cached_property
     def numbered(self) -> bool:
@@ -178,9 +179,9 @@ class TableSource:
         return (schema_of(self.file).metadata or {}).get(b"thresher") == b"rows"
 
     def find_kinds(self) -> None:
-        """Let `kinds` see the first rows, if they were not read before."""
-        if not self._seen and not self.kinds.fixed and can_reopen(self.file):
-            self._seen = True
+        """Add the columns of this table to `kinds`; reads its first rows if necessary."""
+        if not self._kinds_known and not self.kinds.fixed and can_reopen(self.file):
+            self._kinds_known = True
             for table in self._tables(0, RaggedLines(self.file)):
                 self.kinds.add(kinds_of(table, self.format))
                 break
@@ -193,28 +194,28 @@ class TableSource:
         on_bad: Callable[[BadRow], None] | None = None,
         kinds: ColumnKinds | None = None,
     ) -> Iterator[Block]:
-        """Yield the rows, up to 8192 at a time; see `Source.blocks`.
+        """Yield the rows, up to 8192 per block; see `Source.blocks`.
 
         Parameters
         ----------
         after, dtype
         names : bool or array of uint64
-            Whether blocks bring the names of features; of the keys that are given, or of all.
+            Whether blocks contain the names of features: of all, or of these keys.
         on_bad : callable, optional
-            Is told of bad rows, which are left out; by default the first of them is an error.
+            Called with each bad row, which is left out; by default the first one is an error.
         kinds : ColumnKinds, optional
-            What columns are taken for this time.
+            Used instead of the table's own kinds.
         """
         after = after or Position()
         kinds = kinds or self.kinds
         ragged = RaggedLines(self.file)
         self.read, csv = 0, self.format == "csv"
-        first = 0 if csv else after.offset  # a CSV file is always read from its beginning
+        first = 0 if csv else after.offset  # a CSV file can only be read from its beginning
         before = 0 if self.span is None else self.span.begin
         for batch, table in enumerate(self._tables(first, ragged), first):
             if batch == first and not kinds.fixed:
                 kinds.add(kinds_of(table, self.format))
-                self._seen = True
+                self._kinds_known = True
             places = np.arange(table.num_rows) + (before + batch * BATCH_ROWS)
             lines = ragged.lines(places) if csv else places + 1
             last = int(lines[-1])
@@ -229,7 +230,7 @@ class TableSource:
         self.read = stored_size(self.file) or self.read
 
     def _tables(self, first: int, ragged: RaggedLines) -> Iterator[Any]:
-        """Yield the tables from this one on; `ragged` is told of the lines that are in none."""
+        """Yield the tables from number `first` on; add ragged lines of CSV to `ragged`."""
         if self.format != "csv":
             span = self.span or Span(0, sys.maxsize)
             skip = min(span.begin + first * BATCH_ROWS, span.end)
@@ -248,9 +249,9 @@ class TableSource:
         dtype: str,
         names: NamesWanted,
         kinds: ColumnKinds,
-        told: list[BadRow],
+        bad_rows: list[BadRow],
     ) -> Block:
-        """Return the rows of a table, but for bad ones, which `told` gets."""
+        """Return the rows of a table; leave out bad rows and add them to `bad_rows`."""
         path = self.file
         check_unique(path, table.column_names)
         label = self.columns.label_in(path, table.column_names)
@@ -262,7 +263,7 @@ class TableSource:
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
                     text = str(table.slice(row, 1).to_pylist()[0])
-                    told.append(BadRow(path, int(lines[row]), bad.worded(i), text))
+                    bad_rows.append(BadRow(path, int(lines[row]), bad.worded(i), text))
                 keep = np.delete(np.arange(table.num_rows), bad.rows)
                 table, lines = table.take(integers(keep)), lines[keep]
                 whole = False
@@ -277,10 +278,10 @@ class TableSource:
     def _fields(
         self, table: Any, label: str | None, dtype: str, names: NamesWanted, kinds: ColumnKinds
     ) -> dict[str, Any]:
-        """Return rows, labels and weights as `_core.make_block` takes them, or labels as text."""
+        """Return rows, labels and weights: arguments of `_core.make_block`, and "text_labels"."""
         columns = self.columns
         fields: dict[str, Any] = {}
-        parts: list[FeatureEntries] = [_numbered(table)] if self.numbered else []
+        features: list[FeatureEntries] = [_numbered(table)] if self.numbered else []
         for name in table.column_names:
             weight = name == columns.weight or (self.numbered and name == "weight")
             if name in columns.ignore or (self.numbered and name in ("keys", "values")):
@@ -293,23 +294,23 @@ class TableSource:
             elif weight:
                 fields["weights"] = _weights_of(name, column)
             else:
-                parts += entries_of_column(
+                features += entries_of_column(
                     name, column, name in columns.text, columns.ngrams, name in columns.categorical
                 )
         if label is None or not columns.label_needed:
             fields["labels"] = np.full(table.num_rows, np.nan)
-        return {**fields, **rows_of_entries(parts, table.num_rows, dtype, self.bits, names)}
+        return {**fields, **rows_of_entries(features, table.num_rows, dtype, self.bits, names)}
 
     def _kind(self, name: str, kinds: ColumnKinds) -> str | None:
-        """Return what a column is taken for; None: for what its type says."""
-        usual = "string" if self.format == "csv" else None
+        """Return the kind of a column; None: its type decides."""
+        default = "string" if self.format == "csv" else None
         if name in self.columns.text or name in self.columns.categorical:
-            return usual
-        return "number" if name == self.columns.weight else kinds.found.get(name, usual)
+            return default
+        return "number" if name == self.columns.weight else kinds.found.get(name, default)
 
 
 def _numbered(table: Any) -> FeatureEntries:
-    """Return features that are numbers already."""
+    """Return the features of a table of lists of feature numbers and values."""
     rows, keys = flattened(single(table.column("keys")))
     _, values = flattened(single(table.column("values")))
     return FeatureEntries(
@@ -321,7 +322,7 @@ def _numbered(table: Any) -> FeatureEntries:
 
 
 def _labels_of(name: str, column: Any) -> dict[str, Any]:
-    """Return labels as `_core.make_block` takes them, or as text."""
+    """Return labels as an argument of `_core.make_block`, or as "text_labels"."""
     pa = arrow("reading tables")
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -339,9 +340,7 @@ def _labels_of(name: str, column: Any) -> dict[str, Any]:
         values = finite(name, rows, items)
         return {"label_starts": starts, "label_values": values}
     if not is_number(kind) and not pa.types.is_null(kind):
-        raise ParameterError(
-            f"labels must be numbers or strings; column '{name}' is of type {kind}"
-        )
+        raise ParameterError(f"labels must be numbers or strings; column '{name}' has type {kind}")
     labels = np.full(len(column), np.nan)
     if not pa.types.is_null(kind):
         rows, values = numbers_of(name, column)
@@ -351,7 +350,7 @@ def _labels_of(name: str, column: Any) -> dict[str, Any]:
 
 def _weights_of(name: str, column: Any) -> NDArray[np.float64]:
     if column.null_count == len(column) > 0:
-        raise BadCells(np.arange(len(column)), name, lambda _: "there is no weight")
+        raise BadCells(np.arange(len(column)), name, lambda _: "the weight is missing")
     rows, values = numbers_of(name, column)
     weights = np.full(len(column), np.nan)
     weights[rows] = values
