@@ -191,7 +191,7 @@ def test_rows_are_scaled_where_the_table_says_so(loss: str) -> None:
     params = defaults("truncated-gradient", loss=loss)
     told = core_parameters("truncated-gradient", params, 1)
     learner = _core.make_learner("truncated_gradient", "dense", "float64", 4, *told)
-    learner.plant(np.arange(4, dtype=np.uint64), np.ones(4), 0.0)
+    learner.start_from(np.arange(4, dtype=np.uint64), np.ones(4), 0.0)
     raw = learner.predict(_core.dense_batch(np.ones((1, 4))))[0]
     assert raw == (2.0 if LOSSES[loss].scales_rows else 4.0)
 
