@@ -201,7 +201,7 @@ def test_losses_scale_rows_as_the_table_says(loss: str) -> None:
     params = defaults("truncated-gradient", loss=loss)
     arguments = core_parameters("truncated-gradient", params, 1)
     learner = _core.make_learner("truncated_gradient", "dense", "float64", 4, *arguments)
-    learner.plant(np.arange(4, dtype=np.uint64), np.ones(4), 0.0)
+    learner.start_from(np.arange(4, dtype=np.uint64), np.ones(4), 0.0)
     raw = learner.predict(_core.dense_batch(np.ones((1, 4))))[0]
     assert raw == (2.0 if LOSSES[loss].scales_rows else 4.0)
 

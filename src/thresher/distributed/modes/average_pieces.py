@@ -78,7 +78,7 @@ class Replica:
         for arrays in received:
             for output, learner in enumerate(self.outputs):
                 keys, numbers = arrays[f"{output}:keys"], arrays[f"{output}:numbers"]
-                learner.adopt(keys.astype(np.uint64), numbers.astype(np.float64))
+                learner.set_numbers(keys.astype(np.uint64), numbers.astype(np.float64))
 
 
 class AveragePartPiece(Piece):
@@ -139,7 +139,7 @@ class AveragePartPiece(Piece):
         for output, learner in enumerate(learners):
             learner.set_clock(clocks[output])
             if message["biases"]:
-                learner.adopt_bias(np.asarray(message["biases"][output], np.float64))
+                learner.set_intercept_numbers(np.asarray(message["biases"][output], np.float64))
             if message["pass"] and message["piece"] == 0:
                 learner.next_pass()
             learner.begin_round()
@@ -150,7 +150,7 @@ class AveragePartPiece(Piece):
             "rows": rows,
             "losses": [x.loss_sum - loss for x, (loss, _) in zip(learners, before, strict=True)],
             "weights": [x.weight_sum - w for x, (_, w) in zip(learners, before, strict=True)],
-            "biases": [learner.bias_share().tolist() for learner in learners],
+            "biases": [learner.intercept_numbers().tolist() for learner in learners],
             "updates": _updates(self.job, learners) - updates,
         }
         sent = self._sent(learners)
@@ -180,8 +180,8 @@ class AveragePartPiece(Piece):
         sent: list[Arrays] = [{} for _ in range(self.job.ranges)]
         for output, learner in enumerate(learners):
             keys, updates, numbers = learner.end_round()
-            debt = np.frombuffer(learner.debt(), np.uint8)
-            numbers = numbers.reshape(len(keys), learner.shares)
+            debt = np.frombuffer(learner.pending(), np.uint8)
+            numbers = numbers.reshape(len(keys), learner.numbers_per_feature)
             homes = ranges_of(keys, self.job)
             for number, arrays in enumerate(sent):
                 mine = homes == number
@@ -229,7 +229,7 @@ class AverageRangePiece(Piece):
     def __init__(self, job: ClusterJob) -> None:
         self.job = job
         self.learner = make_combiner(job)
-        shape = (0, self.learner.shares)
+        shape = (0, self.learner.numbers_per_feature)
         outputs = job.labels.outputs
         self.model = [(np.zeros(0, np.uint64), np.zeros(shape)) for _ in range(outputs)]
 
@@ -254,7 +254,7 @@ class AverageRangePiece(Piece):
         names = ("keys", "updates", "numbers")
         given = [tuple(arrays[f"{output}:{name}"] for name in names) for arrays in received]
         updated = merge_keys([keys.astype(np.uint64) for keys, _, _ in given])
-        means = WeightedMeans((len(updated), self.learner.shares))
+        means = WeightedMeans((len(updated), self.learner.numbers_per_feature))
         for keys, updates, numbers in given:
             means.add(np.searchsorted(updated, keys.astype(np.uint64)), updates, numbers)
         old, before = self.model[output]
@@ -278,13 +278,13 @@ class AverageRangePiece(Piece):
         everywhere = np.arange(len(numbers))
         for count, debt in zip(rows, debts, strict=True):
             if count and debt:
-                faded = self.learner.faded(debt, numbers.reshape(-1)).reshape(numbers.shape)
+                faded = self.learner.apply_pending(debt, numbers.reshape(-1)).reshape(numbers.shape)
                 mean.add(everywhere, np.full(len(numbers), count), faded)
         return mean.value() if mean.added else numbers
 
     def _kept(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return numbers as weights keep them: in single precision, rounded."""
-        return self.learner.faded(b"", numbers.reshape(-1)).reshape(numbers.shape)
+        return self.learner.apply_pending(b"", numbers.reshape(-1)).reshape(numbers.shape)
 
     def answer(self, question: dict[str, Any]) -> Any:
         """Tell the model."""
@@ -300,7 +300,7 @@ class AverageRangePiece(Piece):
     def restore(self, state: Arrays) -> None:
         """Go on from a state."""
         for output in range(len(self.model)):
-            numbers = state[f"{output}:numbers"].reshape(-1, self.learner.shares)
+            numbers = state[f"{output}:numbers"].reshape(-1, self.learner.numbers_per_feature)
             self.model[output] = state[f"{output}:keys"], numbers
 
 
