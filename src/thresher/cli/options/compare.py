@@ -30,6 +30,7 @@ from thresher.cli.options.arguments import (
     reading_of,
 )
 from thresher.cli.options.parsed import CompareOptions
+from thresher.rules import RULES
 
 PROTOCOL = "Protocol"
 
@@ -62,11 +63,9 @@ def compare(
         typer.Option(
             "--rules",
             metavar="A,B,...",
-            help="stabilized, stabilized-paper, truncated-gradient, rounding, ftrl, "
-            "forward-backward, dual-averaging, margin-perceptron, mirror-descent, "
-            "coordinate-descent, hard-threshold; controls: averaged-sgd, sgd, sgd-mean, "
-            "l1-logistic, lasso. A rule that is named here is run even if it takes long. Default: "
-            "all rules that suit the data.",
+            help=f"Rules: {', '.join(RULES)}, stabilized-paper, rounding. Controls: sgd, sgd-mean, "
+            "l1-logistic, lasso. A rule that is named here is run even if it takes long. "
+            "Default: all rules that suit the data.",
             rich_help_panel=PROTOCOL,
             show_default=False,
         ),
