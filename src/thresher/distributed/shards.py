@@ -9,6 +9,7 @@ from typing import Any
 
 from thresher.data import open_streams, paths
 from thresher.data.detect import detect_format
+from thresher.data.formats import FORMATS
 from thresher.data.parts import Part, part_of
 from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.source import Source
@@ -23,8 +24,6 @@ from thresher.distributed.splitting import (
     split_lines,
 )
 from thresher.errors import ParameterError
-
-_TABLES = ("csv", "parquet", "arrow")
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ def find_shards(
     files = _files(data)
     whole = [_whole(name, checked) for name in files]
     whole = [shard for shard in whole if shard.end != 0] or whole  # those without rows are no parts
-    if any(shard.format in _TABLES for shard in whole):
+    if any(FORMATS[shard.format].kind == "table" for shard in whole):
         options["kinds"] = Shards((tuple(whole),), options).source(0).kinds
     return Shards(_grouped(whole, parts, most), options)
 
@@ -265,7 +264,9 @@ def _grouped(
         return _cut_all(files, allocate_spans(sizes, able, count), count)
     except TooFewLines:  # of a text there cannot be as many as it has bytes
         able = [
-            len(find_line_starts(shard.path)) if shard.format in ("svmlight", "vw") and n > 1 else n
+            len(find_line_starts(shard.path))
+            if FORMATS[shard.format].kind == "text" and n > 1
+            else n
             for shard, n in zip(files, able, strict=True)
         ]
     if sum(able) < count:

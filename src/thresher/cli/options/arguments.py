@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from thresher.data.formats import FORMATS
 from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
 # Panels of `--help`.
@@ -28,7 +29,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="svmlight, vw, csv, parquet, arrow or cache. Default: detected from the first bytes.",
+        help=f"One of {', '.join(FORMATS)}. Default: detected from the first bytes.",
         rich_help_panel=READING,
         show_default=False,
     ),
