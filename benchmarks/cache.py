@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from core import ETA, GRAVITY, best_of, core_alone, stream
 
+from core import ETA, GRAVITY, best_of, core_alone, stream
 from thresher import TruncatedGradientClassifier, _core
 from thresher.rules.core_args import core_parameters
 

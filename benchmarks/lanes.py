@@ -25,11 +25,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from core import ETA, WIDTHS, stream
 from folder import DATA
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 
+from core import ETA, WIDTHS, stream
 from thresher import OnePassSearchCV, TruncatedGradientClassifier, _core, datasets
 from thresher.rules.core_args import core_parameters
 

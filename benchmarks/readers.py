@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from core import stream
 from sklearn.datasets import load_svmlight_file
 
+from core import stream
 from thresher import _core
 
 WIDTH = 47_000

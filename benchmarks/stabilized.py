@@ -19,8 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from core import stream
 
+from core import stream
 from thresher import _core
 from thresher.data import as_batch
 

@@ -154,7 +154,7 @@ def test_what_others_print_stays_off_standard_output(capsys):
         (["--workers", "0", "--valid", "x"], 2, "--valid does not go with"),
         (["--workers", "0", "--every", "5s"], 2, "--every is a number of stages"),
         (["--workers", "0", "--mode", "columns"], 2, "--mode must be average"),
-        (["--workers", "0", "--rule", "hard-threshold"], 2, "does not learn on a cluster"),
+        (["--workers", "0", "--rule", "hard-threshold"], 2, "cannot be trained on a cluster"),
         (["--workers", "0", "--class-weight", "7:2"], 2, "which are no classes"),
         (["--workers", "0", "--on-bad-line", "quarantine=q"], 2, "many workers cannot write"),
         (["--workers", "0", "--parts", "100000"], 2, "--parts must be at most"),

@@ -14,8 +14,9 @@ from thresher.cli.render.errors import OTHER_LABELS, TWO_CLASSES
 from thresher.cli.render.progress import Shown, shown, warnings_told
 from thresher.cli.render.training_result import report
 from thresher.data.scan import scan
+from thresher.distributed.cluster_fit import ClusterFit
 from thresher.distributed.engine.loop import ContinueLater, StageReport
-from thresher.distributed.fitting import ClusterFit, ClusterOptions
+from thresher.distributed.options import ClusterOptions
 from thresher.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def train_on_cluster(options: Options) -> int:
         return 130
     model = estimator.model_
     seen.close()
-    about = {"mode": fitting.mode, "parts": fitting.parts, **fitting.chosen}
+    about = {"mode": fitting.mode, "parts": fitting.parts, **fitting.mode_options}
     model = replace(model, parameters={**model.parameters, **about})
     model.save(options.model)
     report(options, model, source, time.perf_counter() - began, None)
