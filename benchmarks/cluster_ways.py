@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from cache import blocks, write
 
 from thresher.distributed import StageReport, fit
+from thresher.distributed.cluster_fit import ClusterFit
 from thresher.distributed.engine.encoding import unpack_keys
 from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.loop import ClusterRun, run_stages
-from thresher.distributed.cluster_fit import ClusterFit
 from thresher.distributed.options import ClusterOptions
 
 WORKERS = 2
