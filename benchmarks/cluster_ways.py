@@ -1,4 +1,4 @@
-"""Ways to fit on a cluster and without one, for cluster.py: rows, turns, counts of features."""
+"""Methods to fit with and without a cluster, for cluster.py: rows, turns, counts of features."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Run = Callable[[], list[float]]
 
 
 def made_rows(rows: int, width: int, per_row: int = 100) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Make rows of at most so many distinct features, and labels that depend on them."""
+    """Make rows of at most `per_row` distinct features, and labels that depend on them."""
     rng = np.random.default_rng(0)
     drawn = np.exp(rng.random((rows, per_row)) * np.log(width)).astype(np.int64) % width
-    drawn = drawn * 0x9E3779B1 % width  # frequent features lie anywhere
+    drawn = drawn * 0x9E3779B1 % width  # spread the frequent features over the space
     starts = np.arange(0, rows * per_row + 1, per_row)
     X = sp.csr_matrix((np.ones(rows * per_row, np.float32), drawn.ravel(), starts), (rows, width))
     X.sum_duplicates()
@@ -47,9 +47,9 @@ def files_of(folder: Path, X: sp.csr_matrix, y: np.ndarray) -> list[str]:
 
 
 class Counting(InProcessExecutor):
-    """Pieces on one thread of this process; counts the features that parts have sent.
+    """Pieces on one thread of this process; counts the features for which parts sent data.
 
-    Each part is on its own host, as on a worker: on one host, counts of parts may be combined.
+    Each part is on a separate host, as on a worker; else counts of parts could be combined.
 
     Attributes
     ----------
@@ -74,13 +74,13 @@ class Counting(InProcessExecutor):
         return replies
 
     def end_stage(self, report: StageReport) -> None:
-        """Take note of a stage."""
+        """Record a stage."""
         self.touched.append(self._most)
         self._most = (0, 0)
 
 
 def _keys(arrays: dict[str, Any]) -> np.ndarray:
-    """Return the features of which a part has sent something."""
+    """Return the features for which a part has sent data."""
     if "first" in arrays:
         return unpack_keys(arrays)
     names = [name for name in ("at", "seen", "0:keys") if name in arrays]
@@ -88,7 +88,7 @@ def _keys(arrays: dict[str, Any]) -> np.ndarray:
 
 
 class Alone(ClusterFit):
-    """A fit in this process on one thread, of which features can be counted."""
+    """A fit in this process on one thread, which counts touched features."""
 
     counts: list[tuple[int, int]] | None = None
 
@@ -102,7 +102,7 @@ class Alone(ClusterFit):
 
 
 def touched_by(estimator: Any, files: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many features are touched in each stage: distinct ones, and summed over parts."""
+    """Return the features touched in each stage: distinct ones, and the sum over parts."""
     alone = Alone(estimator, files, ClusterOptions(workers=0))
     alone.counts = []
     alone.run()
@@ -111,7 +111,7 @@ def touched_by(estimator: Any, files: list[str]) -> tuple[np.ndarray, np.ndarray
 
 
 def turns(ways: dict[str, Run], repeats: int) -> dict[str, np.ndarray]:
-    """Run all in turn; return seconds of stages, of each the fastest."""
+    """Run all in turn; return the fastest time of each stage, in seconds."""
     found: dict[str, list[list[float]]] = {way: [] for way in ways}
     for _ in range(repeats):
         for way, run in ways.items():
@@ -120,7 +120,7 @@ def turns(ways: dict[str, Run], repeats: int) -> dict[str, np.ndarray]:
 
 
 class Ways:
-    """Ways to fit a kind of estimator to files; keeps reports, and compares models."""
+    """Methods to fit an estimator to files; keeps reports and compares models."""
 
     def __init__(self, make: Callable[[], Any], files: list[str], **options: Any) -> None:
         self.make, self.files, self.options = make, files, options

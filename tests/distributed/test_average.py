@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thresher
-from support.average_cases import OWN, SEED, WIDTH, Case, PieceFiles, cases, defaults, run
+from support.average_cases import SEED, WIDTH, Case, PieceFiles, cases, defaults, run
 from support.distributed_rows import WholeFiles
+from support.rule_cases import CASES
 from thresher import _core
 from thresher.data.labels import ManyClasses
 from thresher.distributed.engine.executor import InProcessExecutor
@@ -24,7 +25,7 @@ from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.training.plan import alpha_for
 from thresher.training.seeds import stream_seed
 
-RULES = sorted(OWN)
+RULES = sorted(CASES)
 
 
 def dense(driven: ClusterRun, output: int = 0) -> np.ndarray:

@@ -13,7 +13,7 @@ import pytest
 
 from support.files import svmlight
 from thresher import __version__, scan
-from thresher.data import open_streams
+from thresher.data import paths
 from thresher.data.writing import write
 from thresher.distributed.engine.manifest import Manifest, check_same_run, manifest_to_resume
 from thresher.distributed.shards import find_shards
@@ -196,7 +196,8 @@ def test_files_in_another_order_are_an_error(folder, tmp_path):
 
 def refused(folder, data, name, version, **options):
     """Check that a run which would give other bits is not resumed."""
-    message = f"{folder}: begun by Thresher {version}, where {name} gave other bits than now"
+    message = f"{folder}: written by Thresher {version}, whose results differ from this version's"
+    message += f" in {name} "
     with pytest.raises(ModelFileError, match=re.escape(message)):
         resumed(folder, data, nobody, **options)
 
@@ -287,7 +288,7 @@ def test_remote_files_are_not_divided_and_are_read_again(tmp_path, monkeypatch):
         size=lambda path: len(files[path]),
         open=lambda path, mode: io.BytesIO(files[path]),
     )
-    monkeypatch.setattr(open_streams, "_file_system", lambda url: (system, url.split("//")[1]))
+    monkeypatch.setattr(paths, "file_system", lambda url: (system, url.split("//")[1]))
     data = ["s3://d/1.svm", "s3://d/2.svm"]
     folder = tmp_path / "checkpoint"
     begun(folder, data, parts=None)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import thresher
 from oracles.averaging import averaging
+from support.rule_cases import CASES, draw_values
 from thresher import _core
-from thresher.data.labels import Labels, ManyClasses, Values
+from thresher.data.labels import Labels, ManyClasses, NumericLabels
 from thresher.data.source import Source
 from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.folder import CheckpointFolder
@@ -80,7 +81,9 @@ class Case:
                 names.append([f"{folder}/{number}-{i}.svm" for i in range(len(pieces))])
                 for name, (X, y) in zip(names[-1], pieces, strict=True):
                     Path(name).write_text("".join(map(_line, X, y)))
-            labels: Labels = Values(self.params["loss"]) if self.regression else self._labels()
+            labels: Labels = (
+                NumericLabels(self.params["loss"]) if self.regression else self._labels()
+            )
             counts = [sum(len(y) for _, y in pieces) for pieces in self.rows]
             task = "regressor" if self.regression else "classifier"
             where = f"{folder}/checkpoint" if checkpoints else None
@@ -106,7 +109,7 @@ class Case:
                 [self._given(part, piece, passes, target) for part in range(len(self.rows))]
             )
         name = "averaged" if core == "averaged_sgd" else core
-        return averaging(name, WIDTH, params, rounds, self.rounds)
+        return averaging(CASES[self.rule].part, name, WIDTH, params, rounds, self.rounds)
 
     def _given(self, part: int, piece: int, passes: int, target: int) -> Any:
         X, y = self.rows[part][piece]
@@ -172,52 +175,11 @@ def defaults(rule: str, task: str, **given: Any) -> dict[str, Any]:
     return {name: p.default_for(task) for name, p in table.items()} | given  # type: ignore[arg-type]
 
 
-RATES = {
-    "eta0": st.sampled_from([0.3, "auto"]),
-    "schedule": st.sampled_from(["constant", "sqrt"]),
-    "decay": st.sampled_from([1.0, 0.8]),
-}
-OWN: dict[str, dict[str, st.SearchStrategy[Any]]] = {
-    "truncated-gradient": {
-        "gravity": st.sampled_from([0.0, 0.02, "auto"]),
-        "period": st.sampled_from([1, 3]),
-        "ceiling": st.sampled_from([np.inf, 0.3]),
-        "shrink": st.sampled_from(["truncate", "round", "subgradient"]),
-        "average": st.booleans(),
-        "l2": st.sampled_from([0.0, 0.1, 3.0]),
-        **RATES,
-    },
-    "forward-backward": {
-        "l1": st.sampled_from([0.0, 0.02, "auto"]),
-        "l2": st.sampled_from([0.0, 0.1]),
-        **RATES,
-    },
-    "averaged-sgd": {"alpha": st.sampled_from([0.1, 1.0]), "average": st.booleans()},
-    "ftrl": {"l1": st.sampled_from([0.0, 0.3]), "l2": st.sampled_from([0.0, 1.0])},
-    "dual-averaging": {
-        "l1": st.sampled_from([0.01, "auto"]),
-        "strength": st.sampled_from([1.0, "auto"]),
-        "boost": st.sampled_from([0.0, 0.1]),
-    },
-    "margin-perceptron": {
-        "margin": st.sampled_from([0.0, 1.0]),
-        "l1": st.sampled_from([0.0, 0.05]),
-        "shrink": st.sampled_from(["touched", "all"]),
-    },
-    "mirror-descent": {
-        "l1": st.sampled_from([0.0, 0.01]),
-        "p": st.sampled_from([2.0, 3.5]),
-        "threshold": st.sampled_from(["paper", "scaled"]),
-        "eta0": st.just(0.3),
-    },
-}
-
-
 @st.composite
 def cases(draw: st.DrawFn, rule: str, dtype: str | None = None) -> Case:
     """Draw a case of 1 to 4 parts and 1 to 3 rounds in a pass; some pieces may have no rows."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    own = {name: draw(values) for name, values in OWN[rule].items()}
+    own = draw_values(draw, CASES[rule].averaged)
     if own.get("shrink") == "round":
         own["ceiling"] = 0.3
     task = draw(st.sampled_from(["classifier", "regressor"]))

@@ -61,14 +61,14 @@ class Rows {
     return true;
   }
 
-  // Looks now, and not in next(), whether the keys of the next row increase: work that waits for
-  // nothing, for the moment when a learner waits for its loss (1.01-1.04x).
-  void foresee() {
+  // Checks whether the keys of the next row increase, before next() needs to know. A learner calls
+  // this while it waits for the result of its loss (1.01-1.04x).
+  void check_next_row() {
     if (is_dense() || distinct_ || position_ + 1 >= visit_.last) return;
     const std::int64_t row = visit_.row(position_ + 1), from = start(row);
     const auto n = static_cast<std::size_t>(start(row + 1) - from);
     increasing_ = all_32_ ? increase(all_32_ + from, n) : increase(all_64_ + from, n);
-    foreseen_ = true;
+    checked_ = true;
   }
 
   std::int64_t row() const { return row_; }
@@ -180,8 +180,8 @@ class Rows {
 
   template <class Key>
   void stage_sparse(const Key* keys) {
-    if (!foreseen_ && !distinct_) increasing_ = increase(keys, count_);
-    foreseen_ = false;
+    if (!checked_ && !distinct_) increasing_ = increase(keys, count_);
+    checked_ = false;
     if (same_) x_ = same_ + begin_;
     else std::visit([this](auto values) { convert_values(values + begin_); }, batch_.values);
     set_keys(keys);
@@ -308,8 +308,8 @@ class Rows {
   const Real* x_ = nullptr;
 
   bool distinct_ = false;    // all keys are known to be distinct and inside
-  bool increasing_ = false;  // the keys of the row, or of the next one where it was foreseen
-  bool foreseen_ = false;
+  bool increasing_ = false;  // the keys of the row, or of the next one if checked_
+  bool checked_ = false;
 
   std::int64_t ahead_ = 0, ahead_end_ = 0, ahead_position_ = 0;
 

@@ -56,7 +56,7 @@ def hand_over(
     outputs = [output for one in learned for output in one.outputs]
     states = learned[0].states
     if states is not None and len(outputs) == 1 and not rule.keeps_facts:
-        state.outputs = state.recipe.restore(states, 1)
+        state.outputs = state.factory.restore(states, 1)
         state.recorded = state.outputs.tally  # the history covers all rows so far
         state.watch = watch_for(job.rule, state.outputs.steps) or state.watch
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from thresher.data.read_options import Reading
+from thresher.data.read_options import ReadOptions
 from thresher.distributed.modes.table import MODE_OPTIONS
 from thresher.errors import ParameterError, setting
 
@@ -35,7 +35,7 @@ class ClusterOptions:
             raise ParameterError(
                 parameter="every", value=self.every, allowed="a whole number of 1 or more"
             )
-        known = [option.name for option in fields(Reading)]
+        known = [option.name for option in fields(ReadOptions)]
         for name in self.reading:
             if name not in known:
                 raise ParameterError(

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from thresher.data import open_streams
-from thresher.data.detect import look
+from thresher.data import open_streams, paths
+from thresher.data.detect import detect_format
 from thresher.data.parts import Part, part_of
-from thresher.data.read_options import Kinds, Reading
+from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.source import Source
 from thresher.data.spans import Span, extent
 from thresher.distributed.splitting import (
@@ -104,8 +104,8 @@ class Shards:
         shards = self.groups[part]
         if pieces > 1:
             shards = _shards_of_piece(shards, piece, pieces)
-        reading = Reading.of(**self.reading)
-        kinds = Kinds(dict(reading.kinds))
+        reading = ReadOptions.of(**self.reading)
+        kinds = ColumnKinds(dict(reading.kinds))
         found = [
             part_of(shard.path, replace(reading, format=shard.format), kinds, shard.span)
             for shard in shards or self.groups[part][:1]
@@ -208,7 +208,7 @@ def find_shards(
     if parts is not None and most is not None and parts > most:
         raise ParameterError(parameter="parts", value=parts, allowed=f"at most {most} here")
     options = {"threads": 1, **(reading or {})}
-    checked = Reading.of(**options)
+    checked = ReadOptions.of(**options)
     if checked.on_bad_line.startswith("quarantine"):
         raise ParameterError(
             parameter="on_bad_line",
@@ -234,19 +234,19 @@ def _files(data: Any) -> list[str]:
         )
     if not given:
         raise ParameterError("data must name at least one file; got none")
-    files = open_streams.expand(given)
+    files = paths.expand(given)
     for name in files:
-        if not open_streams.can_reopen(name):
-            what = "standard input" if name == open_streams.STANDARD_INPUT else name
+        if not paths.can_reopen(name):
+            what = "standard input" if name == paths.STANDARD_INPUT else name
             raise ParameterError(
                 f"data must be files that all workers can read; {what} can be read only once, and "
                 f"only here"
             )
-    return [name if open_streams.is_remote(name) else os.path.abspath(name) for name in files]
+    return [name if paths.is_remote(name) else os.path.abspath(name) for name in files]
 
 
-def _whole_file(name: str, reading: Reading) -> Shard:
-    format = reading.format or look(name)
+def _whole_file(name: str, reading: ReadOptions) -> Shard:
+    format = reading.format or detect_format(name)
     size, units = open_streams.stored_size(name) or 0, extent(name, format)
     return Shard(name, format, None if units is None else 0, units, size)
 

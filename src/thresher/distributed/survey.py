@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.block import Block
 from thresher.data.label_checks import tidy
-from thresher.data.labels import Labels, LabelSets, ManyClasses, Values
+from thresher.data.labels import Labels, LabelSets, ManyClasses, NumericLabels
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError, InputError, setting
 from thresher.losses import LOSSES, Task
@@ -194,7 +194,7 @@ def survey_shards(
 def surveyed_labels(task: Task, loss: str, multilabel: bool, survey: SurveyResult) -> Labels:
     """Return the object that converts labels to targets, with the classes of all parts."""
     if task == "regressor":
-        return Values(loss)
+        return NumericLabels(loss)
     assert survey.classes is not None
     assert survey.counts is not None
     labels = _labels_class(multilabel)(np.array(survey.classes), LOSSES[loss].low)
@@ -233,7 +233,7 @@ def _survey_part(task: SurveyPart) -> PartSurvey:
     source = task.shards.source(0)
     checksums = [0] * len(source.parts)
     found = PartSurvey(0, Counter(), None, 0, source.named, source.first, [], 0, None)
-    values = Values(task.loss) if task.task == "regressor" else None
+    values = NumericLabels(task.loss) if task.task == "regressor" else None
     for block in source.blocks(dtype=task.dtype):
         at = block.end.file
         checksums[at] = _core.mix_keys(checksums[at], block.digest)

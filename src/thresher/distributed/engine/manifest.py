@@ -17,8 +17,8 @@ import numpy as np
 
 from thresher._version import __version__
 from thresher.atomic import write_whole
-from thresher.data import open_streams
-from thresher.data.read_options import Reading
+from thresher.data import open_streams, paths
+from thresher.data.read_options import ReadOptions
 from thresher.distributed.shards import Shards
 from thresher.distributed.survey import MapItems, SurveyResult, map_in_process, shard_checksums
 from thresher.errors import DataError, ModelFileError, setting
@@ -208,7 +208,7 @@ def _bits(options: Mapping[str, Any], survey: SurveyResult) -> dict[str, int]:
 def _check_files(before: Manifest, now: Manifest) -> None:
     for name, (size, _) in before.files.items():
         if name not in now.files:
-            there = open_streams.is_remote(name) or os.path.exists(name)
+            there = paths.is_remote(name) or os.path.exists(name)
             what = "is no longer among the data" if there else "is missing"
             raise DataError(f"{name}: {what}; a resumed run needs the same data")
         if now.files[name][0] != size:
@@ -237,7 +237,7 @@ def _compare(
 
 def _reading(manifest: Manifest) -> dict[str, Any]:
     """Return all options of reading, with defaults for those not given."""
-    options = asdict(Reading.of(**manifest.shards.reading))
+    options = asdict(ReadOptions.of(**manifest.shards.reading))
     return {name: value for name, value in options.items() if name != "threads"}
 
 
@@ -250,7 +250,7 @@ def _other_run(folder: str | os.PathLike[str]) -> ModelFileError:
 
 
 def _status(name: str) -> tuple[int | None, int | None]:
-    if open_streams.is_remote(name):
+    if paths.is_remote(name):
         return open_streams.stored_size(name), None
     status = os.stat(name)
     return status.st_size, status.st_mtime_ns

@@ -252,8 +252,8 @@ class AverageCoordinator(Coordinator):
             order = np.argsort(keys)
             learner = make_outputs(plan, 1)[0]  # one at a time, as each may need much memory
             learner.set_clock(clock)
-            learner.adopt_bias(np.asarray(self.biases[output]))
-            learner.settle_down(
+            learner.set_intercept_numbers(np.asarray(self.biases[output]))
+            learner.finish_rounds(
                 keys[order],
                 numbers[order].reshape(-1),
                 sum(self.steps),

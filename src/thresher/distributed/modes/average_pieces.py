@@ -40,10 +40,10 @@ from thresher.distributed.modes.average_messages import (
 )
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
-from thresher.training.capacity import Room
+from thresher.training.capacity import Capacity
 from thresher.training.plan import TrainingPlan, alpha_for
 from thresher.training.records import NoRecords
-from thresher.training.separate_outputs import Alone
+from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.trainer import Trainer
 
 _REPLICA = "average"  # key of the replica in the dict that all pieces of a process share
@@ -54,16 +54,16 @@ _BLOCKS_OF_A_PIECE = 2**20
 _BLOCKS_OF_A_PART = 2**40
 
 
-def make_outputs(plan: TrainingPlan, count: int) -> Alone:
+def make_outputs(plan: TrainingPlan, count: int) -> SeparateOutputs:
     """Make `count` new outputs: learners whose numbers can be averaged."""
-    return Alone(plan.recipe(Room(plan).size), count)
+    return SeparateOutputs(plan.factory(Capacity(plan).size), count)
 
 
 def make_combiner(job: ClusterJob) -> _core.Learner:
     """Make a learner without weights, which applies the rule to weights of others."""
     plan, width = job.plan(), int(RULES[job.rule].needs_width)
     empty = replace(plan, params={**job.params, "store": "hashed"})
-    return Alone(empty.recipe(width), 1)[0]
+    return SeparateOutputs(empty.factory(width), 1)[0]
 
 
 def ranges_of(keys: NDArray[np.uint64], job: ClusterJob) -> NDArray[np.int64]:
@@ -99,7 +99,7 @@ class Replica:
         for arrays in received:
             for output, learner in enumerate(self.outputs):
                 keys, numbers = arrays[f"{output}:keys"], arrays[f"{output}:numbers"]
-                learner.adopt(keys.astype(np.uint64), numbers.astype(np.float64))
+                learner.set_numbers(keys.astype(np.uint64), numbers.astype(np.float64))
 
 
 class AveragePartPiece(Piece):
@@ -160,7 +160,7 @@ class AveragePartPiece(Piece):
         for output, learner in enumerate(learners):
             learner.set_clock(clocks[output])
             if message.biases:
-                learner.adopt_bias(np.asarray(message.biases[output], np.float64))
+                learner.set_intercept_numbers(np.asarray(message.biases[output], np.float64))
             if message.passes and message.piece == 0:
                 learner.next_pass()
             learner.begin_round()
@@ -171,7 +171,7 @@ class AveragePartPiece(Piece):
             rows=rows,
             losses=[x.loss_sum - loss for x, (loss, _) in zip(learners, before, strict=True)],
             weights=[x.weight_sum - w for x, (_, w) in zip(learners, before, strict=True)],
-            biases=[learner.bias_share().tolist() for learner in learners],
+            biases=[learner.intercept_numbers().tolist() for learner in learners],
             updates=_updates(self.job, learners) - updates,
         )
         sent = self._end_round(learners)
@@ -202,15 +202,15 @@ class AveragePartPiece(Piece):
         sent: list[Arrays] = [{} for _ in range(self.job.ranges)]
         for output, learner in enumerate(learners):
             keys, updates, numbers = learner.end_round()
-            debt = np.frombuffer(learner.debt(), np.uint8)
-            numbers = numbers.reshape(len(keys), learner.shares)
+            pending = np.frombuffer(learner.pending(), np.uint8)
+            numbers = numbers.reshape(len(keys), learner.numbers_per_feature)
             ranges = ranges_of(keys, self.job)
             for number, arrays in enumerate(sent):
                 mine = ranges == number
                 arrays[f"{output}:keys"] = narrow_integers(keys[mine])
                 arrays[f"{output}:updates"] = narrow_integers(updates[mine])
                 arrays[f"{output}:numbers"] = narrow_floats(numbers[mine])
-                arrays[f"{output}:debt"] = debt
+                arrays[f"{output}:debt"] = pending
         return sent
 
     def answer(self, question: Question[Any]) -> Any:
@@ -255,7 +255,7 @@ class AverageRangePiece(Piece):
     def __init__(self, job: ClusterJob) -> None:
         self.job = job
         self.learner = make_combiner(job)
-        shape = (0, self.learner.shares)
+        shape = (0, self.learner.numbers_per_feature)
         outputs = job.labels.outputs
         self.model: RangeModel = [(np.zeros(0, np.uint64), np.zeros(shape)) for _ in range(outputs)]
 
@@ -280,40 +280,42 @@ class AverageRangePiece(Piece):
         names = ("keys", "updates", "numbers")
         given = [tuple(arrays[f"{output}:{name}"] for name in names) for arrays in received]
         updated = merge_keys([keys.astype(np.uint64) for keys, _, _ in given])
-        means = WeightedMeans((len(updated), self.learner.shares))
+        means = WeightedMeans((len(updated), self.learner.numbers_per_feature))
         for keys, updates, numbers in given:
             means.add(np.searchsorted(updated, keys.astype(np.uint64)), updates, numbers)
         old, before = self.model[output]
         rest = ~keys_found(old, updated)
-        debts = [arrays[f"{output}:debt"].tobytes() for arrays in received]
-        faded = self._faded(before[rest], rows, debts)
+        pending = [arrays[f"{output}:debt"].tobytes() for arrays in received]
+        shrunk = self._shrunk(before[rest], rows, pending)
         keys = np.concatenate([updated, old[rest]])
-        numbers = self._rounded(np.concatenate([means.value(), faded]))
-        new = np.concatenate([np.ones(len(updated), bool), (faded != before[rest]).any(axis=1)])
+        numbers = self._rounded(np.concatenate([means.value(), shrunk]))
+        new = np.concatenate([np.ones(len(updated), bool), (shrunk != before[rest]).any(axis=1)])
         order = np.argsort(keys, kind="stable")
         keys, numbers, new = keys[order], numbers[order], new[order]
         nonzero = numbers.any(axis=1)
         self.model[output] = keys[nonzero], numbers[nonzero]
         return keys[new], numbers[new]
 
-    def _faded(
-        self, numbers: NDArray[np.float64], rows: Sequence[int], debts: Sequence[bytes]
+    def _shrunk(
+        self, numbers: NDArray[np.float64], rows: Sequence[int], pending: Sequence[bytes]
     ) -> NDArray[np.float64]:
         """Return the new numbers of features that no part has updated.
 
-        `debts` has each part's pending events of the round: how it shrinks such features.
+        `pending` has the pending events of each part, which shrink these features.
         """
         mean = WeightedMeans(numbers.shape)
         everywhere = np.arange(len(numbers))
-        for count, debt in zip(rows, debts, strict=True):
-            if count and debt:
-                faded = self.learner.faded(debt, numbers.reshape(-1)).reshape(numbers.shape)
-                mean.add(everywhere, np.full(len(numbers), count), faded)
+        for count, events in zip(rows, pending, strict=True):
+            if count and events:
+                shrunk = self.learner.apply_pending(events, numbers.reshape(-1)).reshape(
+                    numbers.shape
+                )
+                mean.add(everywhere, np.full(len(numbers), count), shrunk)
         return mean.value() if mean.added else numbers
 
     def _rounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return numbers as weights store them: rounded, in single precision."""
-        return self.learner.faded(b"", numbers.reshape(-1)).reshape(numbers.shape)
+        return self.learner.apply_pending(b"", numbers.reshape(-1)).reshape(numbers.shape)
 
     def answer(self, question: Question[Any]) -> RangeModel:
         """Return the model."""
@@ -331,7 +333,7 @@ class AverageRangePiece(Piece):
     def restore(self, state: Arrays) -> None:
         """Continue from a state."""
         for output in range(len(self.model)):
-            numbers = state[f"{output}:numbers"].reshape(-1, self.learner.shares)
+            numbers = state[f"{output}:numbers"].reshape(-1, self.learner.numbers_per_feature)
             self.model[output] = state[f"{output}:keys"], numbers
 
 
