@@ -24,7 +24,7 @@ def group_evenly(sizes: Sequence[int], count: int) -> list[range]:
 
     Examples
     --------
-    >>> grouped([5, 1, 1, 1], 2)
+    >>> group_evenly([5, 1, 1, 1], 2)
     [range(0, 1), range(1, 4)]
     """
     sums = np.concatenate([[0], np.cumsum(sizes)]).tolist()
@@ -44,7 +44,7 @@ def allocate_spans(sizes: Sequence[int], most: Sequence[int], count: int) -> lis
 
     Examples
     --------
-    >>> shared_out([100, 10, 60], [9, 9, 1], 5)
+    >>> allocate_spans([100, 10, 60], [9, 9, 1], 5)
     [3, 1, 1]
     """
     counts = [1] * len(sizes)
@@ -72,7 +72,7 @@ def split_evenly(size: int, count: int, starts: Sequence[int] = ()) -> list[Span
 
     Examples
     --------
-    >>> [(span.begin, span.end) for span in even_cuts(100, 3, [0, 30, 60, 90, 100])]
+    >>> [(span.begin, span.end) for span in split_evenly(100, 3, [0, 30, 60, 90, 100])]
     [(0, 30), (30, 60), (60, 100)]
     """
     reach = size // count // 4
