@@ -20,6 +20,7 @@ from support.files import THRESHER, called
 from thresher.cli.render.progress import progress_for, warnings_shown
 from thresher.distributed import fit
 from thresher.distributed.engine.folder import locked_folder
+from thresher.model.model import Model
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +155,7 @@ def test_what_others_print_stays_off_standard_output(capsys):
         (["--workers", "0", "--valid", "x"], 2, "--valid cannot be used with"),
         (["--workers", "0", "--every", "5s"], 2, "--every is a number of stages"),
         (["--workers", "0", "--mode", "columns"], 2, "--mode must be average"),
-        (["--workers", "0", "--rule", "hard-threshold"], 2, "does not learn on a cluster"),
+        (["--workers", "0", "--rule", "hard-threshold"], 2, "cannot be trained on a cluster"),
         (["--workers", "0", "--class-weight", "7:2"], 2, "which are not classes"),
         (["--workers", "0", "--on-bad-line", "quarantine=q"], 2, "many workers cannot write"),
         (["--workers", "0", "--parts", "100000"], 2, "--parts must be at most"),
@@ -177,7 +178,7 @@ def test_data_that_are_not_there_or_to_be_overwritten(shards, tmp_path):
     first = shards.replace("*", "0")
     content = Path(first).read_bytes()
     told = called("train", shards, "-m", first, "--workers", 0, code=2)
-    assert "cannot be written to as well" in told.stderr
+    assert "is an input file" in told.stderr
     told = trained(shards, tmp_path, "--checkpoint", tmp_path / "model", code=2)
     assert "is also the file of --model" in told.stderr
     assert Path(first).read_bytes() == content
@@ -198,16 +199,53 @@ def test_files_without_rows_are_no_parts(shards, tmp_path):
 
 def test_a_checkpoint_is_gone_on_from_or_left_alone(shards, tmp_path):
     folder = tmp_path / "c"
-    how = "--passes", 4, "--checkpoint", folder, "--quiet"
+    how = "--passes", 4, "--checkpoint", folder, "--keep-checkpoint", "--quiet"
     trained(shards, tmp_path, *how)
     expected = (tmp_path / "model").read_bytes()
     assert "--resume" in trained(shards, tmp_path, *how, code=1).stderr
-    trained(shards, tmp_path, *how, "--resume")  # after its end
+    trained(shards, tmp_path, *how, "--resume")  # after the end
     assert (tmp_path / "model").read_bytes() == expected
     with locked_folder(str(folder)):
         assert "another run is using" in trained(shards, tmp_path, *how, "--resume", code=1).stderr
     told = trained(shards, tmp_path, *how, "--resume", "--l1", 7, code=1)
     assert "l1 was" in told.stderr
+
+
+def test_the_checkpoint_is_removed_after_the_model_is_saved(shards, tmp_path, monkeypatch):
+    folder = tmp_path / "c"
+    with monkeypatch.context() as patch:
+
+        def fail(self, path):
+            raise OSError(28, "No space left on device", str(path))
+
+        patch.setattr(Model, "save", fail)
+        trained(shards, tmp_path, "--checkpoint", folder, code=1)
+    assert (folder / "committed.json").exists()
+    trained(shards, tmp_path, "--checkpoint", folder, "--resume")
+    assert (tmp_path / "model").exists()
+    assert not folder.exists()
+
+
+def test_a_checkpoint_that_cannot_be_removed_is_a_warning(shards, tmp_path, monkeypatch):
+    def fail(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("thresher.distributed.cluster_fit.remove_checkpoint", fail)
+    told = trained(shards, tmp_path, "--checkpoint", tmp_path / "c")
+    assert f"warning: the checkpoint {tmp_path / 'c'} could not be removed" in told.stderr
+    assert thresher.load(tmp_path / "model").nnz > 0
+
+
+def test_a_checkpoint_to_keep_needs_a_folder(shards, tmp_path):
+    told = trained(shards, tmp_path, "--keep-checkpoint", code=2)
+    assert "--keep-checkpoint needs --checkpoint" in told.stderr
+
+
+def test_a_run_without_a_cluster_can_keep_its_checkpoint(shards, tmp_path):
+    model = tmp_path / "model"
+    for more in ([], ["--keep-checkpoint"]):
+        called("train", shards, "-m", model, "--every", "0s", "--quiet", *more)
+        assert Path(f"{model}.checkpoint").exists() == bool(more)
 
 
 @pytest.mark.parametrize("kept", [True, False])

@@ -74,7 +74,7 @@ def train(options: TrainOptions) -> int:
     model.save(options.model)
     if checkpoints:
         clear_leftovers(options.checkpoint_file)
-        if os.path.exists(options.checkpoint_file):
+        if os.path.exists(options.checkpoint_file) and not options.keep_checkpoint:
             os.unlink(options.checkpoint_file)
     report(options, model, source, observer.seconds, observer.mean_loss)
     return 0

@@ -156,6 +156,15 @@ def train(
             rich_help_panel=LONG_RUNS,
         ),
     ] = False,
+    keep_checkpoint: Annotated[
+        bool,
+        typer.Option(
+            "--keep-checkpoint",
+            help="Keep the checkpoint after the model is written. Default: remove it; with --ray, "
+            "the files of the run, and the folder if it is empty then.",
+            rich_help_panel=LONG_RUNS,
+        ),
+    ] = False,
     ray: Annotated[
         str | None,
         typer.Option(
@@ -250,7 +259,7 @@ def train(
 
     options = TrainOptions(
         data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,
-        classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume, names, json,
-        quiet, ray, mode, workers, parts, rounds, batch, blocks,
+        classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume,
+        keep_checkpoint, names, json, quiet, ray, mode, workers, parts, rounds, batch, blocks,
     )  # fmt: skip
     raise typer.Exit(run(options))
