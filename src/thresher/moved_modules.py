@@ -1,4 +1,4 @@
-"""Finds modules by the names they had in version 0.1.0, for objects pickled by it."""
+"""Imports modules by their names in version 0.1.0, for objects that it pickled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-# Only modules whose classes are in pickles of estimators, models, searches and comparisons.
+# Modules with classes in pickles of estimators, models, searches and comparisons.
 _MOVED = {
     "thresher.density": "thresher.model.density",
     "thresher.evidence": "thresher.model.evidence",
@@ -21,7 +21,7 @@ _MOVED = {
 
 
 class _OldNames(MetaPathFinder, Loader):
-    """Answers an import of an old name with the module's new name."""
+    """Imports the module of the new name for an old name."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -30,7 +30,7 @@ class _OldNames(MetaPathFinder, Loader):
         return ModuleSpec(name, self) if name in _MOVED else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return a module with everything that the module of the new name has."""
+        """Return a module with all names of the new module."""
         module = ModuleType(spec.name)
         module.__dict__.update(vars(importlib.import_module(_MOVED[spec.name])))
         return module
@@ -40,5 +40,5 @@ class _OldNames(MetaPathFinder, Loader):
 
 
 def find_old_names() -> None:
-    """Let `pickle.load` find what was pickled under an old name."""
+    """Make `pickle.load` find objects that were pickled under an old module name."""
     sys.meta_path.append(_OldNames())
