@@ -140,7 +140,7 @@ def test_decisions_change_where_both_labels_have_the_same_loss(loss: str) -> Non
     scores = links.scores(np.array([[spec.decision_at]]), loss)
     assert scores[0] == 0.0
     if spec.has_probabilities:
-        assert links.independent(scores, loss)[0] == 0.5
+        assert links.separate_probabilities(scores, loss)[0] == 0.5
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -168,11 +168,11 @@ def test_the_poisson_link_clips_exponents_like_the_core() -> None:
 
 
 def test_logistic_probabilities_are_never_exactly_0_or_1() -> None:
-    found = links.of_labels(np.array([-1000.0, 0.0, 1000.0]), "logistic")
+    found = links.label_probabilities(np.array([-1000.0, 0.0, 1000.0]), "logistic")
     assert 0 < found[0] < 1e-300
     assert found[1] == 0.5
     assert 1 - 1e-15 < found[2] < 1
-    assert links.of_labels(np.array([-1.0, 1.0]), "clipped_square").tolist() == [0.0, 1.0]
+    assert links.label_probabilities(np.array([-1.0, 1.0]), "clipped_square").tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(

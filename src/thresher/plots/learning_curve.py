@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.errors import ParameterError
-from thresher.model.history import OBJECTIVES, evened, runs_of
+from thresher.model.history import OBJECTIVES, merge_short_records, runs_of
 from thresher.model.model import Model, Progress
 from thresher.plots import style
 from thresher.plots.fitted import fitted
@@ -110,7 +110,7 @@ class LearningCurveDisplay:
         examples = [record.examples for record in history]
         display = cls(
             examples,
-            evened(examples, [record.loss for record in history]),
+            merge_short_records(examples, [record.loss for record in history]),
             [np.nan if record.nonzeros is None else record.nonzeros for record in history],
             [np.nan if record.valid_loss is None else record.valid_loss for record in history],
             measure=measure,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from thresher.model.history import OBJECTIVES, evened, runs_of
+from thresher.model.history import OBJECTIVES, merge_short_records, runs_of
 from thresher.report.charts import lines
 from thresher.report.page import note
 
@@ -33,7 +33,7 @@ def curves(model: Model) -> str:
     solver = model.parameters.get("rule") in OBJECTIVES
     loss = "objective" if solver else "progressive loss"
     every = [float(record.examples) for record in history]
-    shown = evened(every, [record.loss for record in history]).tolist()
+    shown = merge_short_records(every, [record.loss for record in history]).tolist()
     drawn = {
         loss: list(zip(every, shown, strict=True)),
         "validation loss": [
