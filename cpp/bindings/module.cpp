@@ -29,8 +29,13 @@ namespace {
 
 using namespace bindings;
 using thresher::Batch;
+using thresher::Centrable;
 using thresher::Learner;
+using thresher::Pausable;
+using thresher::StartsFromWeights;
+using thresher::Steerable;
 using thresher::Visit;
+using thresher::Widenable;
 
 template <class Variant, class T>
 bool take(const AnyVector& array, Variant& into) {
@@ -156,14 +161,16 @@ NB_MODULE(_core, m) {
             return changing(self, [&] { return self.learn(held.batch, visit); });
           },
           "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
-          "One step for each of the rows order[first:last], in that order, until the rule pauses;\n"
-          "returns the number of steps made.")
+          "Make one step for each row of order[first:last], in that order, until the rule pauses.\n"
+          "Return the number of steps.")
       .def(
           "next_pass", [](Learner& self) { changing(self, [&] { self.next_pass(); }); },
           "Let the rate decay as after a pass over the data.")
       .def(
           "widen",
-          [](Learner& self, std::uint64_t width) { changing(self, [&] { self.widen(width); }); },
+          [](Learner& self, std::uint64_t width) {
+            changing(self, [&] { thresher::require<Widenable>(self).widen(width); });
+          },
           "width"_a, "Take feature numbers below a larger width from now on.")
       .def(
           "predict",
@@ -217,17 +224,24 @@ NB_MODULE(_core, m) {
           "facts", [](const Learner& self) { return reading(self, [&] { return self.facts(); }); },
           "Numbers that only this rule keeps, by name.")
       .def(
-          "steer", [](Learner& self) { changing(self, [&] { self.steer(); }); },
-          "Set gravity for the number of weights that is wanted, now.")
+          "steer",
+          [](Learner& self) {
+            changing(self, [&] { thresher::require<Steerable>(self).steer(); });
+          },
+          "Set the penalty now for the wanted number of nonzero weights.")
       .def(
           "pause_at",
           [](Learner& self, std::int64_t nonzeros) {
-            changing(self, [&] { self.pause_at(nonzeros); });
+            changing(self, [&] { thresher::require<Pausable>(self).pause_at(nonzeros); });
           },
-          "nonzeros"_a, "Let learning pause when so many weights are not zero.")
+          "nonzeros"_a,
+          "Let learning pause after a step that leaves at least this many nonzero weights.")
       .def_prop_ro(
           "paused",
-          [](const Learner& self) { return glancing(self, [&] { return self.paused(); }); },
+          [](const Learner& self) {
+            const auto* pausable = dynamic_cast<const Pausable*>(&self);
+            return pausable && glancing(self, [&] { return pausable->paused(); });
+          },
           "Whether learning paused after the last step.")
       .def("state",
            [](const Learner& self) {
@@ -242,22 +256,24 @@ NB_MODULE(_core, m) {
           },
           "state"_a)
       .def(
-          "plant",
+          "start_from",
           [](Learner& self, Keys keys, Doubles values, double intercept) {
             if (keys.shape(0) != values.shape(0))
               throw std::invalid_argument("one value for each key");
             changing(self, [&] {
-              self.plant({keys.data(), keys.shape(0)}, {values.data(), values.shape(0)}, intercept);
+              thresher::require<StartsFromWeights>(self).start_from(
+                  {keys.data(), keys.shape(0)}, {values.data(), values.shape(0)}, intercept);
             });
           },
-          "keys"_a, "values"_a, "intercept"_a, "Start from these weights.")
+          "keys"_a, "values"_a, "intercept"_a, "Start from these weights, before the first step.")
       .def(
           "center",
           [](Learner& self, Keys keys, Doubles means) {
             if (keys.shape(0) != means.shape(0))
               throw std::invalid_argument("one mean for each key");
             changing(self, [&] {
-              self.center({keys.data(), keys.shape(0)}, {means.data(), means.shape(0)});
+              thresher::require<Centrable>(self).center({keys.data(), keys.shape(0)},
+                                                        {means.data(), means.shape(0)});
             });
           },
           "keys"_a, "means"_a, "Set the mean of the rows, before the first step.");

@@ -1,11 +1,10 @@
-// Learning in rounds whose results are combined with those of others.
+// Learning in rounds, for Python: the results of several learners are averaged.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
 #include <cstddef>
 #include <span>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@ namespace bindings {
 namespace {
 
 using thresher::Learner;
+using thresher::RoundLearner;
 
 std::span<const std::byte> span_of(const nb::bytes& bytes) {
   return {reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()};
@@ -32,100 +32,117 @@ std::span<const double> span_of(const Doubles& numbers) {
 }
 std::span<const std::uint64_t> span_of(const Keys& keys) { return {keys.data(), keys.shape(0)}; }
 
+// f(rounds) under the learner's lock; an error if the rule cannot be averaged.
+template <class F>
+auto reading(const Learner& learner, F&& f) {
+  const auto& rounds = thresher::require<RoundLearner>(learner);
+  return locked<Shared>(learner, [&] { return f(rounds); });
+}
+template <class F>
+auto changing(Learner& learner, F&& f) {
+  auto& rounds = thresher::require<RoundLearner>(learner);
+  return locked<Unique>(learner, [&] { return f(rounds); });
+}
+
 }  // namespace
 
 void bind_rounds(nb::class_<Learner>& learner) {
   learner
       .def_prop_ro(
-          "shares", [](const Learner& self) { return self.shares(); },
-          "Numbers of a feature that are combined; 0 where the rule cannot be averaged.")
+          "numbers_per_feature",
+          [](const Learner& self) {
+            const auto* rounds = dynamic_cast<const RoundLearner*>(&self);
+            return rounds ? rounds->numbers_per_feature() : 0;
+          },
+          "Count of numbers of a feature that are averaged; 0 if the rule cannot be averaged.")
       .def(
           "clock",
           [](const Learner& self) {
-            return bytes_of(locked<Shared>(self, [&] { return self.clock(); }));
+            return bytes_of(reading(self, [](const RoundLearner& r) { return r.clock(); }));
           },
-          "Return the numbers that are not of a feature; nothing is owed.")
+          "Return all numbers that do not belong to a feature, without pending events.")
       .def(
           "set_clock",
           [](Learner& self, const nb::bytes& clock) {
             const auto bytes = span_of(clock);
-            locked<Unique>(self, [&] { self.set_clock(bytes); });
+            changing(self, [&](RoundLearner& r) { r.set_clock(bytes); });
           },
-          "clock"_a, "Go on from a clock, with weights as they are at the beginning of a round.")
+          "clock"_a, "Continue from a clock, with weights as they are at the start of a round.")
       .def(
-          "begin_round", [](Learner& self) { locked<Unique>(self, [&] { self.begin_round(); }); },
-          "Count updates from here on, and keep what they change.")
+          "begin_round",
+          [](Learner& self) { changing(self, [](RoundLearner& r) { r.begin_round(); }); },
+          "Count updates from now on, and remember the weights that they change.")
       .def(
           "end_round",
           [](Learner& self) {
-            auto found = locked<Unique>(self, [&] { return self.end_round(); });
+            auto found = changing(self, [](RoundLearner& r) { return r.end_round(); });
             return std::tuple(owned_array(std::move(found.keys)),
                               owned_array(std::move(found.updates)),
                               owned_array(std::move(found.numbers)));
           },
-          "Return the features that were updated, in increasing order, how often, and their\n"
-          "numbers, one feature after the other; and put all weights back.")
+          "Return the updated features in increasing order, their counts of updates, and their\n"
+          "numbers, one feature after the other. Reset all weights to the start of the round.")
       .def(
-          "debt",
+          "pending",
           [](const Learner& self) {
-            return bytes_of(locked<Shared>(self, [&] { return self.debt(); }));
+            return bytes_of(reading(self, [](const RoundLearner& r) { return r.pending(); }));
           },
-          "Return what decides how weights without an update changed in the last round.")
+          "Return what the last round does to weights without an update.")
       .def(
-          "faded",
-          [](const Learner& self, const nb::bytes& debt, const Doubles& numbers) {
-            if (numbers.shape(0) % std::max<std::size_t>(self.shares(), 1) != 0)
-              throw std::invalid_argument("numbers: as many for each feature");
-            const auto bytes = span_of(debt);
+          "apply_pending",
+          [](const Learner& self, const nb::bytes& pending, const Doubles& numbers) {
+            const auto bytes = span_of(pending);
             const auto given = span_of(numbers);
             std::vector<double> changed(given.begin(), given.end());
-            locked<Shared>(self, [&] { self.fade(bytes, changed); });
+            reading(self, [&](const RoundLearner& r) { r.apply_pending(bytes, changed); });
             return owned_array(std::move(changed));
           },
-          "debt"_a, "numbers"_a,
-          "Return what numbers have become by the end of a round without an update; of an empty\n"
-          "debt, as weights keep them.")
+          "pending"_a, "numbers"_a,
+          "Return the numbers at the end of a round of features without an update. If `pending`\n"
+          "is empty, return them as weights hold them: rounded to the dtype.")
       .def(
-          "adopt",
+          "set_numbers",
           [](Learner& self, const Keys& keys, const Doubles& numbers) {
             const auto where = span_of(keys);
             const auto what = span_of(numbers);
-            locked<Unique>(self, [&] { self.adopt(where, what); });
+            changing(self, [&](RoundLearner& r) { r.set_numbers(where, what); });
           },
-          "keys"_a, "numbers"_a, "Between rounds: take the combined numbers of features.")
+          "keys"_a, "numbers"_a, "Between rounds: set the averaged numbers of features.")
       .def(
           "nonzeros_at",
           [](const Learner& self, const nb::bytes& clock, const Doubles& numbers, bool average) {
             const auto bytes = span_of(clock);
             const auto what = span_of(numbers);
-            return locked<Shared>(self, [&] { return self.nonzeros_at(bytes, what, average); });
+            return reading(
+                self, [&](const RoundLearner& r) { return r.nonzeros_at(bytes, what, average); });
           },
           "clock"_a, "numbers"_a, "average"_a,
-          "Count the features whose weight is not zero at a clock, of those with these numbers.")
+          "Count the features with these numbers whose weight is not zero at a clock.")
       .def(
-          "bias_share",
+          "intercept_numbers",
           [](const Learner& self) {
-            return owned_array(locked<Shared>(self, [&] { return self.bias_share(); }));
+            return owned_array(
+                reading(self, [](const RoundLearner& r) { return r.intercept_numbers(); }));
           },
-          "Return the numbers of the intercept that are combined.")
+          "Return the numbers of the intercept that are averaged.")
       .def(
-          "adopt_bias",
+          "set_intercept_numbers",
           [](Learner& self, const Doubles& numbers) {
             const auto what = span_of(numbers);
-            locked<Unique>(self, [&] { self.adopt_bias(what); });
+            changing(self, [&](RoundLearner& r) { r.set_intercept_numbers(what); });
           },
-          "numbers"_a, "Take the combined numbers of the intercept.")
+          "numbers"_a, "Set the averaged numbers of the intercept.")
       .def(
-          "settle_down",
+          "finish_rounds",
           [](Learner& self, const Keys& keys, const Doubles& numbers, std::int64_t rows,
              double weight, double loss) {
             const auto where = span_of(keys);
             const auto what = span_of(numbers);
             const thresher::Tally tally(rows, weight, loss, 1.0);
-            locked<Unique>(self, [&] { self.settle_down(where, what, tally); });
+            changing(self, [&](RoundLearner& r) { r.finish_rounds(where, what, tally); });
           },
           "keys"_a, "numbers"_a, "rows"_a, "weight"_a, "loss"_a,
-          "After the last round: take the whole model, and go on alone from the clock.");
+          "After the last round: set the whole model, and continue alone from the clock.");
 }
 
 }  // namespace bindings

@@ -83,8 +83,8 @@ class Learner:
         last: int | None = None,
     ) -> int:
         """
-        One step for each of the rows order[first:last], in that order, until the rule pauses;
-        returns the number of steps made.
+        Make one step for each row of order[first:last], in that order, until the rule pauses.
+        Return the number of steps.
         """
 
     def next_pass(self) -> None:
@@ -128,10 +128,12 @@ class Learner:
         """Numbers that only this rule keeps, by name."""
 
     def steer(self) -> None:
-        """Set gravity for the number of weights that is wanted, now."""
+        """Set the penalty now for the wanted number of nonzero weights."""
 
     def pause_at(self, nonzeros: int) -> None:
-        """Let learning pause when so many weights are not zero."""
+        """
+        Let learning pause after a step that leaves at least this many nonzero weights.
+        """
 
     @property
     def paused(self) -> bool:
@@ -139,7 +141,7 @@ class Learner:
 
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
-    def plant(
+    def start_from(
         self,
         keys: Annotated[
             NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
@@ -149,7 +151,7 @@ class Learner:
         ],
         intercept: float,
     ) -> None:
-        """Start from these weights."""
+        """Start from these weights, before the first step."""
 
     def center(
         self,
@@ -163,21 +165,23 @@ class Learner:
         """Set the mean of the rows, before the first step."""
 
     @property
-    def shares(self) -> int:
+    def numbers_per_feature(self) -> int:
         """
-        Numbers of a feature that are combined; 0 where the rule cannot be averaged.
+        Count of numbers of a feature that are averaged; 0 if the rule cannot be averaged.
         """
 
     def clock(self) -> bytes:
-        """Return the numbers that are not of a feature; nothing is owed."""
+        """
+        Return all numbers that do not belong to a feature, without pending events.
+        """
 
     def set_clock(self, clock: bytes) -> None:
         """
-        Go on from a clock, with weights as they are at the beginning of a round.
+        Continue from a clock, with weights as they are at the start of a round.
         """
 
     def begin_round(self) -> None:
-        """Count updates from here on, and keep what they change."""
+        """Count updates from now on, and remember the weights that they change."""
 
     def end_round(
         self,
@@ -187,28 +191,26 @@ class Learner:
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        Return the features that were updated, in increasing order, how often, and their
-        numbers, one feature after the other; and put all weights back.
+        Return the updated features in increasing order, their counts of updates, and their
+        numbers, one feature after the other. Reset all weights to the start of the round.
         """
 
-    def debt(self) -> bytes:
-        """
-        Return what decides how weights without an update changed in the last round.
-        """
+    def pending(self) -> bytes:
+        """Return what the last round does to weights without an update."""
 
-    def faded(
+    def apply_pending(
         self,
-        debt: bytes,
+        pending: bytes,
         numbers: Annotated[
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """
-        Return what numbers have become by the end of a round without an update; of an empty
-        debt, as weights keep them.
+        Return the numbers at the end of a round of features without an update. If `pending`
+        is empty, return them as weights hold them: rounded to the dtype.
         """
 
-    def adopt(
+    def set_numbers(
         self,
         keys: Annotated[
             NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
@@ -217,7 +219,7 @@ class Learner:
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Between rounds: take the combined numbers of features."""
+        """Between rounds: set the averaged numbers of features."""
 
     def nonzeros_at(
         self,
@@ -228,21 +230,21 @@ class Learner:
         average: bool,
     ) -> int:
         """
-        Count the features whose weight is not zero at a clock, of those with these numbers.
+        Count the features with these numbers whose weight is not zero at a clock.
         """
 
-    def bias_share(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """Return the numbers of the intercept that are combined."""
+    def intercept_numbers(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Return the numbers of the intercept that are averaged."""
 
-    def adopt_bias(
+    def set_intercept_numbers(
         self,
         numbers: Annotated[
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Take the combined numbers of the intercept."""
+        """Set the averaged numbers of the intercept."""
 
-    def settle_down(
+    def finish_rounds(
         self,
         keys: Annotated[
             NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
@@ -255,7 +257,7 @@ class Learner:
         loss: float,
     ) -> None:
         """
-        After the last round: take the whole model, and go on alone from the clock.
+        After the last round: set the whole model, and continue alone from the clock.
         """
 
 def make_learner(

@@ -80,7 +80,8 @@ def test_labels_outside_the_classes(tmp_path):
     data = tmp_path / "rows.svm"
     data.write_text("1 1:1\n2 1:1\n5 2:1\n")
     line = told(tmp_path, data, "--multiclass", "--classes", "1,2")
-    assert line == f"{data}:3:1: the label 5 is not among the classes 1, 2; two classes stay two"
+    expected = "the label 5 is not among the classes 1, 2; a third class cannot be added"
+    assert line == f"{data}:3:1: {expected}"
     data.write_text("-1 1:1\n2 2:1\n")
     line = told(tmp_path, data, "--loss", "poisson")
     assert line == f"{data}:1:1: the label is -1; loss poisson needs >= 0"
@@ -280,7 +281,7 @@ def test_binary_files_are_no_tables(tmp_path):
     data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
     called("train", data, "-m", model, "--quiet")
     line = told(tmp_path, model)
-    assert line.startswith(f"{model}: a model or a checkpoint of Thresher, and no data")
+    assert line.startswith(f"{model}: this is a model or a checkpoint of Thresher, not data")
 
 
 # ---- labels that are words -----------------------------------------------------------------------
@@ -296,9 +297,9 @@ def test_binary_files_are_no_tables(tmp_path):
             ["a", "b"],
             ["--classes", "1,2"],
             2,
-            "the label is the word 'a', and the classes are numbers: 1, 2",
+            "the label is the word 'a', but the classes are numbers: 1, 2",
         ),
-        (["1", "b"], ["--classes", "1,2"], 2, "the label is the word '1', and the classes are"),
+        (["1", "b"], ["--classes", "1,2"], 2, "the label is the word '1', but the classes are"),
         (["1", "2"], ["--classes", "a,b"], 2, "the label 1 is not among the classes a, b"),
         (["", "1"], ["--classes", "a,b"], 2, "the row has no label"),
         (["", "b"], [], 2, "the row has no label"),

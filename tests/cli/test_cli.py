@@ -27,7 +27,7 @@ def test_demo_finds_the_truth() -> None:
     """The default, as `make demo` runs it."""
     shown = thresher("demo")
     assert "40 of 40" in shown
-    assert "rows a second" in shown
+    assert "rows per second" in shown
     assert "peak memory" in shown
     assert "nonzeros" in shown
 

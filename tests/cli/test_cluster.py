@@ -17,9 +17,9 @@ import pytest
 import thresher
 from support.distributed_rows import rows_of, write_shards
 from support.files import THRESHER, called
-from thresher.cli.render.progress import shown, warnings_told
+from thresher.cli.render.progress import progress_for, warnings_shown
 from thresher.distributed import fit
-from thresher.distributed.engine.folder import held
+from thresher.distributed.engine.folder import locked_folder
 
 
 @pytest.fixture(scope="module")
@@ -134,8 +134,8 @@ def test_warnings_are_told_once(shards, tmp_path, options, message):
 
 def test_what_others_print_stays_off_standard_output(capsys):
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    watcher = shown(False, True, 1)
-    with contextlib.redirect_stdout(sys.stderr), warnings_told(watcher):
+    watcher = progress_for(False, True, 1)
+    with contextlib.redirect_stdout(sys.stderr), warnings_shown(watcher):
         print("(raylet) A worker died")
         watcher.tell("note", message="a worker was lost")
     for number, handler in before.items():
@@ -151,11 +151,11 @@ def test_what_others_print_stays_off_standard_output(capsys):
         (["--ray", "nonsense"], 1, "--ray must be"),
         (["--ray", "127.0.0.1:1"], 1, "no Ray cluster can be used at 127.0.0.1:1"),
         (["--rounds", "2"], 2, "--rounds needs --ray ADDRESS, or --workers 0"),
-        (["--workers", "0", "--valid", "x"], 2, "--valid does not go with"),
+        (["--workers", "0", "--valid", "x"], 2, "--valid cannot be used with"),
         (["--workers", "0", "--every", "5s"], 2, "--every is a number of stages"),
         (["--workers", "0", "--mode", "columns"], 2, "--mode must be average"),
         (["--workers", "0", "--rule", "hard-threshold"], 2, "does not learn on a cluster"),
-        (["--workers", "0", "--class-weight", "7:2"], 2, "which are no classes"),
+        (["--workers", "0", "--class-weight", "7:2"], 2, "which are not classes"),
         (["--workers", "0", "--on-bad-line", "quarantine=q"], 2, "many workers cannot write"),
         (["--workers", "0", "--parts", "100000"], 2, "--parts must be at most"),
         (["--workers", "0", "--checkpoint", "/dev/null"], 1, "this is a file"),
@@ -179,7 +179,7 @@ def test_data_that_are_not_there_or_to_be_overwritten(shards, tmp_path):
     told = called("train", shards, "-m", first, "--workers", 0, code=2)
     assert "cannot be written to as well" in told.stderr
     told = trained(shards, tmp_path, "--checkpoint", tmp_path / "model", code=2)
-    assert "is the file of --model too" in told.stderr
+    assert "is also the file of --model" in told.stderr
     assert Path(first).read_bytes() == content
 
 
@@ -204,7 +204,7 @@ def test_a_checkpoint_is_gone_on_from_or_left_alone(shards, tmp_path):
     assert "--resume" in trained(shards, tmp_path, *how, code=1).stderr
     trained(shards, tmp_path, *how, "--resume")  # after its end
     assert (tmp_path / "model").read_bytes() == expected
-    with held(str(folder)):
+    with locked_folder(str(folder)):
         assert "another run is using" in trained(shards, tmp_path, *how, "--resume", code=1).stderr
     told = trained(shards, tmp_path, *how, "--resume", "--l1", 7, code=1)
     assert "l1 was" in told.stderr
@@ -226,7 +226,7 @@ def test_control_c(shards, tmp_path, kept):
     assert process.returncode == 130
     assert not (tmp_path / "model").exists()
     if kept:
-        assert f"{folder} holds what was learned, and --resume goes on from it" in told
+        assert f"the checkpoint is {folder}; --resume continues from it" in told
         assert (folder / "committed.json").exists()
     else:
         assert told == "interrupted\n"

@@ -13,7 +13,7 @@ import pytest
 import thresher
 from support.comparisons import plain
 from support.files import THRESHER, called, svmlight, vw
-from thresher.cli.commands import compare as cli
+from thresher.cli.render import comparison_progress
 from thresher.comparison import CompareProgress
 
 QUICK = ("--orders", "2", "--folds", "2", "--rules", "ftrl,sgd")
@@ -105,7 +105,7 @@ def test_weights_are_not_used_and_that_is_said(folder, tmp_path):
     lines = (folder / "rows.vw").read_text().splitlines()
     weighed.write_text("\n".join(line.replace(" '", " 2 '", i % 2) for i, line in enumerate(lines)))
     done = called("compare", weighed, *QUICK, "--quiet")
-    assert done.stderr == "warning: weights of rows are not used: all count the same\n"
+    assert done.stderr == "warning: row weights are ignored: all rows count the same\n"
 
 
 def test_help_is_complete():
@@ -125,7 +125,7 @@ def test_help_is_complete():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--rules", "vw"], "--rules: must be of stabilized, "),
+        (["--rules", "vw"], "--rules must be from stabilized, "),
         (["--choose", "worst"], "--choose must be one of best, sparsest; got 'worst'"),
         (["--scale", "minmax"], "--scale must be one of 'unit-norm', 'variance'; got 'minmax'"),
         (["--test-share", "0.001"], "--test-share 0.001: "),
@@ -145,7 +145,7 @@ def test_bad_usage(folder, tmp_path, options, message):
 
 def test_nothing_to_compare_is_bad_usage(folder):
     done = called("compare", folder / "rows.svm", "--rules", "lasso,hard-threshold", code=2)
-    assert "--rules: all are left out: lasso: it is a rule for numbers; hard-" in done.stderr
+    assert "--rules: all rules are skipped: lasso: it is only for regression; hard-" in done.stderr
 
 
 def test_many_values_hint_at_numbers(tmp_path):
@@ -156,9 +156,9 @@ def test_many_values_hint_at_numbers(tmp_path):
 
 
 def test_a_long_silence_is_broken(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "_EVERY", 0.01)
-    monkeypatch.setattr(cli, "_SILENCE", 0.02)
-    shown = cli.Shown(quiet=False, json=False)
+    monkeypatch.setattr(comparison_progress, "_TICK_SECONDS", 0.01)
+    monkeypatch.setattr(comparison_progress, "_LINE_SECONDS", 0.02)
+    shown = comparison_progress.ComparisonLines(quiet=False, json=False)
     shown.tell(CompareProgress("ftrl", "FTRL", "search", 0, 2, 1, 3, 65.0))
     told = ""
     until = time.monotonic() + 20
@@ -189,7 +189,7 @@ def test_outputs_are_looked_at_first(folder, tmp_path):
     rows = folder / "rows.svm"
     same = tmp_path / "a.json"
     done = called("compare", rows, "-o", same, "--checkpoint", same, code=2)
-    assert "each needs one of its own" in done.stderr
+    assert "give two different files" in done.stderr
     called("compare", rows, "--html", tmp_path / "none" / "page.html", code=1)
     before = rows.read_bytes()
     called("compare", rows, "-o", rows, code=2)
@@ -235,7 +235,7 @@ def test_a_run_that_is_stopped_goes_on(folder, tmp_path, how):
     told = process.communicate(timeout=60)[1]
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert f"interrupted; {kept} holds what is finished" in told
+        assert f"interrupted; finished work is in {kept}" in told
     assert not results.exists()
     unfinished = json.loads(kept.read_text())["rules"]
     assert "row" in unfinished["sgd"]
@@ -248,7 +248,7 @@ def test_a_run_that_is_stopped_goes_on(folder, tmp_path, how):
     whole = thresher.Comparison.from_json(fresh.read_text())
     assert [plain(row) for row in found] == [plain(row) for row in whole]
     done = called("compare", folder / "rows.svm", *command[2:], code=2)
-    assert "is of another comparison: its training rows is" in done.stderr
+    assert "belongs to another comparison: its training rows is" in done.stderr
 
 
 @pytest.mark.data

@@ -110,7 +110,9 @@ def test_what_is_read_is_not_overwritten(tmp_path):
         ["train", data, "-m", tmp_path / "new", "--cache", model],
     ):
         done = called(*arguments, code=2)
-        assert re.match(r".*(is to be read|is no cache; it stays)", done.stderr), arguments
+        assert re.match(
+            r".*(is an input file|is not a cache; it is not overwritten)", done.stderr
+        ), arguments
     assert (data.read_bytes(), model.read_bytes()) == before
     assert left(tmp_path) == ["link.svm", "m.thresher", "rows.svm"]
 

@@ -37,7 +37,7 @@ def test_the_rule_and_its_values_are_those_of_the_checkpoint(
     began = ["train", *data, "-m", model, *given, "--every", "0s", "--json"]
     called(*began, code=130, stdout=Interrupting(2))
     done = called("train", *data, "-m", model, "--resume")
-    assert "going on after" in done.stderr
+    assert "continuing after" in done.stderr
     assert hash_of(thresher.load(model)) == hash_of(thresher.load(whole))
     assert not Path(f"{model}.checkpoint").exists()
 

@@ -202,7 +202,7 @@ def test_interrupt_while_names_are_looked_for(tmp_path, folder, monkeypatch, opt
     assert "--resume" in done.stderr
     assert not model.exists()
     more = called(*arguments, model, "--resume", "--passes", 20, code=1)
-    assert "20 are wanted now" in more.stderr
+    assert "passes is 20 now" in more.stderr
     called(*arguments, model, "--resume")
     assert model.read_bytes() == whole.read_bytes()
     assert not list(tmp_path.glob("*.checkpoint"))

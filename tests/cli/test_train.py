@@ -139,7 +139,7 @@ def test_a_cache_gives_the_same_model(folder):
     cache = folder / "rows.cache"
     plain, _ = trained(folder, "rows.vw", "--passes", "2", name="plain.thresher")
     model, done = trained(folder, "rows.vw", "--passes", "2", "--cache", str(cache))
-    assert "making the cache" in done.stderr
+    assert "writing the cache" in done.stderr
     assert thresher.load(model).weights.tobytes() == thresher.load(plain).weights.tobytes()
     assert thresher.load(model).names == thresher.load(plain).names
     before = model.read_bytes()
@@ -206,7 +206,7 @@ def test_class_weights(folder):
     assert ones[1] > ones[0] + 0.1
     for wrong, words in (
         ("1:x", "CLASS:WEIGHT"),
-        ("7:2", "which are no classes"),
+        ("7:2", "which are not classes"),
         ("1", "CLASS:W"),
     ):
         done = called("train", folder / "rows.svm", "-m", heavy, "--class-weight", wrong, code=2)
@@ -293,7 +293,7 @@ def test_stores_and_bits(folder):
     assert "different features" not in done.stdout
     assert "in 65,536 weights (16 bits)" in done.stdout
     small, done = trained(folder, "rows.vw", "--bits", "3", name="small.thresher")
-    assert "10 bits would leave 5 %" in done.stdout
+    assert "with 10 bits, 5 % would share one" in done.stdout
     models = [thresher.load(model) for model in (hashed, folded, small)]
     assert [model.n_features for model in models] == [2**64, 2**16, 8]
     assert [model.parameters["store"] for model in models] == ["hashed", "dense", "dense"]
@@ -356,7 +356,7 @@ def test_inspect(folder):
     (reason,) = json.loads(called("inspect", model, "--why", best["name"], "--json").stdout)
     assert reason["weight"] == best["weight"]
     told = called("inspect", model, "--why", "nothing", code=1).stderr
-    assert told.startswith("no feature with nonzero weight is named 'nothing'")
+    assert told.startswith("no feature with nonzero weight has the name 'nothing'")
     assert "feature" not in called("inspect", model, "--top", "0").stdout.split("parameters")[1]
 
 
@@ -439,4 +439,4 @@ def test_convert(folder):
     called("convert", folder / "rows.svm", folder / "other.svm", folder / "both.cache", "--quiet")
     assert sum(block.rows for block in thresher.scan(folder / "both.cache").blocks()) == 800
     told = called("convert", folder / "rows.svm", folder / "rows.what", code=2).stderr
-    assert "the name does not tell the format" in told
+    assert "the format is not clear from the name" in told

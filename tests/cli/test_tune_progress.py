@@ -12,7 +12,7 @@ import time
 
 import thresher
 from support.files import THRESHER, svmlight
-from thresher.cli.render.search_progress import Table
+from thresher.cli.render.search_progress import SearchTable
 from thresher.search import SearchProgress
 from thresher.search.grid import point_of
 
@@ -32,7 +32,7 @@ def test_live_table(monkeypatch):
     monkeypatch.setattr("sys.stderr", screen)
     estimator = thresher.FTRLClassifier()
     points = [point_of(estimator, i, {"l1": l1}) for i, l1 in enumerate((0.1, 1.0, 10.0))]
-    table = Table(points, quiet=False, json=False)
+    table = SearchTable(points, quiet=False, json=False)
     table.tell(progress_of(1000))
     first = screen.getvalue()
     lines = [line.removesuffix("\x1b[K") for line in first.splitlines()]
@@ -55,10 +55,10 @@ def test_live_table(monkeypatch):
 
 def test_lines_and_objects(monkeypatch, capsys):
     point = point_of(thresher.FTRLClassifier(), 0, {"l1": 0.1, "beta": 1.0})
-    monkeypatch.setattr("thresher.cli.render.search_progress._SELDOM", 0.0)
-    monkeypatch.setattr("thresher.cli.render.search_progress._OFTEN", 0.0)
+    monkeypatch.setattr("thresher.cli.render.search_progress._LINE_SECONDS", 0.0)
+    monkeypatch.setattr("thresher.cli.render.search_progress._JSON_SECONDS", 0.0)
     for quiet, as_json in ((False, False), (False, True), (True, False)):
-        Table([point], quiet, as_json).tell(progress_of(1000, losses={0: 0.25}))
+        SearchTable([point], quiet, as_json).tell(progress_of(1000, losses={0: 0.25}))
     out, told = capsys.readouterr()
     assert told == (
         "pass 1/1: 1,000 rows, 18 models, 2.0 s; least loss 0.2500 with l1=0.1, beta=1\n"

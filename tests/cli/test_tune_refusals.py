@@ -87,7 +87,7 @@ def test_a_reading_left_behind_ends_with_python(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--sparsest"], "--sparsest needs the standard errors of folds"),
+        (["--sparsest"], "--sparsest needs the standard errors over folds"),
         (["--multiclass"], "--multiclass from standard input needs --classes, or --cache FILE"),
     ],
 )
@@ -105,7 +105,7 @@ def test_what_a_pipe_cannot(folder, tmp_path, options, message):
 
 def test_outputs_are_files_of_their_own(folder, tmp_path):
     data, model, link = folder / "rows.svm", tmp_path / "m", tmp_path / "link"
-    message = "is the file of --model too; each needs one of its own"
+    message = "is also the file of --model; give two different files"
     for options in (["--html", model], ["--html", tmp_path / "." / "m"], ["--cache", model]):
         done = called("tune", data, "-m", model, *GRID, *options, code=2)
         assert message in done.stderr
@@ -171,9 +171,9 @@ def test_one_combination_and_losses_in_a_grid(folder, tmp_path):
     least = min(losses, key=lambda loss: float(losses[loss]))
     assert thresher.load(model).loss == least
     done = called("tune", data, "-m", model, "--grid", "loss=hinge,huber", code=2)
-    assert "losses must be all for classes, or all for numbers" in done.stderr
+    assert "all losses must be for classes, or all for numbers" in done.stderr
     done = called("tune", data, "-m", model, "--loss", "hinge", "--grid", "loss=logistic", code=2)
-    assert "loss has one value by --loss and several by --grid" in done.stderr
+    assert "loss is also given by --loss" in done.stderr
 
 
 def test_page_says_how_it_was_made(folder, tmp_path):

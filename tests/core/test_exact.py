@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from oracles.averaged import averaged
 from oracles.forward_backward import forward_backward
-from oracles.ftrl import ftrl
 from oracles.truncated_gradient import truncated_gradient
 from support.exactness import DTYPES, STORES, assert_equal, calm
+from support.rule_cases import CASES, draw_values
 from support.streams import LOSSES, SCHEDULES, Stream, dense_weights, learner, streams
 from thresher import _core
+from thresher.rules import RULES
 
 
 @st.composite
@@ -96,32 +97,25 @@ def test_forward_backward(
     assert_equal(stream.learn(model), stream, oracle, dtype)
 
 
-@given(
-    data=st.data(),
-    loss=st.sampled_from(LOSSES),
-    l1=st.sampled_from([0.0, 0.151, 0.713]),
-    l2=st.sampled_from([0.0, 0.31]),
-    alpha=st.sampled_from([0.11, 0.53]),
-    beta=st.sampled_from([0.0, 1.0]),
-    fit_intercept=st.booleans(),
-    store=STORES,
-    dtype=DTYPES,
-)
-def test_ftrl(
-    data: st.DataObject, loss: str, l1: float, l2: float, alpha: float, beta: float,
-    fit_intercept: bool, store: str, dtype: str,
-) -> None:  # fmt: skip
-    """R-8.4, with weights that return to exact zero."""
-    stream = data.draw(streams(loss))
-    params = {"loss": loss, "l1": l1, "l2": l2, "alpha": alpha, "beta": beta}
-    oracle = ftrl(
-        stream.X, stream.y, stream.passes, fit_intercept=fit_intercept,
-        sample_weight=stream.weight, dtype=np.dtype(dtype), **params,
+@pytest.mark.parametrize("rule", [rule for rule, case in CASES.items() if case.oracle])
+@given(data=st.data(), loss=st.sampled_from(LOSSES), fit=st.booleans(), store=STORES, dtype=DTYPES)
+def test_rules_equal_their_oracles(
+    rule: str, data: st.DataObject, loss: str, fit: bool, store: str, dtype: str
+) -> None:
+    """FTRL (R-8.4), dual averaging (R-8.1), AdaGrad: weights that return to exact zero."""
+    stream, case = data.draw(streams(loss)), CASES[rule]
+    assert case.oracle is not None
+    params = draw_values(data.draw, case.drawn) | {"loss": loss, "fit_intercept": fit}
+    oracle = case.oracle(
+        stream.X, stream.y, stream.passes, sample_weight=stream.weight, dtype=np.dtype(dtype),
+        **params,
     )  # fmt: skip
     assume(calm(oracle))
+    sweep_events = data.draw(st.sampled_from([2, 1 << 20]))
     model = learner(
-        "ftrl", stream.width, store=store, dtype=dtype, fit_intercept=fit_intercept, **params
-    )
+        RULES[rule].core, stream.width, store=store, dtype=dtype, sweep_events=sweep_events,
+        **params,
+    )  # fmt: skip
     assert_equal(stream.learn(model), stream, oracle, dtype)
 
 
@@ -157,25 +151,10 @@ def test_averaged_sgd(
     assert_equal(model, stream, oracle, dtype, average=True, sparse=False)
 
 
-RULES: list[tuple[str, dict[str, Any]]] = [
-    ("truncated_gradient", {"gravity": 0.05, "period": 3, "schedule": "sqrt"}),
-    ("truncated_gradient", {"gravity": 0.05, "period": 3, "certify": True}),
-    ("truncated_gradient", {"gravity": 0.05, "period": 3, "average": True, "l2": 0.1}),
-    ("truncated_gradient", {"gravity": 0.05, "relative": True, "eta0": 0.5, "fading": True}),
-    ("truncated_gradient", {"shrink": "round", "ceiling": 0.05, "period": 4}),
-    ("truncated_gradient", {"shrink": "subgradient", "gravity": 0.05, "schedule": "inverse"}),
-    ("averaged_sgd", {"alpha": 0.5}),
-    ("averaged_sgd", {"alpha": 0.5, "center": True}),
-    ("ftrl", {"l1": 0.3, "l2": 0.1}),
-    ("dual_averaging", {"l1": 0.02, "strength": 0.5, "relative": True}),
-    ("margin_perceptron", {"l1": 0.02, "loss": "margin", "shrink": "touched"}),
-    ("margin_perceptron", {"l1": 0.02, "loss": "margin", "shrink": "all"}),
-    ("mirror_descent", {"p": 3.7, "l1": 0.02}),
-    ("mirror_descent", {"p": 3.7, "l1": 0.02, "relative": True, "eta0": 0.5, "schedule": "sqrt"}),
-]
+RESUMED = [(RULES[rule].core, params) for rule, case in CASES.items() for params in case.resumed]
 
 
-@pytest.mark.parametrize(("rule", "params"), RULES)
+@pytest.mark.parametrize(("rule", "params"), RESUMED)
 @given(data=st.data(), dtype=st.sampled_from(["float32", "float64"]))
 def test_neither_batches_nor_looking_nor_stores_matter(
     rule: str, params: dict[str, Any], data: st.DataObject, dtype: str

@@ -10,29 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.lane_cases import batch_of, defaults, grid, rows_of, same
+from support.rule_cases import CASES
 from thresher import _core
 from thresher.rules import RULES
 from thresher.rules.core_args import core_parameters
 
-GRIDS: dict[str, dict[str, list[Any]]] = {
-    "truncated-gradient": {
-        "gravity": [0.0, 1e-3, 0.02, 0.1],
-        "eta0": [0.05, 0.3, "auto"],
-        "period": [1, 3],
-        "schedule": ["constant", "sqrt"],
-        "l2": [0.0, 0.01],
-        "shrink": ["truncate", "subgradient"],
-        "ceiling": [float("inf"), 0.2],
-        "average": [False, True],
-        "decay": [1.0, 0.7],
-    },
-    "forward-backward": {"l1": [0.0, 1e-3, 0.03], "eta0": [0.1, 0.4], "l2": [0.0, 0.1]},
-    "ftrl": {"l1": [0.0, 0.5, 2.0], "l2": [0.0, 0.1], "alpha": [0.1, 1.0], "beta": [0.5, 1.0]},
-    "averaged-sgd": {"alpha": [0.01, 0.5, 2.0, 20.0]},
-    "margin-perceptron": {"l1": [0.0, 0.01], "margin": [0.5, 1.0], "eta0": [0.1, 1.0],
-                          "shrink": ["row", "all"]},
-    "dual-averaging": {"l1": [0.0, 0.01], "strength": [1.0, 3.0]},
-}  # fmt: skip
+GRIDS = {rule: case.lanes for rule, case in CASES.items() if case.lanes}
 
 
 @st.composite

@@ -7,42 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oracles.dual_averaging import dual_averaging
 from oracles.margin_perceptron import margin_perceptron
-from support.exactness import DTYPES, STORES, assert_equal, calm
-from support.streams import LOSSES, dense_weights, learner, streams
+from support.exactness import DTYPES, STORES, assert_equal
+from support.streams import dense_weights, learner, streams
 from thresher import _core
-
-
-@given(
-    data=st.data(),
-    loss=st.sampled_from(LOSSES),
-    l1=st.sampled_from([0.0, 0.0107, 0.103]),
-    boost=st.sampled_from([0.0, 0.0213]),
-    strength=st.sampled_from([1.07, 5.3]),
-    relative=st.booleans(),
-    fading=st.booleans(),
-    fit_intercept=st.booleans(),
-    store=STORES,
-    dtype=DTYPES,
-)
-def test_dual_averaging(
-    data: st.DataObject, loss: str, l1: float, boost: float, strength: float, relative: bool,
-    fading: bool, fit_intercept: bool, store: str, dtype: str,
-) -> None:  # fmt: skip
-    """R-8.1: O(nonzeros) a step from the sum of gradients alone."""
-    stream = data.draw(streams(loss))
-    params = {
-        "loss": loss, "l1": l1, "boost": boost, "strength": strength, "relative": relative,
-        "fading": fading, "fit_intercept": fit_intercept,
-    }  # fmt: skip
-    oracle = dual_averaging(
-        stream.X, stream.y, stream.passes, sample_weight=stream.weight, dtype=np.dtype(dtype),
-        **params,
-    )  # fmt: skip
-    assume(calm(oracle))
-    model = learner("dual_averaging", stream.width, store=store, dtype=dtype, **params)
-    assert_equal(stream.learn(model), stream, oracle, dtype)
 
 
 @given(

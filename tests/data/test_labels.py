@@ -62,7 +62,7 @@ class Rows:
         store, width = ("hashed", 0) if self.hashed else ("dense", WIDTH)
         model = learner("truncated_gradient", width, store=store, dtype=dtype, **params)
         none = np.zeros(0)
-        model.plant(none.astype(np.uint64), none, self.intercepts[lane])
+        model.start_from(none.astype(np.uint64), none, self.intercepts[lane])
         model.learn(self.batch(np.where(self.has[:, lane], 1.0, low)), self.order)
         return model
 

@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher.data import open_streams
-from thresher.data.detect import CACHE_MAGIC, look
-from thresher.data.open_streams import BinaryStream, expand, open_bytes, open_seekable, peek_bytes
+from thresher.data import byte_stream
+from thresher.data.byte_stream import BinaryStream
+from thresher.data.detect import CACHE_MAGIC, detect_format
+from thresher.data.open_streams import open_bytes, open_seekable, peek_bytes
+from thresher.data.paths import expand
 from thresher.errors import DataError, ParameterError
 
 
@@ -138,7 +140,7 @@ def test_remote_files(remote):
         assert stream.size == stream.raw_position == len(remote["d/a.vw.gz"])
         assert stream.rereadable
         assert not stream.seekable_plain
-    assert look("memory://d/b.vw") == "vw"
+    assert detect_format("memory://d/b.vw") == "vw"
     assert open_seekable("memory://d/b.vw").read() == b"1 |f b\n"
     with pytest.raises(FileNotFoundError, match="memory://d/c: no such file"):
         expand("memory://d/c")
@@ -156,7 +158,7 @@ def test_packed_whatever_the_file_is_called(tmp_path, packing):
     path = tmp_path / "plain.txt"
     path.write_bytes(PACK[packing](data))
     with open_bytes(str(path)) as stream:
-        assert (stream.packing, stream.seekable_plain) == (packing, False)
+        assert (stream.compression, stream.seekable_plain) == (packing, False)
         assert stream.size == path.stat().st_size
         assert stream.read() == data
         assert stream.raw_position == stream.size
@@ -174,12 +176,12 @@ def test_several_members_are_one_file(tmp_path_factory, kind, parts, room, paddi
     padded = {"gzip": b"\0" * padding, "xz": b"\0" * 4 * padding}.get(kind, b"")
     path = tmp_path_factory.mktemp("members") / "packed"
     path.write_bytes(padded.join(map(PACK[kind], parts)) + padded)
-    before = open_streams._PIECE
-    open_streams._PIECE = piece
+    before = byte_stream._PIECE
+    byte_stream._PIECE = piece
     try:
         assert read(path, room) == (b"".join(parts), None)
     finally:
-        open_streams._PIECE = before
+        byte_stream._PIECE = before
 
 
 def test_plain_and_empty_files(tmp_path):
@@ -243,7 +245,7 @@ def test_cut_off(tmp_path, packing):
         assert data.startswith(good)
         assert str(path) in error
         assert f"{packing} data is cut off near byte" in error
-        assert f"; {len(good)} bytes were unpacked" in error
+        assert f"; {len(good)} bytes were decompressed" in error
         place = int(error.split("near byte ")[1].split()[0])
         assert size - (1 << 18) <= place <= size
     assert len(good) >= len(data) - (1 << 20)
@@ -269,7 +271,7 @@ def test_changed_bytes(tmp_path, packing):
     path.write_bytes(packed)
     good, error = read(path)
     assert "is damaged (" in error
-    assert f"; {len(good)} bytes were unpacked" in error
+    assert f"; {len(good)} bytes were decompressed" in error
     # Bytes before the damage are there, but for the block that it is in.
     size = min(len(data), len(good))
     differ = np.flatnonzero(np.frombuffer(data[:size], "u1") != np.frombuffer(good[:size], "u1"))
@@ -326,7 +328,7 @@ def test_standard_input_is_looked_at_without_loss(monkeypatch):
     text = b"1 |f a b\n" * 20_000
     for sent in (text, gzip.compress(text)):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(sent)))
-        assert look("-") == "vw"
+        assert detect_format("-") == "vw"
         with open_bytes("-") as stream:
             assert (stream.size, stream.rereadable, stream.seekable_plain) == (None, False, False)
             assert stream.read() == text
@@ -339,7 +341,7 @@ def test_a_named_pipe_is_looked_at_without_loss(tmp_path):
     os.mkfifo(path)
     writer = threading.Thread(target=path.write_bytes, args=[gzip.compress(text)])
     writer.start()
-    assert look(str(path)) == "svmlight"
+    assert detect_format(str(path)) == "svmlight"
     assert read(path) == (text, None)
     writer.join()
 
@@ -347,10 +349,10 @@ def test_a_named_pipe_is_looked_at_without_loss(tmp_path):
 def test_columnar_formats_need_plain_files(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet.gz"
     path.write_bytes(gzip.compress(b"PAR1"))
-    with pytest.raises(ParameterError, match="packed with gzip; unpack it first"):
+    with pytest.raises(ParameterError, match="compressed with gzip; decompress it first"):
         open_seekable(str(path))
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"PAR1")))
-    with pytest.raises(ParameterError, match="not from a pipe"):
+    with pytest.raises(ParameterError, match="cannot be read from a pipe"):
         open_seekable("-")
 
 
@@ -385,7 +387,7 @@ def test_format_by_the_bytes(tmp_path, text, expected):
     for name, data in (("clicks", text), ("wrong.gz", gzip.compress(text))):
         path = tmp_path / name
         path.write_bytes(data)
-        assert look(str(path)) == expected
+        assert detect_format(str(path)) == expected
 
 
 @pytest.mark.parametrize("text", [b"hello world\n", b"1\n0\n", b"a|b|c\n1|2|3\n"])
@@ -393,14 +395,14 @@ def test_format_that_is_not_clear(tmp_path, text):
     path = tmp_path / "clicks"
     path.write_bytes(text)
     with pytest.raises(DataError, match=r"clicks: .*name it with format, one of svmlight, vw, csv"):
-        look(str(path))
+        detect_format(str(path))
     named = tmp_path / "clicks.vw.gz"
     named.write_bytes(gzip.compress(text))
-    assert look(str(named)) == "vw"  # then its name tells
+    assert detect_format(str(named)) == "vw"  # then its name tells
 
 
 def test_a_line_longer_than_what_is_looked_at(tmp_path):
     path = tmp_path / "long"
     path.write_bytes(b"1 " + b" ".join(b"%d:1" % i for i in range(1, 40_000)))
     assert len(peek_bytes(str(path), 1 << 16)) < path.stat().st_size
-    assert look(str(path)) == "svmlight"
+    assert detect_format(str(path)) == "svmlight"

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thresher import _core, scan
-from thresher.data import tables
+from thresher.data import bad_lines, tables
 from thresher.data.block import Position
 from thresher.data.features import key_of
-from thresher.data.tables import Columns, TableSource
+from thresher.data.tables import TableColumns, TableSource
 from thresher.errors import DataError, ParameterError
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra arrow")
@@ -49,7 +49,7 @@ def named_rows(block):
 
 
 def rows_of(path, format="csv", bits=None, delimiter=None, **columns):
-    source = TableSource(path, format, Columns(**columns), bits, delimiter)
+    source = TableSource(path, format, TableColumns(**columns), bits, delimiter)
     return [
         row for block in source.blocks(dtype="float64", names=True) for row in named_rows(block)
     ]
@@ -163,7 +163,7 @@ def test_typed_columns(tmp_path):
 
 
 def test_sliced_and_chunked_columns():
-    from thresher.data.columns import parts_of_column, single
+    from thresher.data.columns import entries_of_column, single
 
     for values in (
         ["a", "b", None, "c"],
@@ -173,8 +173,8 @@ def test_sliced_and_chunked_columns():
         whole = pa.array(values * 3)
         cut = single(pa.chunked_array([whole.slice(1, 4), whole.slice(5, 5)]))
         for part, same in zip(
-            parts_of_column("x", cut, False, 1, False),
-            parts_of_column("x", pa.array((values * 3)[1:10]), False, 1, False),
+            entries_of_column("x", cut, False, 1, False),
+            entries_of_column("x", pa.array((values * 3)[1:10]), False, 1, False),
             strict=True,
         ):
             assert part.rows.tolist() == same.rows.tolist()
@@ -206,11 +206,11 @@ def test_text_and_ngrams(tmp_path):
 def test_text_is_what_a_loop_makes_of_it(texts, ngrams):
     import re
 
-    from thresher.data.columns import parts_of_column
-    from thresher.data.features import rows_of_parts
+    from thresher.data.columns import entries_of_column
+    from thresher.data.features import rows_of_entries
 
-    parts = parts_of_column("t", pa.array(texts, pa.string()), True, ngrams, False)
-    rows = rows_of_parts(parts, len(texts), "float64", None, True)
+    parts = entries_of_column("t", pa.array(texts, pa.string()), True, ngrams, False)
+    rows = rows_of_entries(parts, len(texts), "float64", None, True)
     names = dict(rows["names"])
     keys = rows["keys"].view(np.uint64).tolist()
     for row, text in enumerate(texts):
@@ -235,8 +235,8 @@ def test_pandas_is_not_imported(tmp_path):
     path = csv_file(tmp_path, "a,b,c,text,y\n1,u,true,some words,1\n2,,NA,,0\n")
     code = (
         "import sys\n"
-        "from thresher.data.tables import Columns, TableSource\n"
-        f"source = TableSource({path!r}, 'csv', Columns(text=['text'], ngrams=2))\n"
+        "from thresher.data.tables import TableColumns, TableSource\n"
+        f"source = TableSource({path!r}, 'csv', TableColumns(text=['text'], ngrams=2))\n"
         "assert [block.rows for block in source.blocks(names=True)] == [2]\n"
         "slow = {'pandas', 'scipy', 'sklearn'} & set(sys.modules)\n"
         "assert not slow, slow"
@@ -259,7 +259,7 @@ def test_names_of_wanted_keys_only(tmp_path):
 
 def test_labels_of_strings_and_weights(tmp_path):
     path = csv_file(tmp_path, "kind;x;w\ncat;1;0.5\ndog;2;3\n")
-    (block,) = TableSource(path, "csv", Columns(label="kind", weight="w")).blocks()
+    (block,) = TableSource(path, "csv", TableColumns(label="kind", weight="w")).blocks()
     assert block.labels.tolist() == ["cat", "dog"]
     assert block.native.labels is None
     assert block.native.weights.tolist() == [0.5, 3]
@@ -285,7 +285,7 @@ def test_which_column_is_the_label(tmp_path):
     with pytest.raises(DataError, match=r"data.csv: which column is the label\?.*columns are a, b"):
         rows_of(path)
     assert rows_of(path, label_needed=False) == [[("a", 1), ("b", 2)]]
-    (block,) = TableSource(path, "csv", Columns(label_needed=False)).blocks()
+    (block,) = TableSource(path, "csv", TableColumns(label_needed=False)).blocks()
     assert np.isnan(block.labels).all()
     path = csv_file(tmp_path, "y,target\n1,2\n")
     with pytest.raises(DataError, match="y and target could be; name it"):
@@ -315,7 +315,7 @@ def test_columns_that_are_not_there(tmp_path, option):
         ("a,y\n1e999,1\n", r":2: column 'a': inf is not a finite number"),
         ("a,y\n1,1\n2,inf\n", r":3: column 'y': inf is not"),
         ("a,y\n1e60,1\n", r":2: column 'a': 1e\+60 is too large for float32"),
-        ("a,a,y\n1,1,1\n", r": two columns are called 'a'"),
+        ("a,a,y\n1,1,1\n", r": two columns are named 'a'"),
         (b"a,y\n\xff,1\n", r"data.csv: .*UTF8"),
         ('a,y\n1,1\n"' + "2,1\n" * 200_000, r": a row is longer than 256 KiB, or a quote is never"),
     ],
@@ -348,8 +348,8 @@ def test_a_number_column_that_is_none_later(tmp_path, small):
         ),
         (pa.array([0, 1, 2], pa.timestamp("s")), "type timestamp.*ignore"),
         (pa.array([{"a": 1}] * 3), "type struct.*ignore"),
-        (pa.array([[[1]]] * 3), "of lists, those of"),
-        (pa.array([[(1, 1)]] * 3, pa.map_(pa.int64(), pa.int64())), "of maps, those of"),
+        (pa.array([[[1]]] * 3), "lists must hold"),
+        (pa.array([[(1, 1)]] * 3, pa.map_(pa.int64(), pa.int64())), "maps must hold"),
     ],
 )
 def test_bad_columns(tmp_path, column, message):
@@ -357,8 +357,8 @@ def test_bad_columns(tmp_path, column, message):
     message = message.replace("row: ", r"data.parquet:2: column 'col': ")
     with pytest.raises((DataError, ParameterError), match=message):
         list(TableSource(path, "parquet").blocks())
-    with pytest.raises(ParameterError, match="text column 'col' is of type"):
-        list(TableSource(path, "parquet", Columns(text=["col"])).blocks())
+    with pytest.raises(ParameterError, match="text column 'col' has type"):
+        list(TableSource(path, "parquet", TableColumns(text=["col"])).blocks())
 
 
 @pytest.mark.parametrize("weight", ["-1", "", "inf", "NA"])
@@ -410,13 +410,13 @@ def test_bad_rows_are_told_in_the_order_of_their_lines(tmp_path):
 
 def test_ragged_lines_are_forgotten_once_they_were_told(tmp_path, small, monkeypatch):
     kept = []
-    lines = tables._Ragged.lines
+    lines = bad_lines.RaggedLines.lines
 
     def counted(self, places):
         kept.append(len(self._ahead))
         return lines(self, places)
 
-    monkeypatch.setattr(tables._Ragged, "lines", counted)
+    monkeypatch.setattr(bad_lines.RaggedLines, "lines", counted)
     rows = 80_000  # Arrow reads some 256 KiB ahead
     text = "a,y\n" + "".join(
         f"{row}\n{row},1\n" if row % 8 == 0 else f"{row},1\n" for row in range(rows)

@@ -22,16 +22,16 @@ from thresher.data.labels import ManyClasses
 from thresher.data.scan import scan
 from thresher.data.writing import write
 from thresher.distributed.modes.column_pieces import RowOrders
-from thresher.distributed.modes.columns import Columns
+from thresher.distributed.modes.columns import ColumnsMode
 
 # ---- what is learned ---------------------------------------------------------------------------
 
 
-@given(data=datasets(), blocks=st.sampled_from([1, 2, 3, 8]), benches=st.integers(1, 3))
-def test_a_batch_of_one_row_is_the_serial_rule(data: Data, blocks: int, benches: int) -> None:
+@given(data=datasets(), blocks=st.sampled_from([1, 2, 3, 8]), hosts=st.integers(1, 3))
+def test_a_batch_of_one_row_is_the_serial_rule(data: Data, blocks: int, hosts: int) -> None:
     """The bits of `fit`: with weights of rows, any order, and a limit of density."""
     with tempfile.TemporaryDirectory() as folder:
-        learned = run(data.job(folder), benches=benches, batch=1, blocks=blocks).learned
+        learned = run(data.job(folder), hosts=hosts, batch=1, blocks=blocks).learned
     serial = data.fit()
     learner = serial._fitted.outputs[0]
     np.testing.assert_array_equal(dense(learned, data.X.shape[1]), serial.coef_[0])
@@ -67,12 +67,12 @@ def test_one_block_is_the_serial_rule_to_the_bit(data: Data) -> None:
     data=datasets(),
     batch=st.sampled_from([1, 2, 5, 16, 100]),
     blocks=st.sampled_from([1, 2, 3, 8]),
-    benches=st.integers(1, 3),
+    hosts=st.integers(1, 3),
 )
-def test_any_batch_is_the_oracle(data: Data, batch: int, blocks: int, benches: int) -> None:
+def test_any_batch_is_the_oracle(data: Data, batch: int, blocks: int, hosts: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         job = data.job(folder)
-        driven = run(job, benches=benches, batch=batch, blocks=blocks)
+        driven = run(job, hosts=hosts, batch=batch, blocks=blocks)
     learned, orders, rows = driven.learned, RowOrders(job), np.arange(len(data.X))
     given_orders = [orders.of(scan) for scan in range(data.params["passes"])]
     params = {name: value for name, value in data.params.items() if name in (
@@ -191,4 +191,4 @@ def test_batches_by_default(tmp_path: Path) -> None:
     """A matter of how many rows there are."""
     job = small(tmp_path)
     for rows, batch in ((20, 64), (1024, 64), (16000, 1000), (65536, 4096), (10**9, 4096)):
-        assert Columns(replace(job, counts=[rows - 7, 7])).batch == batch
+        assert ColumnsMode(replace(job, counts=[rows - 7, 7])).batch == batch

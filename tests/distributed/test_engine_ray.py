@@ -16,11 +16,11 @@ import pytest
 from support import clusters
 from support.clusters import kill_when, process_of
 from support.toys import Toy, bits
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.folder import Folder
-from thresher.distributed.engine.loop import drive
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.loop import run_stages
 from thresher.distributed.ray.cluster import Cluster, _init, imported
-from thresher.distributed.ray.executor import RayCrew
+from thresher.distributed.ray.executor import RayExecutor
 from thresher.errors import (
     CacheError,
     ClusterError,
@@ -35,21 +35,21 @@ pytestmark = clusters.on_ray
 
 def in_process(mode):
     calm = Toy(**{**vars(mode), "trouble": {}, "log": None})
-    return bits(drive(calm, InProcess(calm, None), None, 1))
+    return bits(run_stages(calm, InProcessExecutor(calm, None), None, 1))
 
 
 class Run:
     """A run on a cluster, and all that it told."""
 
     def __init__(self, cluster, mode, folder, every=1, patience=20.0, watch=None, committed=None):
-        self.notes, self.reports, self.crew = [], [], None
-        with RayCrew(mode, folder, cluster, patience, self.notes.append) as self.crew:
+        self.notes, self.reports, self.executor = [], [], None
+        with RayExecutor(mode, folder, cluster, patience, self.notes.append) as self.executor:
 
             def told(report):
                 self.reports.append(report)
                 return watch(self, report) if watch is not None else None
 
-            self.bits = bits(drive(mode, self.crew, folder, every, committed, told))
+            self.bits = bits(run_stages(mode, self.executor, folder, every, committed, told))
 
     @property
     def remade(self):
@@ -68,7 +68,7 @@ def test_two_nodes_equal_one_process(ray_nodes, tmp_path):
             assert cluster.spread(len, ["a", "bb"]) == [1, 2]
 
         for mode in (Toy(keep=True, every=3), Toy(combine=True, width=30_000)):
-            run = Run(cluster, mode, Folder(str(tmp_path)), mode.every, watch=watch)
+            run = Run(cluster, mode, CheckpointFolder(str(tmp_path)), mode.every, watch=watch)
             assert run.bits == in_process(mode)
             assert (run.remade, run.notes) == ({}, [])
         assert run.reports[0].bytes == (2 * 3 + 3 * 2) * 30_000 * 8
@@ -77,12 +77,14 @@ def test_two_nodes_equal_one_process(ray_nodes, tmp_path):
 def test_a_worker_that_is_killed_makes_its_own_pieces_again(ray_nodes, tmp_path):
     def watch(run, report):
         if report.stage == 3:
-            os.kill(process_of(run.crew, 1), signal.SIGKILL)  # between two stages
+            os.kill(process_of(run.executor, 1), signal.SIGKILL)  # between two stages
 
     mode = Toy(keep=True, trouble={"3:2": "sleep 0.6"}, log=str(tmp_path))
     with ray_nodes.connect() as cluster:
         killer = kill_when(tmp_path / "3-2")  # in a step
-        run = Run(cluster, mode, Folder(str(tmp_path / "checkpoint")), every=3, watch=watch)
+        run = Run(
+            cluster, mode, CheckpointFolder(str(tmp_path / "checkpoint")), every=3, watch=watch
+        )
         killer.join()
     assert run.bits == in_process(mode)
     assert run.remade == {2: OWN, 4: OWN}
@@ -99,7 +101,7 @@ def test_a_node_is_lost_and_another_one_added(ray_nodes, tmp_path):
 
     mode = Toy(width=30_000, keep=True)  # large enough to be stored on the node, and lost with it
     with ray_nodes.connect() as cluster:
-        run = Run(cluster, mode, Folder(str(tmp_path)), watch=watch)
+        run = Run(cluster, mode, CheckpointFolder(str(tmp_path)), watch=watch)
     assert run.bits == in_process(mode)
     assert "was lost" in run.notes[0]
 
@@ -111,7 +113,7 @@ def test_a_step_that_always_dies_is_given_up(ray_nodes, tmp_path, monkeypatch):
         ray_nodes.connect() as cluster,
         pytest.raises(ClusterError, match=r"worker 1 died 2 times in the same step.*from stage 1"),
     ):
-        Run(cluster, mode, Folder(str(tmp_path)))
+        Run(cluster, mode, CheckpointFolder(str(tmp_path)))
 
 
 def test_an_error_of_a_piece_comes_as_itself(ray_nodes, capfd):
@@ -176,7 +178,7 @@ import sys
 from thresher.distributed.ray.cluster import Cluster
 from thresher.distributed.engine.loop import drive
 from thresher.distributed.engine.folder import Folder
-from thresher.distributed.ray.executor import RayCrew
+from thresher.distributed.ray.executor import RayExecutor
 from support.toys import Toy
 
 address, *paths = sys.argv[1:]
@@ -184,9 +186,9 @@ modes = [Toy(), Toy(trouble={"0:3": "sleep 50"})][-len(paths):]
 with Cluster.connect(address or None, 2) as cluster:
     for mode, path in zip(modes, paths):
         folder = Folder(path)
-        with RayCrew(mode, folder, cluster) as crew:
+        with RayExecutor(mode, folder, cluster) as executor:
             watch = lambda report: print(report.stage, flush=True)
-            print(drive(mode, crew, folder, 1, watch=watch).learned.facts["bits"], flush=True)
+            print(drive(mode, executor, folder, 1, watch=watch).learned.facts["bits"], flush=True)
 """
 
 
@@ -213,7 +215,7 @@ class Driver(subprocess.Popen):
 def test_a_driver_that_is_killed_can_be_resumed(ray_nodes, tmp_path):
     with Driver(ray_nodes.address, tmp_path) as process:
         assert process.end(signal.SIGKILL) == ""
-    folder = Folder(str(tmp_path))
+    folder = CheckpointFolder(str(tmp_path))
     assert folder.committed().stage == 2
     with ray_nodes.connect() as cluster:
         run = Run(cluster, Toy(), folder, committed=folder.committed())
@@ -228,9 +230,9 @@ def test_a_local_cluster_is_started_and_ended_without_a_word(ray_home, tmp_path)
         errors = process.end(signal.SIGINT)
     assert errors.startswith("Traceback")  # that of Ctrl-C, and nothing before
     assert errors.endswith("KeyboardInterrupt\n")
-    folder = Folder(str(tmp_path / "stopped"))
+    folder = CheckpointFolder(str(tmp_path / "stopped"))
     assert folder.committed().stage == 2
-    again = drive(Toy(), InProcess(Toy(), folder), folder, 1, folder.committed())
+    again = run_stages(Toy(), InProcessExecutor(Toy(), folder), folder, 1, folder.committed())
     assert bits(again) == in_process(Toy())
 
 
@@ -242,16 +244,16 @@ def test_pieces_of_a_lost_node_move_until_no_worker_is_left(ray_nodes, tmp_path)
             ray_nodes.remove(ray_nodes.alive[0])
         if report.stage == 3:
             moved.extend(run.notes)
-            assert sorted(map(len, run.crew.homes["part"])) == [0, 5]
+            assert sorted(map(len, run.executor.homes["part"])) == [0, 5]
 
-    folder = Folder(str(tmp_path))
+    folder = CheckpointFolder(str(tmp_path))
     with (
         ray_nodes.connect() as cluster,
         pytest.raises(ClusterError, match=r"no worker is left.*resume=True goes on from stage 3"),
     ):
         Run(cluster, Toy(), folder, patience=1.0, watch=watch)
     assert "did not come back; its pieces move to other workers" in moved[-1]
-    again = drive(Toy(), InProcess(Toy(), folder), folder, 1, folder.committed())
+    again = run_stages(Toy(), InProcessExecutor(Toy(), folder), folder, 1, folder.committed())
     assert bits(again) == in_process(Toy())
 
 

@@ -208,7 +208,7 @@ def test_there_is_no_certificate_and_why(shards):
     model = fit(clf(), shards, workers=0)
     X, y = rows_of(1)
     assert model.partial_fit(X, y).model_.certificates == ()
-    with pytest.raises(ParameterError, match="certify was False when learning began"):
+    with pytest.raises(ParameterError, match="certify was False when training started"):
         model.set_params(certify=True).partial_fit(X, y)
 
 

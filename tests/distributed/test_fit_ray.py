@@ -140,7 +140,7 @@ def test_a_command_that_is_killed_goes_on_with_resume(ray_nodes, long_shards, tm
         _, said = process.communicate(timeout=40)
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert "--resume goes on from it" in said
+        assert "--resume continues from it" in said
     assert not (tmp_path / "model").exists()
     for model, more in (("model", (*cluster, "--resume")), ("alone", ("--workers", "0"))):
         with train(tmp_path / model, *more) as process:

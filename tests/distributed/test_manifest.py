@@ -13,11 +13,11 @@ import pytest
 
 from support.files import svmlight
 from thresher import __version__, scan
-from thresher.data import open_streams
+from thresher.data import paths
 from thresher.data.writing import write
-from thresher.distributed.engine.manifest import Manifest, check, earlier
+from thresher.distributed.engine.manifest import Manifest, check, manifest_to_resume
 from thresher.distributed.shards import find_shards
-from thresher.distributed.survey import agree, in_turn
+from thresher.distributed.survey import map_in_process, survey_shards
 from thresher.errors import DataError, ModelFileError, ParameterError
 from thresher.training.bits import BITS, RULE_BITS, bits_of
 
@@ -45,11 +45,11 @@ def described(data, parts=5, reading=None, **options):
 
 def begun(folder, data, **options):
     now = described(data, **options)
-    replace(now, agreed=agree(now.shards)).write(folder)
+    replace(now, agreed=survey_shards(now.shards)).write(folder)
 
 
-def resumed(folder, data, spread=in_turn, **options):
-    before = earlier(folder, resume=True)
+def resumed(folder, data, spread=map_in_process, **options):
+    before = manifest_to_resume(folder, resume=True)
     return check(before, described(data, **options), folder, spread)
 
 
@@ -58,10 +58,10 @@ def nobody(function, items):
 
 
 def test_a_manifest_comes_back_as_it_was(folder, data):
-    before = earlier(folder, resume=True)
+    before = manifest_to_resume(folder, resume=True)
     assert before.options == OPTIONS
     assert before.shards == find_shards(data, parts=5)
-    assert before.agreed == agree(before.shards)
+    assert before.agreed == survey_shards(before.shards)
     assert resumed(folder, data, nobody) == before.agreed
     assert resumed(folder, data, nobody, reading={"threads": 3, "text": []}) == before.agreed
     written = json.loads((folder / "manifest.json").read_text())
@@ -128,7 +128,7 @@ def test_a_copy_is_accepted_after_it_was_read(folder, data, tmp_path):
 
     def spread(function, items):
         read.extend(shard.path for shards, _ in items for (shard,) in shards.groups)
-        return in_turn(function, items)
+        return map_in_process(function, items)
 
     assert resumed(folder, data, spread)
     assert set(read) == {str(file)}
@@ -196,7 +196,8 @@ def test_files_in_another_order_are_refused(folder, tmp_path):
 
 def refused(folder, data, name, version, **options):
     """See that a run is not gone on with, as it would give other bits."""
-    message = f"{folder}: begun by Thresher {version}, where {name} gave other bits than now"
+    message = f"{folder}: written by Thresher {version}, whose results differ from this version's"
+    message += f" in {name} "
     with pytest.raises(ModelFileError, match=re.escape(message)):
         resumed(folder, data, nobody, **options)
 
@@ -218,7 +219,9 @@ def test_a_manifest_holds_the_numbers_of_its_run(tmp_path, data, monkeypatch):
         begun(folder, data, **options)
         assert resumed(folder, data, nobody, **options)
     refused(folder, data, "ftrl", __version__, **options)
-    assert earlier(folder, resume=True).bits == bits_of("ftrl", shuffle=False) | {"ftrl": 2}
+    assert manifest_to_resume(folder, resume=True).bits == bits_of("ftrl", shuffle=False) | {
+        "ftrl": 2
+    }
 
 
 def test_a_manifest_without_numbers_is_of_those_before_any_changed(folder, data, monkeypatch):
@@ -238,21 +241,21 @@ def test_another_run_is_never_overwritten(folder, data):
     content = (folder / "manifest.json").read_bytes()
     told = r"holds the checkpoint of another run; resume=True goes on from it, or"
     with pytest.raises(ModelFileError, match=f"{folder}: {told} choose another folder"):
-        earlier(folder, resume=False)
+        manifest_to_resume(folder, resume=False)
     with pytest.raises(ModelFileError, match=told):
         begun(folder, data, l1=0.25)
     assert (folder / "manifest.json").read_bytes() == content
 
 
 def test_folders_without_a_run(tmp_path):
-    assert earlier(tmp_path / "new", resume=True) is None
-    assert earlier(tmp_path / "new", resume=False) is None
+    assert manifest_to_resume(tmp_path / "new", resume=True) is None
+    assert manifest_to_resume(tmp_path / "new", resume=False) is None
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelFileError, match="a checkpoint is a folder, and this is a file"):
-        earlier(tmp_path / "file", resume=False)
+        manifest_to_resume(tmp_path / "file", resume=False)
     (tmp_path / "committed.json").write_text("{}")
     with pytest.raises(ModelFileError, match=r"holds a checkpoint without its manifest.json"):
-        earlier(tmp_path, resume=True)
+        manifest_to_resume(tmp_path, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -262,14 +265,14 @@ def test_folders_without_a_run(tmp_path):
 def test_damaged_manifests(folder, content):
     (folder / "manifest.json").write_bytes(content)
     with pytest.raises(ModelFileError, match=r"manifest.json: cannot be read, or is damaged"):
-        earlier(folder, resume=True)
+        manifest_to_resume(folder, resume=True)
 
 
 def test_manifests_of_other_versions(folder):
     file = folder / "manifest.json"
     file.write_text(file.read_text().replace('"format": 1', '"format": 2', 1))
     with pytest.raises(ModelFileError, match="in format 2; this is Thresher"):
-        earlier(folder, resume=True)
+        manifest_to_resume(folder, resume=True)
 
 
 def test_a_folder_can_be_moved(folder, data, tmp_path):
@@ -285,7 +288,7 @@ def test_files_elsewhere_are_whole_and_read_again(tmp_path, monkeypatch):
         size=lambda path: len(files[path]),
         open=lambda path, mode: io.BytesIO(files[path]),
     )
-    monkeypatch.setattr(open_streams, "_file_system", lambda url: (system, url.split("//")[1]))
+    monkeypatch.setattr(paths, "file_system", lambda url: (system, url.split("//")[1]))
     data = ["s3://d/1.svm", "s3://d/2.svm"]
     folder = tmp_path / "checkpoint"
     begun(folder, data, parts=None)

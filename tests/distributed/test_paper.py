@@ -22,7 +22,7 @@ from support.paper_cases import (
 )
 from thresher import StabilizedClassifier
 from thresher.data.labels import ManyClasses
-from thresher.distributed.engine.executor import InProcess
+from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.errors import DivergenceError
 
 # ---- what is learned ---------------------------------------------------------------------------
@@ -81,16 +81,16 @@ def test_one_part_is_the_rule_alone(
     params=parameters(),
     parts=st.integers(1, 3),
     ranges=st.integers(1, 3),
-    benches=st.integers(1, 3),
+    hosts=st.integers(1, 3),
 )
 def test_parts_are_as_in_the_oracle(
-    data: st.DataObject, params: dict[str, Any], parts: int, ranges: int, benches: int
+    data: st.DataObject, params: dict[str, Any], parts: int, ranges: int, hosts: int
 ) -> None:
     """R-13, where each path has the rows of its part alone."""
     job = job_of(some_rows(data.draw, parts), ranges, **params, dtype="float64")
     expected = oracle(job)
     assume(np.abs(expected.paths).max() < 100)  # where rates explode, rounding errors do too
-    run = driven(job, benches)
+    run = driven(job, hosts)
     (output,) = run.learned.outputs
     w = np.zeros(job.width)
     w[output.keys.astype(int)] = output.weights
@@ -150,13 +150,13 @@ def test_gravity_is_found(
 ) -> None:
     """Mostly with no question at all; where many ratios are alike or too many near, by bits."""
     asked: list[str] = []
-    ask = InProcess.ask_parts
+    ask = InProcessExecutor.ask_parts
 
-    def counted(self: InProcess, question: dict[str, Any]) -> list[Any]:
+    def counted(self: InProcessExecutor, question: dict[str, Any]) -> list[Any]:
         asked.append(question["ask"])
         return ask(self, question)
 
-    monkeypatch.setattr(InProcess, "ask_parts", counted)
+    monkeypatch.setattr(InProcessExecutor, "ask_parts", counted)
     if few:
         monkeypatch.setattr("thresher.distributed.modes.paper_coordinator._FEW", 5)
         monkeypatch.setattr("thresher.distributed.modes.paper_stages._VALUES", 50)

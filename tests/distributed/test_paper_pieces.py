@@ -25,12 +25,12 @@ from support.paper_cases import (
     parameters,
     some_rows,
 )
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.folder import CheckpointFolder
 from thresher.distributed.engine.host import _received
-from thresher.distributed.engine.loop import ContinueLater, StageReport, drive
-from thresher.distributed.engine.pieces import Arrays, Outcome, Packet
-from thresher.distributed.modes.paper_stages import PaperStages, _Range
+from thresher.distributed.engine.loop import ContinueLater, StageReport, run_stages
+from thresher.distributed.engine.pieces import Arrays, Packet, StepResult
+from thresher.distributed.modes.paper_stages import PaperStagesMode, _Range
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 
 # ---- any workers, and any that are lost ----------------------------------------------------------
@@ -56,8 +56,8 @@ def test_workers_do_not_matter(
         assume(False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("thresher.distributed.engine.host._received", read_only)
-        for benches, threads in ((2, 2), (3, 1)):
-            assert_same(driven(job, benches, threads=threads), expected)
+        for hosts, threads in ((2, 2), (3, 1)):
+            assert_same(driven(job, hosts, threads=threads), expected)
 
 
 @given(
@@ -88,7 +88,7 @@ def test_stopping_and_going_on(
     stop = data.draw(st.integers(1, expected.stages))
     with pytest.raises(ContinueLater):
         driven(job, 2, path, every, watch=lambda report: report.stage == stop)
-    committed = Folder(path).committed()
+    committed = CheckpointFolder(path).committed()
     assert committed is not None
     assert committed.stage == stop
     assert_same(driven(job, 3, path, every, committed=committed), expected)
@@ -113,8 +113,8 @@ def test_a_worker_that_is_lost(
         expected = driven(job)
     except DivergenceError:
         assume(False)
-    mode, folder = PaperStages(job), Folder(str(tmp_path_factory.mktemp("run")))
-    crew = InProcess(mode, folder, 2)
+    mode, folder = PaperStagesMode(job), CheckpointFolder(str(tmp_path_factory.mktemp("run")))
+    executor = InProcessExecutor(mode, folder, 2)
     lost = data.draw(st.integers(1, expected.stages))
     remade: list[Any] = []
     losses = 0
@@ -124,11 +124,11 @@ def test_a_worker_that_is_lost(
         remade.extend(report.remade)
         if report.stage == lost and not losses:
             losses += 1
-            crew.benches[1]._held.clear()
+            executor.hosts[1]._held.clear()
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run = drive(mode, crew, folder, every, watch=watch)
+        run = run_stages(mode, executor, folder, every, watch=watch)
     assert_same(run, expected)
     assert losses == 1
     if every <= lost < expected.stages:  # else all began again, or only the result was left
@@ -150,7 +150,7 @@ def test_messages_and_states_are_small(tmp_path: Path, monkeypatch: pytest.Monke
     touched: list[set[int]] = []
     step = _Range.step
 
-    def counted(self: _Range, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+    def counted(self: _Range, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
         if message["do"] == "stage":
             touched.append({self.first + int(j) for arrays in received for j in arrays["at"]})
         return step(self, message, received)
@@ -178,16 +178,16 @@ def test_messages_and_states_are_small(tmp_path: Path, monkeypatch: pytest.Monke
 def test_what_cannot_be_learned() -> None:
     rows = drawn(1, [20, 10], 9, False, 0.5)
     with pytest.raises(ParameterError, match="paths=1 are too few for 2 parts"):
-        PaperStages(job_of(rows, paths=1))
+        PaperStagesMode(job_of(rows, paths=1))
     with pytest.raises(ParameterError, match="variant"):
-        PaperStages(job_of(rows, variant="robust"))
+        PaperStagesMode(job_of(rows, variant="robust"))
     for width in (0, 2**31 + 1):
         with pytest.raises(ParameterError, match="bits"):
-            PaperStages(replace(job_of(rows), width=width))
+            PaperStagesMode(replace(job_of(rows), width=width))
     with pytest.raises(ParameterError, match=r"burst=100000000.*2\^32"):
-        PaperStages(job_of(rows, burst=10**8, bursts=50))
+        PaperStagesMode(job_of(rows, burst=10**8, bursts=50))
     with pytest.raises(DataError, match="part 1 of 2 has no rows"):
-        PaperStages(job_of(drawn(1, [20, 0], 9, False, 0.5)))
+        PaperStagesMode(job_of(drawn(1, [20, 0], 9, False, 0.5)))
     with pytest.raises(DataError, match="part 1 has 10 rows, and had 11 when"):
         driven(replace(job_of(rows), counts=[20, 11]))
     with pytest.raises(DataError, match=r"feature number \d is outside 0\.\.4"):
@@ -204,22 +204,22 @@ def test_what_cannot_be_learned() -> None:
 
 def test_a_mode_is_small_and_writes_seldom() -> None:
     job = replace(job_of(drawn(1, [20], 9, False, 0.5)), rows=WholeFiles([["a"], ["b"]], {}))
-    mode = PaperStages(replace(job, counts=[10, 10]))
+    mode = PaperStagesMode(replace(job, counts=[10, 10]))
     assert len(pickle.dumps(mode)) < 5000
     assert mode.every == 50
-    long = PaperStages(job_of(drawn(1, [20], 9, False, 0.5), burst=10_000))
+    long = PaperStagesMode(job_of(drawn(1, [20], 9, False, 0.5), burst=10_000))
     assert long.every == 2**20 // (10_000 * 5 * 4)
     assert [list(mode.paths_of(part)) for part in (0, 1)] == [[0, 1], [2, 3]]
 
 
 def test_damaged_states_are_refused() -> None:
     job = job_of(drawn(1, [20], 9, False, 0.5))
-    mode = PaperStages(job)
+    mode = PaperStagesMode(job)
     part, piece = mode.part(0, 1, {}), mode.range(0, {})
     for state in ({}, {"paths": np.zeros(5, np.uint8)}, {"paths": part.state()["paths"][:-3]}):
         with pytest.raises(ModelFileError, match="checkpoint of part 0"):
             mode.part(0, 1, {}).restore(state)
-    wider = PaperStages(replace(job, width=11)).part(0, 1, {})
+    wider = PaperStagesMode(replace(job, width=11)).part(0, 1, {})
     wider.step(_first_message(), [])
     with pytest.raises(ModelFileError, match="damaged"):
         part.restore(wider.state())
@@ -238,7 +238,7 @@ def _first_message() -> dict[str, Any]:
 def test_a_warning_where_gravity_is_0() -> None:
     """A-36, once, and not again when a run goes on."""
     job = job_of(drawn(3, [60], 12, False, 0.6), loss="hinge", rejection=0.05, eta0=1.0, keep=0.0)
-    mode = PaperStages(job)
+    mode = PaperStagesMode(job)
     with pytest.warns(UserWarning, match="gravity is 0 at stage") as caught:
-        drive(mode, InProcess(mode, None), None, 1)
+        run_stages(mode, InProcessExecutor(mode, None), None, 1)
     assert len(caught) == 1

@@ -19,12 +19,12 @@ from support.robust_cases import SEED, InMemory, facts_of, mode_of, problem, run
 from support.streams import Stream, streams
 from thresher import StabilizedClassifier, _core, scan
 from thresher.data.labels import ManyClasses
-from thresher.distributed.engine.encoding import narrow, packed_keys, unpacked_keys
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.loop import StageReport, drive
-from thresher.distributed.engine.pieces import Job
-from thresher.distributed.modes.ranking import lowest_of_highest
-from thresher.distributed.modes.robust_stages import RobustStages
+from thresher.distributed.engine.encoding import narrow_integers, pack_keys, unpack_keys
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.loop import StageReport, run_stages
+from thresher.distributed.engine.pieces import ClusterJob
+from thresher.distributed.modes.ranking import kth_largest
+from thresher.distributed.modes.robust_stages import RobustStagesMode
 
 
 @st.composite
@@ -48,14 +48,14 @@ PARAMS = st.fixed_dictionaries(
 
 @given(
     data=st.data(), params=PARAMS, dtype=st.sampled_from(["float32", "float64"]),
-    paths=st.sampled_from([2, 4]), ranges=st.integers(1, 3), benches=st.integers(1, 3),
+    paths=st.sampled_from([2, 4]), ranges=st.integers(1, 3), hosts=st.integers(1, 3),
     threads=st.integers(1, 3), twins=st.booleans(),
 )  # fmt: skip
 def test_one_part_is_the_rule(
     data: st.DataObject, params: dict[str, Any], dtype: str, paths: int, ranges: int,
-    benches: int, threads: int, twins: bool,
+    hosts: int, threads: int, twins: bool,
 ) -> None:  # fmt: skip
-    """To the bit, whatever ranges, benches, threads and blocks; also where scores are equal."""
+    """To the bit, whatever ranges, hosts, threads and blocks; also where scores are equal."""
     stream = data.draw(streams("logistic"))
     if twins:
         stream = Stream(np.hstack([stream.X, stream.X]), stream.y, stream.weight, [])
@@ -63,7 +63,7 @@ def test_one_part_is_the_rule(
     mode = mode_of(rows, ranges, dtype=dtype, paths=paths, **params)
     model = _core.make_stabilized("robust", dtype, stream.width, mode.numbers, mode.words)
     model.learn(stream.batch(), 3, 0.0, 1, lambda stage: True)
-    learned = run(mode, benches, threads)
+    learned = run(mode, hosts, threads)
     keys, weights, intercept, evidence = facts_of(learned)
     assert keys == model.weights()[0].tolist()
     assert weights == model.weights()[1].tolist()
@@ -77,15 +77,15 @@ def test_one_part_is_the_rule(
 
 @given(
     data=st.data(), params=PARAMS, paths=st.sampled_from([6, 8]), ranges=st.integers(1, 3),
-    benches=st.integers(1, 3),
+    hosts=st.integers(1, 3),
 )  # fmt: skip
 def test_parts_equal_oracle(
-    data: st.DataObject, params: dict[str, Any], paths: int, ranges: int, benches: int
+    data: st.DataObject, params: dict[str, Any], paths: int, ranges: int, hosts: int
 ) -> None:
     stream = data.draw(streams("logistic"))
     rows = InMemory(stream, data.draw(cuts(len(stream.y))))
     mode = mode_of(rows, ranges, paths=paths, **params)
-    keys, weights, intercept, evidence = facts_of(run(mode, benches))
+    keys, weights, intercept, evidence = facts_of(run(mode, hosts))
     expected = robust(
         stream.X, stream.y, lambda path, number, rows: _core.path_order(SEED, path, number, rows),
         loss=params["loss"], eta=params["eta0"], paths=paths, keep=params["keep"],
@@ -129,11 +129,11 @@ def test_one_part_of_files_is_the_estimator(class_weight: Any, tmp_path: Path) -
     files = [write_svmlight(tmp_path / f"{i}.svm", half) for i, half in enumerate(halves)]
     clf = StabilizedClassifier(target_nnz=8, class_weight=class_weight, random_state=0)
     clf.fit(scan(files))
-    job = Job(
+    job = ClusterJob(
         "stabilized", "classifier", clf.get_params(), WholeFiles([files], {}), ManyClasses([3, 7]),
         clf.n_features_in_, [300], clf._seed, 2,
     )  # fmt: skip
-    sent = pickle.dumps(RobustStages(job))  # as to workers
+    sent = pickle.dumps(RobustStagesMode(job))  # as to workers
     assert len(sent) < 5000
     learned = run(pickle.loads(sent), 2, 2)
     (output,), (expected,) = learned.outputs, clf._fitted.learned()
@@ -191,7 +191,7 @@ def test_parts_without_rows_that_count() -> None:
 def test_stages_report_what_they_did() -> None:
     reports: list[StageReport] = []
     mode = mode_of(InMemory(problem(), [20, 45]), 2, target_nnz=5, passes=2)
-    driven = drive(mode, InProcess(mode, None, 2), None, 1, watch=reports.append)
+    driven = run_stages(mode, InProcessExecutor(mode, None, 2), None, 1, watch=reports.append)
     sizes = [report.nonzeros for report in reports]
     assert sizes == [20, 10, 5, 5, 5]  # the last two are rounds of the refit
     assert all(report.rows > 0 and report.loss is not None for report in reports)
@@ -211,7 +211,7 @@ def test_lowest_of_highest(numbers: list[int], data: st.DataObject) -> None:
         near = [x >> shift for x in numbers if x >> shift >> bits == prefix]
         return np.bincount([x % 2**bits for x in near], minlength=2**bits)
 
-    bound, still = lowest_of_highest(counts, size)
+    bound, still = kth_largest(counts, size)
     above = sum(x > bound for x in numbers)
     if still is None:
         assert above + numbers.count(bound) == size
@@ -223,10 +223,12 @@ def test_lowest_of_highest(numbers: list[int], data: st.DataObject) -> None:
 @given(st.sets(st.integers(0, 2**64 - 1)))
 def test_keys_are_packed_and_unpacked(keys: set[int]) -> None:
     array = np.array(sorted(keys), np.uint64)
-    np.testing.assert_array_equal(unpacked_keys(packed_keys(array)), array)
+    np.testing.assert_array_equal(unpack_keys(pack_keys(array)), array)
 
 
 def test_narrow() -> None:
-    kinds = [narrow(np.array([0, 2**bits - 1], np.uint64)).dtype for bits in (8, 9, 17, 33)]
+    kinds = [
+        narrow_integers(np.array([0, 2**bits - 1], np.uint64)).dtype for bits in (8, 9, 17, 33)
+    ]
     assert [kind.itemsize for kind in kinds] == [1, 2, 4, 8]
-    assert narrow(np.zeros(0, np.int64)).tolist() == []
+    assert narrow_integers(np.zeros(0, np.int64)).tolist() == []

@@ -15,7 +15,7 @@ from support.files import svmlight, vw
 from thresher import _core, scan
 from thresher.distributed.ray.dataset import dataset_to_files, is_dataset
 from thresher.distributed.shards import Shards, find_shards
-from thresher.distributed.splitting import even_cuts, grouped, line_cuts, shared_out
+from thresher.distributed.splitting import allocate_spans, group_evenly, split_evenly, split_lines
 from thresher.errors import DataError, ModelFileError, ParameterError
 
 
@@ -127,7 +127,7 @@ def test_parts_that_would_be_empty(tmp_path):
 )
 def test_grouping(sizes, count):
     count = min(count, len(sizes))
-    runs = grouped(sizes, count)
+    runs = group_evenly(sizes, count)
     assert len(runs) == count
     assert all(len(run) for run in runs)
     assert [i for run in runs for i in run] == list(range(len(sizes)))
@@ -139,7 +139,7 @@ def test_grouping(sizes, count):
 )
 def test_sharing_out(files, count):
     sizes, most = zip(*files, strict=True)
-    counts = shared_out(sizes, most, count)
+    counts = allocate_spans(sizes, most, count)
     assert all(1 <= n <= m for n, m in zip(counts, most, strict=True))
     assert sum(counts) == max(len(files), min(count, sum(most)))
 
@@ -149,7 +149,7 @@ def test_line_cuts_are_never_empty(tmp_path_factory, lines, count):
     path = tmp_path_factory.getbasetemp() / "lines"
     path.write_bytes(b"".join(b"x" * n + b"\n" for n in lines))
     count = min(count, len(lines))
-    spans = line_cuts(str(path), path.stat().st_size, count)
+    spans = split_lines(str(path), path.stat().st_size, count)
     starts = list(itertools.accumulate((n + 1 for n in lines), initial=0))
     assert len(spans) == count
     assert {cut for span in spans for cut in (span.begin, span.end)} <= set(starts)
@@ -160,7 +160,7 @@ def test_line_cuts_are_never_empty(tmp_path_factory, lines, count):
 @given(size=st.integers(1, 200), count=st.integers(1, 20), group=st.integers(1, 60))
 def test_even_cuts_are_never_empty(size, count, group):
     count = min(size, count)
-    spans = even_cuts(size, count, [*range(0, size, group), size])
+    spans = split_evenly(size, count, [*range(0, size, group), size])
     assert len(spans) == count
     assert all(span.size > 0 for span in spans)
     assert [span.end for span in spans[:-1]] == [span.begin for span in spans[1:]]

@@ -16,7 +16,8 @@ from sklearn.linear_model import Lasso, LogisticRegression
 
 import thresher
 from oracles.coordinate_descent import CURVATURE, coordinate_descent, objective
-from support.streams import CLASSIFICATION, Stream, streams
+from oracles.losses import MARGIN
+from support.streams import Stream, streams
 from thresher import (
     CoordinateDescentClassifier,
     CoordinateDescentRegressor,
@@ -101,7 +102,7 @@ def test_the_conditions_of_the_optimum(loss: str) -> None:
     X = sp.random(300, 40, 0.3, random_state=3, format="csr") * 3
     y = X[:, 0].toarray().ravel() - X[:, 1].toarray().ravel() + 0.3 * rng.normal(size=300)
     cls = CoordinateDescentRegressor
-    if loss in CLASSIFICATION:
+    if loss in MARGIN:
         cls, y = CoordinateDescentClassifier, np.where(y > 0, 1.0, -1.0)
     e = cls(loss=loss, l1=0.01, tol=1e-9, passes=20000, random_state=0).fit(X, y)
     g, w = gradient(e, X, y, loss), e.coef_[0]

@@ -158,7 +158,7 @@ def test_states() -> None:
     with pytest.raises(ValueError, match="damaged"):
         narrow.restore(state)
     for call in (
-        lambda: model.plant(np.zeros(1, np.uint64), np.ones(1), 0.0),
+        lambda: model.start_from(np.zeros(1, np.uint64), np.ones(1), 0.0),
         lambda: model.center(np.zeros(1, np.uint64), np.ones(1)),
     ):
         with pytest.raises(ValueError, match="this rule"):

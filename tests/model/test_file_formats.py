@@ -20,7 +20,7 @@ from thresher.distributed import ContinueLater, fit
 from thresher.distributed.engine.manifest import Manifest
 from thresher.errors import DataError, ModelFileError
 from thresher.training import checkpoint as checkpoints
-from thresher.training.checkpoint import Checkpoint
+from thresher.training.checkpoint import TrainingCheckpoint
 
 FIXTURES = Path(make.__file__).parent
 
@@ -32,7 +32,7 @@ def model(path):
 
 
 def checkpoint(path):
-    Checkpoint({"seconds": 0.0}, [b"abc"]).write(path)
+    TrainingCheckpoint({"seconds": 0.0}, [b"abc"]).write(path)
     return path, "thresher-checkpoint", checkpoints.read, ModelFileError
 
 

@@ -112,7 +112,7 @@ def test_earlier_rows_are_not_at_hand() -> None:
         found = of(clf)
         assert found["norm"].available
         for name in ("mistakes", "generalisation"):
-            assert found[name].reason == "the rows of earlier calls are not at hand"
+            assert found[name].reason == "the rows of earlier calls are not available"
 
 
 def test_each_class_has_its_certificates_and_they_are_saved(tmp_path: Any) -> None:

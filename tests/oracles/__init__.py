@@ -2,7 +2,7 @@
 
 They are slow on purpose. Every weight is visited at every step, nothing is owed and nothing is
 paid later, so that each file can be read line by line beside the paper. The native core is
-compared with them. Numbers such as R-6.1 refer to the requirements.
+compared with them. Numbers such as R-6.1 refer to docs/theory.md.
 
 Precision: weights and all other vectors, and the arithmetic on them, are in ``dtype``. Rates,
 loss derivatives and the bias are Python floats; they are cast to ``dtype`` where they meet a

@@ -22,7 +22,7 @@ from support.files import pipe
 from thresher import DivergenceError, OnePassSearchCV, ParameterError, SparsityPath, scan
 from thresher.health.watch import DivergenceWarning
 from thresher.search.grid import lanes_of, points_of
-from thresher.search.readings import Job, Store
+from thresher.search.model_groups import GroupStore, ModelJob
 from thresher.stability import StreamingStabilitySelection
 from thresher.training.lanes import LaneTeam
 
@@ -59,7 +59,7 @@ GRIDS: list[tuple[Any, Any, str]] = [
     (CLF, {"gravity": [0.1, -1.0]}, "gravity must be a number >= 0"),
     (CLF, {"gravity": [0.1, -1.0]}, "got -1.0"),
     (CLF, {"period": [10, 2.5]}, "period must be a whole number >= 1"),
-    (CLF, {"loss": ["logistic", "poisson"]}, "loss 'poisson' is not one for a classifier"),
+    (CLF, {"loss": ["logistic", "poisson"]}, "loss 'poisson' is not allowed for a classifier"),
     (CLF, {"shrink": ["round"]}, "shrink='round' needs a finite ceiling"),
     (CLF, {"tol": [None, 1e-3]}, "tol must be None in a search in one pass"),
     (CLF, {"gravity": []}, "param_grid"),
@@ -67,7 +67,7 @@ GRIDS: list[tuple[Any, Any, str]] = [
     (CLF, {"gravity": "0.1"}, "param_grid"),
     (CLF, [], "param_grid has no points"),
     (CLF, 3, "param_grid"),
-    (CLF, {"class_weight": [{True: -1.0}]}, "class_weight must hold finite numbers >= 0"),
+    (CLF, {"class_weight": [{True: -1.0}]}, "class_weight must have finite numbers >= 0"),
     (thresher.FTRLClassifier(), {"target_nnz": [3]}, "target_nnz must be None"),
     (thresher.AveragedSGDClassifier(), {"center": [True]}, "center must be False"),
     (thresher.MarginPerceptronClassifier(), {"max_density": [0.5]}, "max_density must be None"),
@@ -316,11 +316,11 @@ def test_memory_of_stores_of_all_threads(n_jobs: int) -> None:
     width = 20_000
     clf = thresher.TruncatedGradientClassifier(dtype="float32")
     jobs = [
-        Job(point, split, lanes_of("truncated-gradient", point.params, 60, width, split, 2))
+        ModelJob(point, split, lanes_of("truncated-gradient", point.params, 60, width, split, 2))
         for split in range(2)
         for point in points_of(clf, {"gravity": [1e-4, 1e-3, 1e-2]})
     ]
-    store = Store("truncated-gradient", "dense", "float32", width, width, n_jobs)
+    store = GroupStore("truncated-gradient", "dense", "float32", width, width, n_jobs)
     with store.team(jobs) as team:
         assert store.bytes_of(jobs) == pytest.approx(team.store_bytes, rel=0.05)
 

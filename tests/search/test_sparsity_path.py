@@ -89,10 +89,10 @@ def test_estimators_are_of_their_kind_and_final():
     fitted = path.chosen_estimator_
     assert type(fitted) is thresher.TruncatedGradientClassifier
     assert not hasattr(fitted, "history_")
-    with pytest.raises(ParameterError, match="in a search, and cannot go on learning"):
+    with pytest.raises(ParameterError, match="in a search, and its training cannot continue"):
         fitted.partial_fit(X, Y)
     copied = pickle.loads(pickle.dumps(fitted)).set_params(warm_start=True)
-    with pytest.raises(ParameterError, match="in a search, and cannot go on learning"):
+    with pytest.raises(ParameterError, match="in a search, and its training cannot continue"):
         copied.fit(X, Y)
     assert fitted.model_.frontier.at == path.chosen_index_
     assert fitted.score(X, Y) > 0.8

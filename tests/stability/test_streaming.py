@@ -22,7 +22,7 @@ from thresher.stability import (
     StreamingStabilitySelection,
     false_selections_bound,
 )
-from thresher.stability.stream_halves import Dealer
+from thresher.stability.stream_halves import HalfAssigner
 
 ONE_PASS = {"passes": 1, "shuffle": False, "dtype": "float64"}
 FTRL = thresher.FTRLClassifier(l1=20.0, **ONE_PASS)
@@ -31,7 +31,7 @@ FTRL = thresher.FTRLClassifier(l1=20.0, **ONE_PASS)
 def dealt(selector: StreamingStabilitySelection, strata: Any) -> np.ndarray:
     """Return which rows each half of a selector has."""
     seed = np.random.RandomState(selector.random_state).randint(2**31 - 1, size=2)[0]
-    dealer = Dealer(selector.pairs, int(seed))
+    dealer = HalfAssigner(selector.pairs, int(seed))
     strata = np.asarray(strata, np.int64)
     return dealer.halves(strata, dealer.numbered(strata)).astype(bool)
 
@@ -64,28 +64,28 @@ def recounted(selector: StreamingStabilitySelection, X: Any, y: Any, strata: Any
 )
 def test_halves_are_complementary_and_equal(strata, pairs, seed, cut):
     strata = np.array(strata)
-    dealer = Dealer(pairs, seed)
+    dealer = HalfAssigner(pairs, seed)
     masks = dealer.halves(strata, dealer.numbered(strata))
     assert masks.shape == (len(strata), 2 * pairs)
     np.testing.assert_array_equal(masks[:, ::2] + masks[:, 1::2], 1)
     for stratum in set(strata.tolist()):
         sizes = masks[strata == stratum].sum(axis=0, dtype=int)
         assert np.abs(sizes[::2] - sizes[1::2]).max() <= 1
-    again = Dealer(pairs, seed)  # cut in two
+    again = HalfAssigner(pairs, seed)  # cut in two
     parts = [again.halves(part, again.numbered(part)) for part in np.split(strata, [cut])]
     np.testing.assert_array_equal(np.concatenate(parts), masks)
-    fewer = Dealer(1, seed)
+    fewer = HalfAssigner(1, seed)
     np.testing.assert_array_equal(fewer.halves(strata, fewer.numbered(strata)), masks[:, :2])
 
 
 def test_halves_are_random():
     strata = np.zeros(4000, np.int64)
-    dealer = Dealer(80, 7)
+    dealer = HalfAssigner(80, 7)
     first = dealer.halves(strata, dealer.numbered(strata))[::2, ::2].astype(float)
     assert np.abs(first.mean(axis=0) - 0.5).max() < 0.06  # 2,000 coins each: 5 sigma is 0.056
     correlated = np.corrcoef(first.T) - np.eye(80)
     assert np.abs(correlated).max() < 0.12
-    other = Dealer(80, 8)
+    other = HalfAssigner(80, 8)
     assert (other.halves(strata, other.numbered(strata))[::2, ::2] != first).mean() > 0.45
 
 
@@ -309,7 +309,7 @@ def test_rows_that_are_refused(tmp_path):
 def test_more_models_than_memory(tmp_path):
     selector = StreamingStabilitySelection(FTRL, pairs=50, memory_limit=10_000)
     with pytest.raises(
-        MemoryError, match=r"100 models take [\d,]+ bytes, and memory_limit is 10,0"
+        MemoryError, match=r"100 models need [\d,]+ bytes, and memory_limit is 10,0"
     ):
         selector.fit(X, Y)
     path = svmlight(tmp_path / "rows.svm")
@@ -317,7 +317,7 @@ def test_more_models_than_memory(tmp_path):
         selector = StreamingStabilitySelection(
             clone(FTRL).set_params(store=store), pairs=50, memory_limit=10_000
         )
-        with pytest.raises(MemoryError, match="100 models take"):
+        with pytest.raises(MemoryError, match="100 models need"):
             selector.fit(thresher.scan(path))
 
 

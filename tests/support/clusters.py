@@ -141,11 +141,11 @@ def time_limit() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-def process_of(crew, bench: int) -> int:
+def process_of(executor, host: int) -> int:
     """Return the process id of a worker, which must not be busy."""
     import ray
 
-    return ray.get(crew._workers[bench].hello.remote())
+    return ray.get(executor._workers[host].hello.remote())
 
 
 def kill_when(file: Path, seconds: float = 30) -> threading.Thread:

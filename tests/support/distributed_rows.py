@@ -13,12 +13,12 @@ import scipy.sparse as sp
 import thresher
 from thresher.data.scan import scan
 from thresher.data.source import Source
-from thresher.distributed.engine.loop import Driven
+from thresher.distributed.engine.loop import ClusterRun
 
 
 @dataclass(frozen=True)
 class WholeFiles:
-    """Rows of whole files, in parts: `Rows` without anything that is found or cut."""
+    """Rows of whole files, in parts: `PartitionedRows` without anything that is found or cut."""
 
     files: Sequence[Sequence[str]]
     reading: dict[str, Any]
@@ -36,7 +36,7 @@ class WholeFiles:
         )
 
 
-def untimed(driven: Driven) -> list[dict[str, Any]]:
+def untimed(driven: ClusterRun) -> list[dict[str, Any]]:
     """Return the records of a run, without the time that it took."""
     return [{k: v for k, v in record.items() if k != "seconds"} for record in driven.shown]
 

@@ -72,10 +72,10 @@ def hash_of(model: thresher.Model) -> str:
 # ---- ways to train -------------------------------------------------------------------------------
 
 
-def estimator(rule: str, task: str = "Classifier", **params):
+def estimator(rule: str, task: str = "classifier", **params):
     """Return the estimator of a rule, with those of the parameters that it has."""
-    name = "".join({"ftrl": "FTRL", "sgd": "SGD"}.get(w, w.title()) for w in rule.split("-"))
-    made = getattr(thresher, name + task, None) or getattr(thresher, name + "Regressor")
+    names = RULES[rule].estimators
+    made = getattr(thresher, names.get(task, names.get("regressor", "")))
     known = made().get_params()
     return made(**{k: v for k, v in {**MORE.get(rule, {}), **params}.items() if k in known})
 
@@ -316,12 +316,12 @@ def _regression(rule: str, folder: Folder) -> Cells:
         files = folder.text("numbers", "svmlight")
         yield (
             f"numbers/csr/fit/{way}",
-            lambda p=params: estimator(rule, "Regressor", **p).fit(X, y).model_,
+            lambda p=params: estimator(rule, "regressor", **p).fit(X, y).model_,
         )
         yield (
             f"numbers/svmlight/fit/{way}",
             lambda p=params, files=files: (
-                estimator(rule, "Regressor", **p).fit(thresher.scan(files)).model_
+                estimator(rule, "regressor", **p).fit(thresher.scan(files)).model_
             ),
         )
         yield (

@@ -18,11 +18,11 @@ from thresher.data import as_batch
 from thresher.data.labels import ManyClasses
 from thresher.data.scan import scan
 from thresher.data.source import Source
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.folder import Folder
-from thresher.distributed.engine.loop import Driven, drive
-from thresher.distributed.engine.pieces import Job
-from thresher.distributed.modes.paper_stages import PaperStages
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.loop import ClusterRun, run_stages
+from thresher.distributed.engine.pieces import ClusterJob
+from thresher.distributed.modes.paper_stages import PaperStagesMode
 from thresher.rules import core_args
 
 SEED = 12345
@@ -64,8 +64,8 @@ def drawn(seed: int, rows: Sequence[int], width: int, weighted: bool, density: f
     return Matrices(content)
 
 
-def job_of(rows: Matrices, ranges: int = 1, **params: Any) -> Job:
-    return Job(
+def job_of(rows: Matrices, ranges: int = 1, **params: Any) -> ClusterJob:
+    return ClusterJob(
         rule="stabilized",
         task="classifier",
         params=DEFAULTS | params,
@@ -79,17 +79,17 @@ def job_of(rows: Matrices, ranges: int = 1, **params: Any) -> Job:
 
 
 def driven(
-    job: Job, benches: int = 1, folder: str | None = None, every: int = 1, **options: Any
-) -> Driven:
-    mode = PaperStages(job)
-    keep = None if folder is None else Folder(folder)
-    crew = InProcess(mode, keep, benches, options.pop("threads", 1))
+    job: ClusterJob, hosts: int = 1, folder: str | None = None, every: int = 1, **options: Any
+) -> ClusterRun:
+    mode = PaperStagesMode(job)
+    keep = None if folder is None else CheckpointFolder(folder)
+    executor = InProcessExecutor(mode, keep, hosts, options.pop("threads", 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return drive(mode, crew, keep, every, **options)
+        return run_stages(mode, executor, keep, every, **options)
 
 
-def alone(job: Job) -> tuple[_core.StabilizedLearner, list[_core.Stage]]:
+def alone(job: ClusterJob) -> tuple[_core.StabilizedLearner, list[_core.Stage]]:
     """Learn all rows, as one part, by the rule on one machine."""
     X = sp.vstack([X for X, _, _ in job.rows.content], format="csr")  # type: ignore[attr-defined]
     y = np.concatenate([y for _, y, _ in job.rows.content])  # type: ignore[attr-defined]
@@ -105,7 +105,7 @@ def alone(job: Job) -> tuple[_core.StabilizedLearner, list[_core.Stage]]:
     return learner, told
 
 
-def oracle(job: Job) -> StabilizedResult:
+def oracle(job: ClusterJob) -> StabilizedResult:
     """Let each path walk through the rows of its part."""
     content = job.rows.content  # type: ignore[attr-defined]
     p, M = job.params, job.params["paths"]
@@ -128,7 +128,7 @@ def oracle(job: Job) -> StabilizedResult:
     )  # fmt: skip
 
 
-def assert_same(one: Driven, two: Driven) -> None:
+def assert_same(one: ClusterRun, two: ClusterRun) -> None:
     """Bit for bit."""
     assert one.stages == two.stages
     assert one.learned.facts == two.learned.facts

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from support.distributed_rows import untimed
-from thresher.distributed.engine.loop import Driven
-from thresher.distributed.engine.pieces import Arrays, Lead, Learned, Mode, Outcome, Piece
+from thresher.distributed.engine.loop import ClusterRun
+from thresher.distributed.engine.pieces import Arrays, Coordinator, Learned, Mode, Piece, StepResult
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Toy(Mode):
     width : int
         Of the arrays that are sent.
     combine : bool
-        Whether parts of one bench add up what they send, which is whole numbers then.
+        Whether parts of one host add up what they send, which is whole numbers then.
     keep : bool
         Whether a stage ends with mail that the next one receives.
     trouble : dict
@@ -51,8 +51,8 @@ class Toy(Mode):
     def range(self, number: int, shared: dict[str, Any]) -> ToyRange:
         return ToyRange(self, number)
 
-    def lead(self) -> ToyLead:
-        return ToyLead(self)
+    def lead(self) -> ToyCoordinator:
+        return ToyCoordinator(self)
 
     def combined(self, message, packet):
         if not self.combine or message["doing"] == "hear":
@@ -67,19 +67,19 @@ class ToyPart(Piece):
         self.value = np.linspace(0.1, 1.7, mode.width) * (number + 1)
         self.steps = np.zeros(1, np.int64)
 
-    def step(self, message, received) -> Outcome:
+    def step(self, message, received) -> StepResult:
         self.steps += 1
         self._trouble(message["stage"])
         for arrays in received:  # in order: (a + b) + c is not a + (b + c)
             self.value = self.value * 1.1 + arrays["x"]
         if message["doing"] == "hear":
-            return Outcome({"steps": int(self.steps[0])})
+            return StepResult({"steps": int(self.steps[0])})
         sent = []
         for place in range(self.mode.ranges):
             scale = 10.0 ** ((self.number * 7 + place * 3 + message["stage"]) % 17 - 8)
             x = np.sin(self.value) * scale
             sent.append({"x": np.rint(x * 1e3).astype(np.int64) if self.mode.combine else x})
-        return Outcome({"steps": int(self.steps[0]), "sum": float(self.value.sum())}, sent)
+        return StepResult({"steps": int(self.steps[0]), "sum": float(self.value.sum())}, sent)
 
     def _trouble(self, stage: int) -> None:
         if self.mode.log:
@@ -111,12 +111,12 @@ class ToyRange(Piece):
         self.number = number
         self.total = np.zeros(mode.width)
 
-    def step(self, message, received) -> Outcome:
+    def step(self, message, received) -> StepResult:
         sums = np.zeros_like(self.total)
         for arrays in received:
             sums = sums + arrays["x"]
         self.total = self.total * 0.5 + np.tanh(sums) + self.number
-        return Outcome({"total": float(self.total.sum())}, [{"x": self.total.copy()}])
+        return StepResult({"total": float(self.total.sum())}, [{"x": self.total.copy()}])
 
     def answer(self, question) -> Any:
         return self.total
@@ -128,7 +128,7 @@ class ToyRange(Piece):
         self.total = state["total"].copy()
 
 
-class ToyLead(Lead):
+class ToyCoordinator(Coordinator):
     def __init__(self, mode: Toy) -> None:
         self.mode = mode
         self.stages, self.seen = 0, 0.0
@@ -137,17 +137,17 @@ class ToyLead(Lead):
     def done(self) -> bool:
         return self.stages >= self.mode.stages
 
-    def stage(self, crew) -> dict[str, Any]:
+    def stage(self, executor) -> dict[str, Any]:
         self.stages += 1
-        told = crew.parts({"doing": "send", "stage": self.stages})
+        told = executor.parts({"doing": "send", "stage": self.stages})
         steps = self.stages if self.mode.keep else 2 * self.stages - 1
         assert [facts["steps"] for facts in told] == [steps] * self.mode.parts
         for facts in told:
             self.seen = self.seen * 0.9 + facts["sum"]
-        for facts in crew.ranges({}):
+        for facts in executor.ranges({}):
             self.seen = self.seen * 0.9 + facts["total"]
         if not self.mode.keep:
-            crew.parts({"doing": "hear", "stage": self.stages})
+            executor.parts({"doing": "hear", "stage": self.stages})
         return {"rows": 10 * self.mode.parts, "loss": self.seen}
 
     def state(self) -> dict[str, Any]:
@@ -156,11 +156,11 @@ class ToyLead(Lead):
     def restore(self, state: dict[str, Any]) -> None:
         self.stages, self.seen = state["stages"], state["seen"]
 
-    def result(self, crew) -> Learned:
-        values = np.concatenate([*crew.ask_parts({}), *crew.ask_ranges({})])
+    def result(self, executor) -> Learned:
+        values = np.concatenate([*executor.ask_parts({}), *executor.ask_ranges({})])
         return Learned([], facts={"bits": values.tobytes().hex(), "seen": self.seen})
 
 
-def bits(driven: Driven) -> tuple[dict[str, Any], int, list[dict[str, Any]]]:
+def bits(driven: ClusterRun) -> tuple[dict[str, Any], int, list[dict[str, Any]]]:
     """Return all that a run came to."""
     return driven.learned.facts, driven.stages, untimed(driven)

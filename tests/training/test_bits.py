@@ -16,7 +16,7 @@ from thresher.errors import ModelFileError
 from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import BITS, RULE_BITS, bits_of, check_bits
-from thresher.training.checkpoint import Checkpoint
+from thresher.training.checkpoint import TrainingCheckpoint
 
 EARLY = "0.1.0 or earlier"
 
@@ -31,8 +31,8 @@ def folder(tmp_path):
 
 def refusal(path, name, then, now, version=EARLY):
     return (
-        f"{path}: begun by Thresher {version}, where {name} gave other bits than now ({then}, now "
-        f"{now}); finish it with that version, or start again"
+        f"{path}: written by Thresher {version}, whose results differ from this version's in "
+        f"{name} ({then}, now {now}); finish it with that version, or start again"
     )
 
 
@@ -59,7 +59,7 @@ def test_numbers_that_are_not_known_are_1():
         ({"ftrl": 2, "other": 2}, {"ftrl": 2}, "other"),
         ({"ftrl": 2}, {"ftrl": 1}, "ftrl"),
     ):
-        with pytest.raises(ModelFileError, match=f"where {named} gave other bits"):
+        with pytest.raises(ModelFileError, match=f"results differ from this version's in {named} "):
             check_bits(saved, now, "a", "0.1.0")
 
 
@@ -106,5 +106,5 @@ def test_a_comparison_that_began_with_other_bits_is_refused(monkeypatch):
 
 
 def test_the_numbers_are_part_of_the_digest():
-    one, two = (Checkpoint({"bits": {"ftrl": n}}, [b"a"]) for n in (1, 2))
+    one, two = (TrainingCheckpoint({"bits": {"ftrl": n}}, [b"a"]) for n in (1, 2))
     assert one.digest != two.digest

@@ -177,7 +177,7 @@ def test_fewer_passes_than_were_made_are_refused(small_chunks: None, tmp_path: P
         thresher.FTRLClassifier(passes=8, random_state=0).fit(
             X, y, checkpoint=path, observer=StopsAt(when=lambda trainer: trainer.number == 5)
         )
-    with pytest.raises(ModelFileError, match="is of pass 6, and 2 are wanted now"):
+    with pytest.raises(ModelFileError, match="it is in pass 6, and passes is 2 now"):
         thresher.FTRLClassifier(passes=2, random_state=0).fit(X, y, checkpoint=path, resume=True)
     longer = thresher.FTRLClassifier(passes=9, random_state=0)
     longer.fit(X, y, checkpoint=path, resume=True)
@@ -271,7 +271,7 @@ def test_weights_of_classes_do_not_go_with_lists_of_labels(tmp_path: Path) -> No
     path = tmp_path / "sets.svm"
     path.write_text("1,2 1:1\n2 2:1\n 3:1\n" * 10)
     clf = thresher.FTRLClassifier(class_weight={1: 2.0})
-    with pytest.raises(ParameterError, match="class_weight needs rows of one class each"):
+    with pytest.raises(ParameterError, match="class_weight needs rows with one class each"):
         clf.partial_fit(scan(path, multilabel=True), classes=[1, 2])
 
 

@@ -113,7 +113,7 @@ def test_what_lanes_do_not_do(tmp_path: Any) -> None:
     source = scan(svmlight(tmp_path / "rows.svm"))
     for store in ("dense", "hashed"):
         plan = planned(source, [-1, 1], params={"store": store}, limit=100)
-        with pytest.raises(OutOfMemoryError, match=r"3 models take .* memory_limit is 100; few"):
+        with pytest.raises(OutOfMemoryError, match=r"3 models need .* memory_limit is 100; train"):
             trained(source, plan)
 
 

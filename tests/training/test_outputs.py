@@ -24,9 +24,9 @@ from thresher import (
 )
 from thresher.data import as_batch
 from thresher.data.targets import Targets
-from thresher.training.recipe import Recipe
-from thresher.training.separate_outputs import Alone
-from thresher.training.shared_outputs import Together
+from thresher.training.outputs_factory import OutputsFactory
+from thresher.training.separate_outputs import SeparateOutputs
+from thresher.training.shared_outputs import SharedOutputs
 
 RULES: list[Any] = [
     TruncatedGradientClassifier(gravity=1e-3, period=3),
@@ -59,9 +59,9 @@ def targets_of(Y: np.ndarray, low: float = -1.0) -> Targets:
     )
 
 
-def recipe_of(rule: Any, width: int, **changes: Any) -> Recipe:
+def factory_for(rule: Any, width: int, **changes: Any) -> OutputsFactory:
     params = clone(rule).set_params(**changes).get_params()
-    return Recipe(rule.rule, params, None, width, width)
+    return OutputsFactory(rule.rule, params, None, width, width)
 
 
 @st.composite
@@ -80,10 +80,10 @@ def streams(draw: Any) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray | None, np
 @given(stream=streams(), cut=st.integers(0, 60))
 def test_together_equals_alone(rule: Any, store: str, dtype: str, stream: Any, cut: int) -> None:
     X, Y, weights, order = stream
-    recipe = recipe_of(rule, X.shape[1], store=store, dtype=dtype)
+    factory = factory_for(rule, X.shape[1], store=store, dtype=dtype)
     low = 0.0 if rule.get_params()["loss"] == "clipped_square" else -1.0
-    batch, targets, average = as_batch(X), targets_of(Y, low), bool(recipe.params.get("average"))
-    together, alone = Together(recipe, Y.shape[1]), Alone(recipe, Y.shape[1])
+    batch, targets, average = as_batch(X), targets_of(Y, low), bool(factory.params.get("average"))
+    together, alone = SharedOutputs(factory, Y.shape[1]), SeparateOutputs(factory, Y.shape[1])
     cut = min(cut, len(Y))
     for outputs in (together, alone):
         outputs.learn(batch, targets, weights, order, 0, cut)
@@ -116,14 +116,14 @@ def test_together_equals_alone(rule: Any, store: str, dtype: str, stream: Any, c
 @named
 def test_state_goes_on_as_if_nothing_happened(rule: Any) -> None:
     X, Y = rows_of(1), sets_of(1, 60, 7)
-    recipe, batch, targets = recipe_of(rule, X.shape[1]), as_batch(X), targets_of(Y)
-    one, two = Together(recipe, 5), Together(recipe, 5)
+    factory, batch, targets = factory_for(rule, X.shape[1]), as_batch(X), targets_of(Y)
+    one, two = SharedOutputs(factory, 5), SharedOutputs(factory, 5)
     for outputs in (one, two):
         outputs.learn(batch, targets_of(Y[:, :5]), None, None, 0, 20)
-        outputs.expect(np.array([0, 5, 1, 2, 6, 3, 4]))
+        outputs.renumber(np.array([0, 5, 1, 2, 6, 3, 4]))
         outputs.add(2)
         outputs.learn(batch, targets, None, None, 20, 40)
-    again = recipe.restore(two.states(), 7)
+    again = factory.restore(two.states(), 7)
     assert again.states() == two.states()
     for outputs in (one, again):
         outputs.learn(batch, targets, None, None, 40, 60)
@@ -140,8 +140,8 @@ def test_which_outputs_stand_alone() -> None:
         (MarginPerceptronClassifier(), False),
         (FTRLClassifier(), True),
     ):
-        assert recipe_of(rule, 3).together(3) == together
-        assert not recipe_of(rule, 3).together(1)
+        assert factory_for(rule, 3).is_shared(3) == together
+        assert not factory_for(rule, 3).is_shared(1)
 
 
 def test_losses_of_targets() -> None:

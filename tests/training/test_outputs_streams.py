@@ -11,7 +11,7 @@ import pytest
 import thresher
 from support.files import called
 from thresher import FTRLClassifier, TruncatedGradientClassifier
-from thresher.data.labels import Arriving
+from thresher.data.labels import ArrivingClasses
 from thresher.training.observer import Interrupted, Observer
 from thresher.training.plan import TrainingPlan
 from thresher.training.resuming import checkpoint_of
@@ -119,7 +119,7 @@ def test_state_with_classes_that_came(folder: Path, tmp_path: Path, rule: str, s
 
     def new(*run: Any) -> Trainer:
         plan = TrainingPlan(
-            rule, "classifier", params, Arriving(sets=sets), 1, grows=True,
+            rule, "classifier", params, ArrivingClasses(sets=sets), 1, grows=True,
             passes=2, shuffle="each", seed=5,
         )  # fmt: skip
         return Trainer(plan, thresher.scan(files, multilabel=sets), RunOptions(*run))

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import thresher
 from oracles import losses
+from oracles.losses import MARGIN
 from oracles.truncated_gradient import truncated_gradient
-from support.streams import CLASSIFICATION, LOSSES, Stream, learner, streams
+from support.streams import LOSSES, Stream, learner, streams
 from thresher import TruncatedGradientClassifier, TruncatedGradientRegressor
 
 FEASIBLE = {"eta0": 0.05, "decay": 1.0, "certify": True}
@@ -124,7 +125,7 @@ def test_right_minus_left_is_that_of_brute_force_and_never_negative(
     stream = data.draw(streams(loss, weighted=False))
     assume(len(np.unique(stream.y)) > 1)
     eta, passes = 0.02, 2
-    classifies = loss in CLASSIFICATION
+    classifies = loss in MARGIN
     cls = TruncatedGradientClassifier if classifies else TruncatedGradientRegressor
     estimator = cls(
         loss=loss, eta0=eta, gravity=gravity, period=period, fit_intercept=fit_intercept,

@@ -14,7 +14,7 @@ import thresher
 from thresher import ModelFileError
 from thresher.training import checkpoint as checkpoints
 from thresher.training import solver_run
-from thresher.training.checkpoint import Checkpoint
+from thresher.training.checkpoint import TrainingCheckpoint
 from thresher.training.observer import Interrupted, Observer
 from thresher.training.run_options import RunOptions
 
@@ -290,7 +290,7 @@ def test_another_rule_is_refused(tmp_path: Path) -> None:
     interrupted("hard threshold", path, (X, y))
     with pytest.raises(ModelFileError, match=r"rule was 'hard-threshold' .* 'coordinate-descent'"):
         made("descent, regressor").run(X, y, checkpoint=path, resume=True)
-    Checkpoint({"options": {}}, []).write(path)
+    TrainingCheckpoint({"options": {}}, []).write(path)
     with pytest.raises(ModelFileError, match="learns row by row"):
         made("hard threshold").run(X, y, checkpoint=path, resume=True)
 
@@ -366,7 +366,7 @@ def test_a_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         raise OSError(28, "No space left on device")
 
     X, y, *_ = rows(0)
-    monkeypatch.setattr(solver_run.Checkpoint, "write", full)
+    monkeypatch.setattr(solver_run.TrainingCheckpoint, "write", full)
     observer = Stops()
     path = tmp_path / "checkpoint"
     with pytest.warns(UserWarning, match="No space left"):
@@ -379,7 +379,7 @@ def test_seconds_go_on(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     interrupted("hard threshold", path, (X, y))
     saved = checkpoints.read(path)
-    late = Checkpoint({**saved.about, "seconds": 1000.0}, saved.states)
+    late = TrainingCheckpoint({**saved.about, "seconds": 1000.0}, saved.states)
     assert late.digest == saved.digest  # no times are in it
     late.write(path)
     resumed = made("hard threshold").run(X, y, checkpoint=path, resume=True)

@@ -1,28 +1,19 @@
-// A round of learning whose result is combined with that of others (src/thresher/distributed/modes/average.py).
+// A round of learning whose result is averaged with the results of other learners
+// (src/thresher/distributed/modes/average.py).
 //
-// A learner begins a round from a model that others begin from too, and gives at its end, for each feature
-// that it updated, numbers of which a mean makes sense, and how many updates there were. Then its cells are
-// put back as they were: what comes next is the combined model, and in the same process another part of the
-// rows may learn from the same beginning.
+// All learners start a round from the same model. At the end a learner returns, for each feature that
+// it updated, numbers whose mean is meaningful, and the count of updates. Then it resets its cells to
+// the start of the round: the averaged model replaces them, or the same process learns another part
+// of the rows from the same start.
 //
-// A weight that had no update may have changed all the same, by gravity, or because a mean is over more
-// steps. What it would be follows from where it began and from the clock, and so whoever has both can
-// compute it: the `debt` of a round is its clock, with all that is owed. Where a sweep settles all
-// cells in the middle of a round, the clock before it is kept as well.
-//
-// For this a rule has, besides what rule.hpp asks for:
-//
-//   shares                numbers a feature; 0 where the rule cannot be averaged
-//   share(cell)           those numbers now, of the same meaning whatever the clock is
-//   begun(numbers)        the cell at the beginning of a round, the same whatever the clock is
-//   adopted(numbers)      a cell that shares these numbers now, in a learner that goes on alone
-//   fades()               whether weights change without an update
-//   bias_share(), adopt_bias(numbers)
-//   begin_round(), go_alone(), archive_round(io)    where sums are kept in units of the steps before
+// A weight without an update can change too: by gravity, or because a mean is over more steps. Its new
+// value follows from its value at the start and from the clock at the end. So whoever has both can
+// compute it: `pending` is the clock with its pending events. If a sweep applied the events of all
+// cells in the middle of a round, `pending` also holds the clock before the sweep.
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,26 +25,47 @@
 
 #include "thresher/core/archive.hpp"
 #include "thresher/core/learner.hpp"
+#include "thresher/rules/rule.hpp"
 #include "thresher/stores/hashed.hpp"
 
 namespace thresher {
 
+// What a rule needs to learn in rounds. Rules that keep sums over steps also have begin_round(),
+// end_rounds() and archive_round(io): see averaging/round_unit.hpp.
 template <class R>
+concept RoundRule =
+    Rule<R> && requires(R rule, const R& fixed, const typename R::Cell& cell,
+                        const typename R::Numbers& numbers, const typename R::InterceptNumbers& b) {
+      // How many numbers of a feature are averaged.
+      { R::numbers_per_feature } -> std::convertible_to<std::size_t>;
+      // These numbers now. Their meaning does not depend on the clock.
+      { fixed.numbers_of(cell) } -> std::same_as<typename R::Numbers>;
+      // The cell at the start of a round. It does not depend on the clock.
+      { fixed.cell_at_start(numbers) } -> std::same_as<typename R::Cell>;
+      // A cell that has these numbers now, in a learner that continues without rounds.
+      { fixed.cell_now(numbers) } -> std::same_as<typename R::Cell>;
+      { fixed.changes_without_update() } -> std::same_as<bool>;
+      { fixed.intercept_numbers() } -> std::same_as<typename R::InterceptNumbers>;
+      { rule.set_intercept_numbers(b) };
+    };
+
+template <class R>  // a RoundRule
 class Round {
   using Cell = typename R::Cell;
-  using Numbers = std::array<double, R::shares>;
+  using Numbers = typename R::Numbers;
 
  public:
-  bool on() const { return journal_.has_value(); }
+  bool on() const { return journal_.has_value(); }  // between begin() and end()
 
   void begin(R& rule) {
-    if (on()) throw std::invalid_argument("a round has begun already");
+    if (on()) throw std::invalid_argument("a round is already in progress");
     journal_.emplace(0), swept_.clear();
-    rule.begin_again();  // all cells are as begun() makes them
+    // Cells are as cell_at_start() makes them: no event is pending.
+    if constexpr (LedgerRule<R>) rule.reset_ledger();
     if constexpr (requires { rule.begin_round(); }) rule.begin_round();
   }
 
-  // Before the step of a row: its cells are kept, and its updates counted.
+  // Before the step of a row: saves its cells, and counts its updates.
   template <class Store, class Rows>
   void note(const Store& store, const Rows& rows) {
     const std::size_t n = rows.count();
@@ -61,35 +73,35 @@ class Round {
     rows.with_keys([&](const auto* keys) {
       for (std::size_t k = 0; k < n; ++k) {
         const auto key = static_cast<std::uint64_t>(static_cast<std::int64_t>(keys[k]));
-        keep(store, key).updates += rows.values()[k] != 0;
+        save_cell(store, key).updates += rows.values()[k] != 0;
       }
     });
   }
 
-  // Before a sweep writes all cells.
+  // Before a sweep, which writes all cells.
   template <class Store>
   void sweep(const Store& store, const R& rule) {
     std::vector<std::uint64_t> keys;
     store.each([&](std::uint64_t key, const Cell&) { keys.push_back(key); });
     for (const std::uint64_t key : keys) {
       journal_->reserve(1, [](const Entry&) { return false; });
-      keep(store, key);
+      save_cell(store, key);
     }
     swept_.push_back(rule);
   }
 
-  // What was updated; all cells are as they were at the beginning.
+  // Returns what was updated, and resets all cells to the start of the round.
   template <class Store>
-  SharedNumbers end(Store& store, const R& rule) {
-    if (!on()) throw std::invalid_argument("no round has begun");
+  RoundResult end(Store& store, const R& rule) {
+    if (!on()) throw std::invalid_argument("no round is in progress");
     std::vector<std::pair<std::uint64_t, Entry>> found;
     journal_->each([&](std::uint64_t key, const Entry& entry) { found.emplace_back(key, entry); });
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
-    SharedNumbers result;
+    RoundResult result;
     for (const auto& [key, entry] : found) {
       if (entry.updates > 0) {
-        const Numbers numbers = rule.share(store.find(key));
+        const Numbers numbers = rule.numbers_of(store.find(key));
         result.keys.push_back(key), result.updates.push_back(entry.updates);
         result.numbers.insert(result.numbers.end(), numbers.begin(), numbers.end());
       }
@@ -99,47 +111,50 @@ class Round {
     return result;
   }
 
-  std::vector<std::byte> debt(const R& rule) const {
-    if (!rule.fades()) return {};
+  std::vector<std::byte> pending(const R& rule) const {
+    if (!rule.changes_without_update()) return {};
     Saver save;
     save(std::uint64_t{swept_.size()});
     for (const R& before : swept_) archive(const_cast<R&>(before), save);
-    archive(const_cast<R&>(rule), save);  // saving reads
+    archive(const_cast<R&>(rule), save);  // a Saver only reads
     return save.take();
   }
 
-  // What numbers at the beginning of a round have become at its end, where there was no update; without
-  // a debt, as a cell keeps them.
-  static void fade(R rule, std::span<const std::byte> debt, std::span<double> numbers) {
+  // Changes numbers at the start of a round to those at its end, for features without an update.
+  // Without pending bytes it only rounds the numbers as a cell rounds them.
+  static void apply_pending(R rule, std::span<const std::byte> pending, std::span<double> numbers) {
     std::vector<R> rules;
-    if (!debt.empty()) {
-      Restorer restore(debt);
+    if (!pending.empty()) {
+      Restorer restore(pending);
       std::uint64_t swept = 0;
       restore(swept);
       for (std::uint64_t i = 0; i <= swept; ++i) {
         archive(rule, restore);
         rules.push_back(rule);
       }
-      if (!restore.finished()) throw std::invalid_argument("the debt has bytes left over");
+      if (!restore.finished())
+        throw std::invalid_argument("the pending events have bytes left over");
     } else {
       rules.push_back(std::move(rule));
     }
     std::size_t at = 0;
     each(numbers, [&](const Numbers& one) {
-      Cell cell = rules.front().begun(one);
-      for (std::size_t r = 0; r + 1 < rules.size(); ++r) cell = rules[r].settled(cell);
-      for (const double number : rules.back().share(cell)) numbers[at++] = number;
+      Cell cell = rules.front().cell_at_start(one);
+      if constexpr (LedgerRule<R>)
+        for (std::size_t r = 0; r + 1 < rules.size(); ++r) cell = rules[r].settled(cell);
+      for (const double number : rules.back().numbers_of(cell)) numbers[at++] = number;
     });
   }
 
-  // f(numbers) of one feature after the other.
+  // Calls f(numbers) for one feature after the other.
   template <class F>
   static void each(std::span<const double> numbers, F&& f) {
-    if (numbers.size() % R::shares != 0)
-      throw std::invalid_argument("not " + std::to_string(R::shares) + " numbers a feature");
-    for (std::size_t i = 0; i < numbers.size(); i += R::shares) {
+    if (numbers.size() % R::numbers_per_feature != 0)
+      throw std::invalid_argument("the count of numbers must be a multiple of " +
+                                  std::to_string(R::numbers_per_feature));
+    for (std::size_t i = 0; i < numbers.size(); i += R::numbers_per_feature) {
       Numbers one;
-      std::copy_n(numbers.data() + i, R::shares, one.begin());
+      std::copy_n(numbers.data() + i, R::numbers_per_feature, one.begin());
       f(one);
     }
   }
@@ -147,14 +162,14 @@ class Round {
  private:
   struct Entry {
     Cell before;
-    std::uint32_t kept = 0, updates = 0;
+    std::uint32_t saved = 0, updates = 0;
     bool operator==(const Entry&) const = default;
   };
 
   template <class Store>
-  Entry& keep(const Store& store, std::uint64_t key) {
+  Entry& save_cell(const Store& store, std::uint64_t key) {
     Entry& entry = journal_->claim(key);
-    if (!entry.kept) entry.before = store.find(key), entry.kept = 1;
+    if (!entry.saved) entry.before = store.find(key), entry.saved = 1;
     return entry;
   }
 
@@ -164,7 +179,7 @@ class Round {
     if constexpr (requires { rule.archive_round(io); }) rule.archive_round(io);
   }
 
-  std::optional<HashedStore<Entry>> journal_;  // while a round is on
+  std::optional<HashedStore<Entry>> journal_;  // cells at the start of the round
   std::vector<R> swept_;                       // the clock before each sweep
 };
 

@@ -1,4 +1,9 @@
-// The one virtual interface the rest of the world sees. A call is made once a batch, so it may be virtual.
+// What a learner can do. The functions are virtual: one call handles a whole batch of rows.
+//
+// Every model in training is a Learner. What only some rules can do is an interface of its own, an
+// ability: Widenable, StartsFromWeights, Centrable, Steerable, Pausable, RoundLearner. A learner
+// implements the abilities that it has, and no others. require<Ability>(learner) returns the
+// ability, or throws an error that says what the rule cannot do.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +14,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "thresher/core/batch.hpp"
@@ -21,90 +27,140 @@ struct SparseWeights {
   std::vector<double> values;       // none is zero
 };
 
-// What a round of learning gives, see averaging/round.hpp.
-struct SharedNumbers {
-  std::vector<std::uint64_t> keys;     // increasing
-  std::vector<std::uint32_t> updates;  // of each, at least 1
-  std::vector<double> numbers;         // `shares` of each
-};
-
 class Learner {
  public:
   virtual ~Learner() = default;
 
-  // For callers with threads: learning and restoring change a learner, everything else reads it. Who
-  // waits for `mutex` holds `gate`, so that readers in a queue do not keep a writer out for ever.
+  // For callers with threads: learning and restoring change a learner, all other calls read it. A
+  // thread locks `gate` while it waits for `mutex`, so that a writer gets its turn among readers.
   mutable std::mutex gate;
   mutable std::shared_mutex mutex;
 
-  // One step for every row of the visit, in its order; returns how many were made: fewer than asked
-  // for where the rule pauses (pause_at). An error names the row; the rows before it have been
+  // Makes one step for every row of the visit, in its order. Returns the number of steps: fewer than
+  // rows if the rule pauses (see Pausable). An error names the row; the rows before it have been
   // learned, that row has not.
   virtual std::int64_t learn(const Batch& batch, const Visit& visit) = 0;
   virtual void next_pass() = 0;
 
-  // Takes feature numbers up to a larger width from now on.
-  virtual void widen(std::uint64_t width) = 0;
-
-  // All that follows reads, and changes nothing. `out` has a place for each row of the visit. `average`
-  // asks for the mean of the iterates where the rule keeps it; other rules answer with their last weights.
+  // The functions below change nothing. With `average`, rules that keep the mean of the iterates
+  // answer with it; other rules answer with their last weights. `out` has an entry for each row.
   virtual void predict(const Batch& batch, const Visit& visit, bool average, double* out) const = 0;
   virtual SparseWeights weights(bool average) const = 0;
   virtual std::int64_t nonzeros(bool average) const = 0;
   virtual double intercept(bool average) const = 0;
   virtual const Tally& tally() const = 0;
-  virtual double rate() const = 0;
+  virtual double rate() const = 0;  // of the last step
   virtual std::size_t bytes() const = 0;
-  virtual std::map<std::string, double> facts() const = 0;  // numbers only this rule keeps
+  virtual std::map<std::string, double> facts() const { return {}; }  // numbers of this rule only
 
   virtual std::vector<std::byte> state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;
+};
 
-  // Before the first step: weights to start from, or the mean of the rows for centring.
-  virtual void plant(std::span<const std::uint64_t> keys, std::span<const double> values,
-                     double intercept) = 0;
+// ---- abilities; `action` completes the sentence "this rule cannot ..." -------------------------
+
+class Widenable {
+ public:
+  static constexpr const char* action = "take more features than it was made for";
+  virtual ~Widenable() = default;
+
+  // Accepts feature numbers below a larger width from now on.
+  virtual void widen(std::uint64_t width) = 0;
+};
+
+class StartsFromWeights {
+ public:
+  static constexpr const char* action = "start from given weights";
+  virtual ~StartsFromWeights() = default;
+
+  // To be called before the first step.
+  virtual void start_from(std::span<const std::uint64_t> keys, std::span<const double> values,
+                          double intercept) = 0;
+};
+
+class Centrable {
+ public:
+  static constexpr const char* action = "centre the rows";
+  virtual ~Centrable() = default;
+
+  // Sets the mean of the rows, before the first step.
   virtual void center(std::span<const std::uint64_t> keys, std::span<const double> means) = 0;
+};
 
-  // Sets gravity so that the number of nonzero weights comes to what was asked for, now.
+class Steerable {
+ public:
+  static constexpr const char* action = "steer to a number of nonzero weights";
+  virtual ~Steerable() = default;
+
+  // Sets the penalty now for the wanted number of nonzero weights (schedule/steering.hpp).
   virtual void steer() = 0;
+};
 
-  // Learning pauses when so many weights are not zero; it did so after the last step.
+class Pausable {
+ public:
+  static constexpr const char* action = "pause";
+  virtual ~Pausable() = default;
+
+  // learn() returns after a step that leaves at least this many nonzero weights.
   virtual void pause_at(std::int64_t nonzeros) = 0;
-  virtual bool paused() const = 0;
+  virtual bool paused() const = 0;  // after the last step
+};
 
-  // ---- learning in rounds, whose results are combined with those of others; see averaging/round.hpp -------
+// The result of a round.
+struct RoundResult {
+  std::vector<std::uint64_t> keys;     // of the features that were updated, increasing
+  std::vector<std::uint32_t> updates;  // of each, at least 1
+  std::vector<double> numbers;         // numbers_per_feature() for each
+};
 
-  virtual std::size_t shares() const = 0;  // numbers a feature
+// Learns in rounds: several learners start from one model, and their results are averaged
+// (averaging/round.hpp).
+class RoundLearner {
+ public:
+  static constexpr const char* action = "be averaged";
+  virtual ~RoundLearner() = default;
 
-  // The numbers that are not of a feature: small, and nothing is owed in it. `set_clock` goes with cells as
-  // they are at the beginning of a round.
+  virtual std::size_t numbers_per_feature() const = 0;  // how many numbers are averaged
+
+  // The clock: all numbers that do not belong to a feature. It is small, and has no pending events.
+  // set_clock() expects cells as they are at the start of a round.
   virtual std::vector<std::byte> clock() const = 0;
   virtual void set_clock(std::span<const std::byte> clock) = 0;
 
-  // From here on updates are counted. The end gives what was updated, and puts all cells back; the clock
-  // stays. The debt is of the round that has ended.
+  // end_round() returns what was updated since begin_round(), and resets all cells to the start of
+  // the round. It keeps the clock.
   virtual void begin_round() = 0;
-  virtual SharedNumbers end_round() = 0;
-  virtual std::vector<std::byte> debt() const = 0;
-  virtual void fade(std::span<const std::byte> debt, std::span<double> numbers) const = 0;
+  virtual RoundResult end_round() = 0;
 
-  // Between two rounds: the combined model.
-  virtual void adopt(std::span<const std::uint64_t> keys, std::span<const double> numbers) = 0;
-  virtual std::vector<double> bias_share() const = 0;
-  virtual void adopt_bias(std::span<const double> numbers) = 0;
+  // What the last round does to features without an update, and the numbers of such features at the
+  // end of that round.
+  virtual std::vector<std::byte> pending() const = 0;
+  virtual void apply_pending(std::span<const std::byte> pending,
+                             std::span<double> numbers) const = 0;
 
-  // How many of features with these numbers have a weight that is not zero, at a clock.
+  // Between two rounds: sets the averaged model.
+  virtual void set_numbers(std::span<const std::uint64_t> keys,
+                           std::span<const double> numbers) = 0;
+  virtual std::vector<double> intercept_numbers() const = 0;
+  virtual void set_intercept_numbers(std::span<const double> numbers) = 0;
+
+  // How many features with these numbers have a nonzero weight at a clock.
   virtual std::int64_t nonzeros_at(std::span<const std::byte> clock,
                                    std::span<const double> numbers, bool average) const = 0;
 
-  // After the last round: the whole model, in a learner that goes on alone from its clock.
-  virtual void settle_down(std::span<const std::uint64_t> keys, std::span<const double> numbers,
-                           const Tally& tally) = 0;
-
- protected:
-  [[noreturn]] static void cannot(const char* what) {
-    throw std::invalid_argument(std::string("this rule cannot ") + what);
-  }
+  // After the last round: sets the whole model. The learner then continues alone from its clock.
+  virtual void finish_rounds(std::span<const std::uint64_t> keys, std::span<const double> numbers,
+                             const Tally& tally) = 0;
 };
+
+template <class Ability>
+const Ability& require(const Learner& learner) {
+  if (const auto* found = dynamic_cast<const Ability*>(&learner)) return *found;
+  throw std::invalid_argument(std::string("this rule cannot ") + Ability::action);
+}
+template <class Ability>
+Ability& require(Learner& learner) {
+  return const_cast<Ability&>(require<Ability>(std::as_const(learner)));
+}
 
 }  // namespace thresher

@@ -60,12 +60,12 @@ bool Rows<Real>::next() {
 }
 
 template <class Real>
-void Rows<Real>::foresee() {
+void Rows<Real>::check_next_row() {
   if (is_dense() || distinct_ || position_ + 1 >= visit_.last) return;
   const std::int64_t row = visit_.row(position_ + 1), from = start(row);
   const auto n = static_cast<std::size_t>(start(row + 1) - from);
   increasing_ = all_32_ ? increase(all_32_ + from, n) : increase(all_64_ + from, n);
-  foreseen_ = true;
+  checked_ = true;
 }
 
 template <class Real>
@@ -104,8 +104,8 @@ void Rows<Real>::stage_dense() {
 template <class Real>
 template <class Key>
 void Rows<Real>::stage_sparse(const Key* keys) {
-  if (!foreseen_ && !distinct_) increasing_ = increase(keys, count_);
-  foreseen_ = false;
+  if (!checked_ && !distinct_) increasing_ = increase(keys, count_);
+  checked_ = false;
   if (same_) x_ = same_ + begin_;
   else std::visit([this](auto values) { convert_values(values + begin_); }, batch_.values);
   set_keys(keys);

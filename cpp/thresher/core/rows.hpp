@@ -28,9 +28,9 @@ class Rows {
   // Stages the next row; false when there is none.
   bool next();
 
-  // Looks now, and not in next(), whether the keys of the next row increase: work that waits for
-  // nothing, for the moment when a learner waits for its loss (1.01-1.04x).
-  void foresee();
+  // Checks whether the keys of the next row increase, before next() needs to know. A learner calls
+  // this while it waits for the result of its loss (1.01-1.04x).
+  void check_next_row();
 
   std::int64_t row() const { return row_; }
   std::size_t count() const { return count_; }
@@ -145,8 +145,8 @@ class Rows {
   const Real* x_ = nullptr;
 
   bool distinct_ = false;    // all keys are known to be distinct and inside
-  bool increasing_ = false;  // the keys of the row, or of the next one where it was foreseen
-  bool foreseen_ = false;
+  bool increasing_ = false;  // the keys of the row, or of the next one if checked_
+  bool checked_ = false;
 
   std::int64_t ahead_ = 0, ahead_end_ = 0, ahead_position_ = 0;
 

@@ -164,7 +164,7 @@ class LabelStore {
       if (ref) lists_.head(ref).stamp = 0;
       return Behind(ref);
     });
-    rule_.begin_again();
+    rule_.reset_ledger();
     features_.drop(forgotten);
   }
 

@@ -63,7 +63,7 @@ class LineLanes final : public Lanes {
       const double squares = squared_norm(row);
       if (!std::isfinite(squares)) rows.check_values();
       check_target(rows.row(), batch.labels ? rows.label() : 0.0, rows.weight());
-      rows.foresee();
+      rows.check_next_row();
       double* out = before ? before + static_cast<std::size_t>(position) * count() : nullptr;
       for (Member& member : members_) {
         const bool sees = told.sees(rows.row(), member.clock);

@@ -82,7 +82,7 @@ class SeparateLanes final : public Lanes {
     for (auto& learner : learners_) learner->next_pass();
   }
   void widen(std::uint64_t width) override {
-    for (auto& learner : learners_) learner->widen(width);
+    for (auto& learner : learners_) require<Widenable>(*learner).widen(width);
     width_ = width_ == 0 || width == 0 ? 0 : std::max(width_, width);
   }
 
@@ -149,7 +149,7 @@ class SeparateLanes final : public Lanes {
 
   void plant_intercepts(std::span<const double> intercepts) override {
     for (std::size_t lane = 0; lane < count(); ++lane)
-      learners_[lane]->plant({}, {}, intercepts[lane]);
+      require<StartsFromWeights>(*learners_[lane]).start_from({}, {}, intercepts[lane]);
   }
 
  private:

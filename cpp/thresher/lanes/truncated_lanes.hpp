@@ -159,7 +159,7 @@ class TruncatedLanes {
     open(alone(cell), weights_.data());
     stamp(alone(cell), 0);
   }
-  void begin_again() { clock_.begin_again(); }
+  void begin_again() { clock_.reset_ledger(); }
 
   template <class Archive>
   void archive(Archive& io) {

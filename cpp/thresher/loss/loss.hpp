@@ -1,4 +1,4 @@
-// Losses as functions of the raw prediction p and the label y (REQUIREMENTS R-1.*).
+// Losses as functions of the raw prediction p and the label y (R-1.*).
 //
 // A loss runs once a row, so it is chosen at run time. The value comes in two parts,
 // value + ln(factor) with 1 <= factor <= 2: the logistic loss needs a logarithm a row, and a product

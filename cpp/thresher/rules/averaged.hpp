@@ -1,5 +1,5 @@
 // SGD, averaged SGD and centred averaged SGD: O. Dekel, "Linear Learning with Sparse Data", 2017
-// (REQUIREMENTS R-14.*).
+// (R-14.*).
 //
 //   F(w, b) = lambda/2 (||w||^2 + b^2) + mean loss,   step 1 / (lambda t)
 //
@@ -95,9 +95,9 @@ class AveragedSGD {
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
     use([&row, v_row = row.v.data(), u_row = row.u.data(),
-         gv = Pack<Real>::all(static_cast<Real>(g * in_.part)),
+         gv = Pack<Real>::all(static_cast<Real>(g * in_.inverse)),
          gu = Pack<Real>::all(
-             static_cast<Real>((h_ - h_begun_) * g * in_.part))](  // h is still h_{t-1}
+             static_cast<Real>((h_ - h_begun_) * g * in_.inverse))](  // h is still h_{t-1}
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
       Pack<Real> v = Pack<Real>::load(v_row + k), u = Pack<Real>::load(u_row + k);
       averaged_step(v, u, gv, gu, x);
@@ -145,9 +145,6 @@ class AveragedSGD {
 
   bool valid(const Cell&) const { return true; }
   bool dead(const Cell& cell) const { return cell == Cell{}; }
-  bool sweep_due() const { return false; }
-  Cell settled(const Cell& cell) const { return cell; }
-  void begin_again() {}
 
   double h() const { return h_; }
   double scaled(double sum) const {
@@ -158,36 +155,34 @@ class AveragedSGD {
 
   // In a round v and u are kept in units of the steps before it, and u by h less what it was then: so
   // cells begin it the same whatever the clock is.
-  static constexpr std::size_t shares = Centred ? 0 : 2;
-  using Numbers = std::array<double, shares>;
-  using BiasNumbers = std::array<double, 2>;
+  static constexpr std::size_t numbers_per_feature = 2;
+  using Numbers = std::array<double, 2>;
+  using InterceptNumbers = std::array<double, 2>;
 
-  bool fades() const { return true; }
-  Numbers share(const Cell& cell) const {
-    if constexpr (Centred) return {};
-    else {
-      const auto [v, u, xbar] = opened(cell);
-      const double part = in_.unit / steps();
-      return {v * part, ((h_ - h_begun_) * v - u) * part};
-    }
+  bool changes_without_update() const { return true; }
+  Numbers numbers_of(const Cell& cell) const
+    requires(!Centred)
+  {
+    const double part = in_.unit / steps(), v = cell.first();
+    return {v * part, ((h_ - h_begun_) * v - cell.second()) * part};
   }
-  Cell begun(const Numbers& numbers) const {
-    if constexpr (Centred) return {};
-    else return {static_cast<Real>(numbers[0]), static_cast<Real>(-numbers[1])};
+  Cell cell_at_start(const Numbers& numbers) const
+    requires(!Centred)
+  {
+    return {static_cast<Real>(numbers[0]), static_cast<Real>(-numbers[1])};
   }
-  Cell adopted(const Numbers& numbers) const {
-    if constexpr (Centred) return {};
-    else {
-      const double all = steps() * in_.part, v = numbers[0] * all;
-      return {static_cast<Real>(v), static_cast<Real>((h_ - h_begun_) * v - numbers[1] * all)};
-    }
+  Cell cell_now(const Numbers& numbers) const
+    requires(!Centred)
+  {
+    const double all = steps() * in_.inverse, v = numbers[0] * all;
+    return {static_cast<Real>(v), static_cast<Real>((h_ - h_begun_) * v - numbers[1] * all)};
   }
-  BiasNumbers bias_share() const { return {a_ / steps(), c_ / steps()}; }
-  void adopt_bias(const BiasNumbers& numbers) {
+  InterceptNumbers intercept_numbers() const { return {a_ / steps(), c_ / steps()}; }
+  void set_intercept_numbers(const InterceptNumbers& numbers) {
     a_ = numbers[0] * steps(), c_ = numbers[1] * steps();
   }
   void begin_round() { in_.begin(steps()), h_begun_ = h_; }
-  void go_alone() { in_ = {}, h_begun_ = 0.0; }
+  void end_rounds() { in_ = {}, h_begun_ = 0.0; }
   template <class Archive>
   void archive_round(Archive& io) {
     in_.archive(io), io(h_begun_);
@@ -195,12 +190,12 @@ class AveragedSGD {
 
   // ---- centring: the mean of the rows is given before the first step ---------------------------
 
-  Cell centred_at(double mean) {
+  Cell cell_with_mean(double mean)
+    requires Centred
+  {
     Cell cell;
-    if constexpr (Centred) {
-      cell.xbar = static_cast<Real>(mean);
-      theta_ += static_cast<double>(cell.xbar) * static_cast<double>(cell.xbar);
-    }
+    cell.xbar = static_cast<Real>(mean);
+    theta_ += static_cast<double>(cell.xbar) * static_cast<double>(cell.xbar);
     return cell;
   }
 

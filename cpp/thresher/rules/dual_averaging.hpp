@@ -1,5 +1,5 @@
 // Regularised dual averaging (RDA): L. Xiao, "Dual Averaging Methods for Regularized Stochastic Learning
-// and Online Optimization", JMLR 2010, with the l1 penalty (REQUIREMENTS R-8.1).
+// and Online Optimization", JMLR 2010, with the l1 penalty (R-8.1).
 //
 //   gbar_t = mean of the gradients g_1 .. g_t
 //   w_{t+1} = argmin <gbar_t, w> + lambda ||w||_1 + (gamma / sqrt(t)) (||w||^2 / 2 + rho ||w||_1)
@@ -57,7 +57,7 @@ class DualAveraging {
 
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
-    use([G_row = row.G.data(), threshold = Pack<double>::all(threshold_ * in_.part),
+    use([G_row = row.G.data(), threshold = Pack<double>::all(threshold_ * in_.inverse),
          scale = Pack<double>::all(scale_ * in_.unit)](std::size_t k, const Four<Cell>& cells,
                                                        const Pack<Real>& x)
             __attribute__((always_inline)) {
@@ -80,7 +80,7 @@ class DualAveraging {
 
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
-    use([G_row = row.G.data(), slope = Pack<double>::all(g * in_.part)](
+    use([G_row = row.G.data(), slope = Pack<double>::all(g * in_.inverse)](
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
       spread(Pack<double>::load(G_row + k) + slope * converted<double>(x), cells);
     });
@@ -100,7 +100,7 @@ class DualAveraging {
 
   double weight(const Cell& cell) const {
     return static_cast<double>(
-        static_cast<Real>(soft(cell.value(), threshold_ * in_.part) * (scale_ * in_.unit)));
+        static_cast<Real>(soft(cell.value(), threshold_ * in_.inverse) * (scale_ * in_.unit)));
   }
   double average(const Cell& cell) const { return weight(cell); }
   double intercept() const { return G_bias_ * scale_bias_; }
@@ -112,25 +112,22 @@ class DualAveraging {
 
   bool valid(const Cell&) const { return true; }
   bool dead(const Cell& cell) const { return cell == Cell{}; }  // G remembers
-  bool sweep_due() const { return false; }
-  Cell settled(const Cell& cell) const { return cell; }
-  void begin_again() {}
 
   // ---- rounds: {gbar}; G is kept in units of the steps before, so that cells begin the same whatever the
   // clock is ------------------------------------------------------------------------------------
 
-  static constexpr std::size_t shares = 1;
+  static constexpr std::size_t numbers_per_feature = 1;
   using Numbers = std::array<double, 1>;
-  using BiasNumbers = std::array<double, 1>;
+  using InterceptNumbers = std::array<double, 1>;
 
-  bool fades() const { return true; }
-  Numbers share(const Cell& cell) const { return {cell.value() * (in_.unit / steps())}; }
-  Cell begun(const Numbers& numbers) const { return Cell(numbers[0]); }
-  Cell adopted(const Numbers& numbers) const { return Cell(numbers[0] * (steps() * in_.part)); }
-  BiasNumbers bias_share() const { return {G_bias_ / steps()}; }
-  void adopt_bias(const BiasNumbers& numbers) { G_bias_ = numbers[0] * steps(); }
+  bool changes_without_update() const { return true; }
+  Numbers numbers_of(const Cell& cell) const { return {cell.value() * (in_.unit / steps())}; }
+  Cell cell_at_start(const Numbers& numbers) const { return Cell(numbers[0]); }
+  Cell cell_now(const Numbers& numbers) const { return Cell(numbers[0] * (steps() * in_.inverse)); }
+  InterceptNumbers intercept_numbers() const { return {G_bias_ / steps()}; }
+  void set_intercept_numbers(const InterceptNumbers& numbers) { G_bias_ = numbers[0] * steps(); }
   void begin_round() { in_.begin(steps()); }
-  void go_alone() { in_ = {}; }
+  void end_rounds() { in_ = {}; }
   template <class Archive>
   void archive_round(Archive& io) {
     in_.archive(io);

@@ -1,5 +1,5 @@
 // FTRL-Proximal with per-coordinate rates: H. B. McMahan et al., "Ad Click Prediction: a View from the
-// Trenches", KDD 2013, Algorithm 1 (REQUIREMENTS R-8.4). Parameters are as published: l1 acts on the
+// Trenches", KDD 2013, Algorithm 1 (R-8.4). Parameters are as published: l1 acts on the
 // summed gradient.
 //
 //   w = 0 if |z| <= l1, else -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2)
@@ -131,24 +131,23 @@ class FTRL {
   bool dead(const Cell& cell) const {
     return cell == Cell{};
   }  // n remembers: a zero weight is not dead
-  bool sweep_due() const { return false; }
-  Cell settled(const Cell& cell) const { return cell; }
-  void begin_again() {}
 
   // ---- rounds: {z, n} --------------------------------------------------------------------------
 
-  static constexpr std::size_t shares = 2;
+  static constexpr std::size_t numbers_per_feature = 2;
   using Numbers = std::array<double, 2>;
-  using BiasNumbers = std::array<double, 2>;
+  using InterceptNumbers = std::array<double, 2>;
 
-  bool fades() const { return false; }
-  Numbers share(const Cell& cell) const { return {cell.first(), cell.second()}; }
-  Cell begun(const Numbers& numbers) const {
+  bool changes_without_update() const { return false; }
+  Numbers numbers_of(const Cell& cell) const { return {cell.first(), cell.second()}; }
+  Cell cell_at_start(const Numbers& numbers) const {
     return {static_cast<Real>(numbers[0]), static_cast<Real>(numbers[1])};
   }
-  Cell adopted(const Numbers& numbers) const { return begun(numbers); }
-  BiasNumbers bias_share() const { return {bias_z_, bias_n_}; }
-  void adopt_bias(const BiasNumbers& numbers) { bias_z_ = numbers[0], bias_n_ = numbers[1]; }
+  Cell cell_now(const Numbers& numbers) const { return cell_at_start(numbers); }
+  InterceptNumbers intercept_numbers() const { return {bias_z_, bias_n_}; }
+  void set_intercept_numbers(const InterceptNumbers& numbers) {
+    bias_z_ = numbers[0], bias_n_ = numbers[1];
+  }
 
   // ---- as vectors need them ------------------------------------------------------------------
 

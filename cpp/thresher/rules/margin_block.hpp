@@ -101,7 +101,7 @@ class MarginBlockOf final : public MarginBlock {
       rule_.finish(g);
       if (rule_.sweep_due()) {
         store_.sweep([this](const Cell& cell) { return rule_.settled(cell); });
-        rule_.begin_again();
+        rule_.reset_ledger();
       }
     }
     shares_.clear();

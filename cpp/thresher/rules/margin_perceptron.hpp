@@ -1,5 +1,5 @@
 // Soft-thresholded margin perceptron: S. Xie et al., "Efficient and Numerically Stable Sparse
-// Learning", ECML PKDD 2010, Algorithm 1 (REQUIREMENTS R-9).
+// Learning", ECML PKDD 2010, Algorithm 1 (R-9).
 //
 //   if y w.x <= tau:   w_j <- S(w_j + eta y x_j, lambda)   for every x_j that is not 0
 //
@@ -125,7 +125,7 @@ class MarginPerceptron {
   void next_pass() {}
 
   // The row whose loss made this update: a certificate counts how many different ones there were.
-  void blame(std::int64_t row) {
+  void count_updated_row(std::int64_t row) {
     const auto word = static_cast<std::size_t>(row / 64);
     if (word >= blamed_.size()) blamed_.resize(word + 1);
     const std::uint64_t bit = std::uint64_t{1} << (row % 64);
@@ -169,25 +169,25 @@ class MarginPerceptron {
     if constexpr (Everywhere) return Cell(static_cast<Real>(weight(cell)), 0);
     else return cell;
   }
-  void begin_again() { ledger_.begin_again(); }
+  void reset_ledger() { ledger_.reset(); }
 
   // ---- rounds: {w} -----------------------------------------------------------------------------
 
-  static constexpr std::size_t shares = 1;
+  static constexpr std::size_t numbers_per_feature = 1;
   using Numbers = std::array<double, 1>;
-  using BiasNumbers = std::array<double, 1>;
+  using InterceptNumbers = std::array<double, 1>;
 
-  bool fades() const { return Everywhere; }
-  Numbers share(const Cell& cell) const { return {weight(cell)}; }
-  Cell begun(const Numbers& numbers) const {
+  bool changes_without_update() const { return Everywhere; }
+  Numbers numbers_of(const Cell& cell) const { return {weight(cell)}; }
+  Cell cell_at_start(const Numbers& numbers) const {
     const Real w = static_cast<Real>(numbers[0]);
     if constexpr (Everywhere) return Cell(w, 0);
     else return Cell(w);
   }
-  Cell adopted(const Numbers& numbers) const { return begun(numbers); }
-  BiasNumbers bias_share() const { return {bias_}; }
-  void adopt_bias(const BiasNumbers& numbers) { bias_ = numbers[0]; }
-  void recount(std::int64_t nonzeros) { nonzeros_ = nonzeros; }
+  Cell cell_now(const Numbers& numbers) const { return cell_at_start(numbers); }
+  InterceptNumbers intercept_numbers() const { return {bias_}; }
+  void set_intercept_numbers(const InterceptNumbers& numbers) { bias_ = numbers[0]; }
+  void set_nonzeros(std::int64_t nonzeros) { nonzeros_ = nonzeros; }
 
   template <class Archive>
   void archive(Archive& io) {

@@ -1,6 +1,6 @@
 // Stochastic mirror descent made sparse, SMIDAS: S. Shalev-Shwartz, A. Tewari, "Stochastic Methods for
 // l1 Regularized Loss Minimization", ICML 2009; as in S. Xie et al., "Efficient and Numerically Stable
-// Sparse Learning", ECML PKDD 2010, eq 8 to 10 (REQUIREMENTS R-11).
+// Sparse Learning", ECML PKDD 2010, eq 8 to 10 (R-11).
 //
 //   w_j = sgn(theta_j) |theta_j|^(p-1) / ||theta||_p^(p-2)            w = 0 where theta = 0
 //   theta <- S(theta - eta L'(w . x, y) x, a)                          on every coordinate, at every step
@@ -37,7 +37,7 @@
 
 namespace thresher {
 
-class MirrorDescent final : public Learner {
+class MirrorDescent final : public Learner, public RoundLearner {
  public:
   MirrorDescent(std::uint64_t width, const Loss& loss, const Params& params)
       : loss_(loss),
@@ -91,7 +91,6 @@ class MirrorDescent final : public Learner {
   }
 
   void next_pass() override { rate_.next_pass(); }
-  void widen(std::uint64_t) override { cannot("take more features than it was made for"); }
 
   void predict(const Batch& batch, const Visit& visit, bool, double* out) const override {
     Rows<double> rows(batch, visit, theta_.size());
@@ -129,8 +128,6 @@ class MirrorDescent final : public Learner {
     return theta_.capacity() * sizeof(double) + live_.capacity() * sizeof(std::uint64_t);
   }
 
-  std::map<std::string, double> facts() const override { return {}; }
-
   // The coordinates are saved in the order of the list, which is that of the sum.
   std::vector<std::byte> state() const override {
     Saver save;
@@ -165,20 +162,10 @@ class MirrorDescent final : public Learner {
     threshold(0.0), measure();
   }
 
-  void plant(std::span<const std::uint64_t>, std::span<const double>, double) override {
-    cannot("start from given weights");
-  }
-  void center(std::span<const std::uint64_t>, std::span<const double>) override {
-    cannot("centre");
-  }
-  void steer() override { cannot("steer its gravity"); }
-  void pause_at(std::int64_t) override { cannot("pause"); }
-  bool paused() const override { return false; }
-
   // ---- rounds: {theta}. The sum over theta is in the order of the list, so the list begins a round in the
   // order of keys. All thresholds of a round together are one, their sum ---------------------------
 
-  std::size_t shares() const override { return 1; }
+  std::size_t numbers_per_feature() const override { return 1; }
 
   std::vector<std::byte> clock() const override {
     Saver save;
@@ -194,7 +181,7 @@ class MirrorDescent final : public Learner {
   }
 
   void begin_round() override {
-    if (round_) throw std::invalid_argument("a round has begun already");
+    if (round_) throw std::invalid_argument("a round is already in progress");
     round_ = true;
     begun_ = live_;
     begun_theta_.clear();
@@ -203,10 +190,10 @@ class MirrorDescent final : public Learner {
     owed_ = 0.0;
   }
 
-  SharedNumbers end_round() override {
-    if (!round_) throw std::invalid_argument("no round has begun");
+  RoundResult end_round() override {
+    if (!round_) throw std::invalid_argument("no round is in progress");
     round_ = false;
-    SharedNumbers result;
+    RoundResult result;
     for (std::size_t key = 0; key < updates_.size(); ++key) {
       if (updates_[key] == 0) continue;
       result.keys.push_back(key), result.updates.push_back(updates_[key]);
@@ -220,25 +207,26 @@ class MirrorDescent final : public Learner {
     return result;
   }
 
-  std::vector<std::byte> debt() const override {
+  std::vector<std::byte> pending() const override {
     if (l1_ == 0.0) return {};
     Saver save;
     save(owed_);
     return save.take();
   }
-  void fade(std::span<const std::byte> debt, std::span<double> numbers) const override {
+  void apply_pending(std::span<const std::byte> pending, std::span<double> numbers) const override {
     double owed = 0.0;
-    if (!debt.empty()) {
-      Restorer restore(debt);
+    if (!pending.empty()) {
+      Restorer restore(pending);
       restore(owed);
-      if (!restore.finished()) throw std::invalid_argument("the debt has bytes left over");
+      if (!restore.finished())
+        throw std::invalid_argument("the pending events have bytes left over");
     }
     for (double& theta : numbers) theta = soft(theta, owed);
   }
 
-  void adopt(std::span<const std::uint64_t> keys, std::span<const double> numbers) override {
+  void set_numbers(std::span<const std::uint64_t> keys, std::span<const double> numbers) override {
     if (numbers.size() != keys.size())
-      throw std::invalid_argument("not the numbers of so many features");
+      throw std::invalid_argument("the count of numbers does not match the count of features");
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (keys[i] >= theta_.size())
         throw std::invalid_argument("a feature number is not below the width");
@@ -252,14 +240,14 @@ class MirrorDescent final : public Learner {
                            bool) const override {
     return std::count_if(numbers.begin(), numbers.end(), [](double theta) { return theta != 0.0; });
   }
-  std::vector<double> bias_share() const override { return {bias_}; }
-  void adopt_bias(std::span<const double> numbers) override {
-    if (numbers.size() != 1) throw std::invalid_argument("not the numbers of an intercept");
+  std::vector<double> intercept_numbers() const override { return {bias_}; }
+  void set_intercept_numbers(std::span<const double> numbers) override {
+    if (numbers.size() != 1) throw std::invalid_argument("wrong count of numbers for an intercept");
     bias_ = numbers[0];
   }
-  void settle_down(std::span<const std::uint64_t> keys, std::span<const double> numbers,
-                   const Tally& tally) override {
-    adopt(keys, numbers);
+  void finish_rounds(std::span<const std::uint64_t> keys, std::span<const double> numbers,
+                     const Tally& tally) override {
+    set_numbers(keys, numbers);
     tally_ = tally;
   }
 

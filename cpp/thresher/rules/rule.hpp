@@ -1,28 +1,21 @@
-// What a rule is. A rule owns the state of one coordinate, its Cell (zero bytes mean: never seen),
-// and the clock all cells share. The learner (core/rule_learner.hpp) takes it through a row so:
+// What a rule is. A rule owns the state of one coordinate, its Cell (all bytes zero: never seen), and
+// the state that all cells share, its clock. A learner (core/basic_rule_learner.hpp) calls it for a row:
 //
-//   with_opener(row, use)     calls use(open). open(k, cells, x) takes the cells of four features, k to
-//                             k + 3, and their values: it pays what is owed, keeps in `row` what the
-//                             step will need, and returns the four terms of the inner product.
-//                             Behind the end of the row the last cell is repeated, with x = 0
-//   prediction(row, dot)      the raw prediction p
+//   with_opener(row, use)     calls use(open). open(k, cells, x) gets the cells of features k to k + 3
+//                             of the row, and their values. It applies pending events, keeps in `row`
+//                             what the step needs, and returns the four terms of the inner product.
+//                             After the end of the row the last cell is repeated, with x = 0.
+//   prediction(row, dot)      returns the raw prediction p
+//   see(norm, weight)         gets the squared norm and the weight of the row, before the step
 //   with_closer(row, g, use)  calls use(close). close(k, x, cells) makes the step for the loss gradient
-//                             g * x: the four new cells
-//   finish(g)                 the intercept steps, the clock ticks
+//                             g * x: it sets the four new cells
+//   finish(g)                 makes the step of the intercept and advances the clock
 //
-// open and close are made once a row, for what the rule has to do in that row and no more, and are
-// inlined between the memory accesses of the store. Where g = 0 only finish is called: no cell changes.
+// open and close are made once per row, and contain only what the rule does in that row. They are
+// inlined between the memory accesses of the store. If g = 0, only finish is called: no cell changes.
 //
-// Some rules do more: `facts()` are numbers for certificates, `blame(row)` is told of each row that made
-// an update, `pausing()` asks the learner to return after this row, `steer(each)` sets gravity for a wanted
-// number of nonzero weights when `steering_due()`, looking at each cell, and `planted` and `centred_at` make
-// cells to begin with. A rule that `certifies()` is charged with the `pulls` of a cell when it is written:
-// it charges itself in with_closer, and the learner does at a sweep; facts(owed) adds those still owed.
-//
-// What a rule gives to be averaged with others is told in averaging/round.hpp.
-//
-// `weight` and `average` read a cell as it stands now, with everything paid, and write nothing: who
-// looks never changes what is seen (DESIGN 2, R-6.15).
+// `weight` and `average` read a cell as it is now, with all pending events applied, and write nothing:
+// reading never changes a model.
 #pragma once
 
 #include <concepts>
@@ -37,7 +30,7 @@
 
 namespace thresher {
 
-// The parameters of a rule, by the names of the Python table (src/thresher/rules.py).
+// The parameters of a rule. Python sets them (src/thresher/rules/core_args.py).
 class Params {
  public:
   Params(std::map<std::string, double> numbers, std::map<std::string, std::string> words)
@@ -49,7 +42,7 @@ class Params {
   const std::string& word(const std::string& name) const { return at(words_, name); }
   bool flag(const std::string& name) const { return number(name) != 0.0; }
 
-  // The same with other numbers.
+  // A copy with some numbers replaced or added.
   Params with(const std::map<std::string, double>& others) const {
     Params changed = *this;
     for (const auto& [name, value] : others) changed.numbers_[name] = value;
@@ -80,27 +73,79 @@ concept Rule = requires(R rule, const R& fixed, typename R::Row& row, const type
     fixed.with_opener(row, [](const auto&) {})
   };
   { rule.prediction(row, number) } -> std::same_as<double>;
+  { rule.see(number, number) };
   {
     rule.with_closer(row, number, [](const auto&) {})
   };
-  { rule.see(number, number) };  // the squared norm of the row and its weight, before the step
   { rule.finish(number) };
-  {
-    fixed.fits(number)
-  } -> std::same_as<bool>;  // a gradient of this norm leaves all numbers of a cell finite
   { rule.next_pass() };
+  // Whether all numbers of a cell stay finite after a gradient of this norm.
+  { fixed.fits(number) } -> std::same_as<bool>;
   { fixed.weight(cell) } -> std::same_as<double>;
   { fixed.average(cell) } -> std::same_as<double>;
   { fixed.intercept() } -> std::same_as<double>;
   { fixed.average_intercept() } -> std::same_as<double>;
-  { fixed.valid(cell) } -> std::same_as<bool>;  // may follow from the clock; for restoring
-  { fixed.dead(cell) } -> std::same_as<bool>;   // the cell may be forgotten
-  { fixed.sweep_due() } -> std::same_as<bool>;  // at steps fixed by the clock alone
+  // Whether the clock allows this cell: a check of restored states.
+  { fixed.valid(cell) } -> std::same_as<bool>;
+  // Whether the cell can be dropped: it has the same effect as one that was never seen.
+  { fixed.dead(cell) } -> std::same_as<bool>;
+  { fixed.rate() } -> std::same_as<double>;               // of the last step
+  { fixed.advice(number) } -> std::same_as<std::string>;  // against divergence, with a safe rate
+};
+
+// ---- what only some rules have -----------------------------------------------------------------
+//
+// `facts()` returns numbers that only this rule keeps, by name. `count_updated_row(row)` is called for
+// each row that made an update. Learning in rounds: see RoundRule in averaging/round.hpp.
+
+// Writes shrink events in a ledger (shrinkage/ledger.hpp). When the ledger is full, a sweep sets every
+// cell to settled(cell), where all events are applied, and the ledger starts again. The step at which
+// this happens depends on the clock alone.
+template <class R>
+concept LedgerRule = Rule<R> && requires(R rule, const R& fixed, const typename R::Cell& cell) {
+  { fixed.sweep_due() } -> std::same_as<bool>;
   { fixed.settled(cell) } -> std::same_as<typename R::Cell>;
-  { rule.begin_again() };                             // after a sweep: nothing is owed
-  { R::shares } -> std::convertible_to<std::size_t>;  // numbers a feature, see averaging/round.hpp
-  { fixed.rate() } -> std::same_as<double>;           // of the last step
-  { fixed.advice(number) } -> std::same_as<std::string>;
+  { rule.reset_ledger() };
+};
+
+// Can start from given weights.
+template <class R>
+concept StartingRule = Rule<R> && requires(R rule, const R& fixed, double number) {
+  { fixed.cell_with_weight(number) } -> std::same_as<typename R::Cell>;
+  { rule.set_intercept(number) };
+};
+
+// Centres the rows: a cell holds the mean of its feature.
+template <class R>
+concept CentringRule = Rule<R> && requires(R rule, double mean) {
+  { rule.cell_with_mean(mean) } -> std::same_as<typename R::Cell>;
+};
+
+// Sets its penalty for a wanted number of nonzero weights; steer(each) reads all cells.
+template <class R>
+concept SteeringRule = Rule<R> && requires(R rule, const R& fixed) {
+  { fixed.steering_due() } -> std::same_as<bool>;
+  {
+    rule.steer([](auto&&) {})
+  };
+};
+
+// Stops learning after a row that leaves a given number of nonzero weights.
+template <class R>
+concept PausingRule = Rule<R> && requires(R rule, const R& fixed, std::int64_t nonzeros) {
+  { rule.pause_at(nonzeros) };
+  { fixed.pausing() } -> std::same_as<bool>;
+};
+
+// Keeps the sums of the regret certificate (rules/regret_certificate.hpp). with_closer charges the pulls
+// of the cells it writes; the learner charges those of all cells before a sweep; facts(pending) adds
+// those that are still pending.
+template <class R>
+concept CertifyingRule = Rule<R> && requires(R rule, const R& fixed, const typename R::Cell& cell) {
+  { fixed.certifies() } -> std::same_as<bool>;
+  { fixed.pulls(cell) } -> std::same_as<double>;
+  { rule.charge(0.0) };
+  { fixed.facts(0.0) } -> std::same_as<std::map<std::string, double>>;
 };
 
 }  // namespace thresher

@@ -1,5 +1,5 @@
 // Truncated gradient: J. Langford, L. Li, T. Zhang, "Sparse Online Learning via Truncated Gradient",
-// NIPS 2008 (REQUIREMENTS ).
+// NIPS 2008.
 //
 //   w_{i+1} = T1(w_i - eta_i L'(w_i . x_i, y_i) x_i, eta_i g_i, theta),   g_i = K g if K divides i, else 0
 //
@@ -125,7 +125,7 @@ class TruncatedGradient {
         });
       return;
     }
-    [[maybe_unused]] const double part = in_.part;
+    [[maybe_unused]] const double part = in_.inverse;
     use([=, this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
       for (std::size_t i = 0; i < pack_size; ++i) {
         const auto [w, e] = opened(cells[i]);
@@ -170,7 +170,7 @@ class TruncatedGradient {
     const Stamp stamp = static_cast<Stamp>(ledger_.now() + shrinks);
     const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
     const double B = shrinks ? ledger_.B() * factor() : ledger_.B();
-    [[maybe_unused]] const double part = in_.part;
+    [[maybe_unused]] const double part = in_.inverse;
     use([=, this, &row](std::size_t k, const Pack<Real>& x, Four<Cell>& cells) {
       const Pack<Real> move = step * x;
       for (std::size_t i = 0; i < pack_size; ++i) {
@@ -310,43 +310,43 @@ class TruncatedGradient {
     else return paid;
   }
 
-  void begin_again() { ledger_.begin_again(); }
+  void reset_ledger() { ledger_.reset(); }
 
   // A cell whose weight is w now.
-  Cell planted(double w) const {
+  Cell cell_with_weight(double w) const {
     const Weight weight(static_cast<Real>(w), static_cast<Stamp>(ledger_.now()));
-    if constexpr (Averaged) return {weight, -account(weight.first(), ledger_.B()) * in_.part};
+    if constexpr (Averaged) return {weight, -account(weight.first(), ledger_.B()) * in_.inverse};
     else return weight;
   }
-  void plant_intercept(double b) { bias_ = b; }
+  void set_intercept(double b) { bias_ = b; }
 
   // ---- rounds: {w}, or {w, mean of its iterates} -----------------------------------------------
 
-  static constexpr std::size_t shares = Averaged ? 2 : 1;
-  using Numbers = std::array<double, shares>;
-  using BiasNumbers = std::array<double, 2>;
+  static constexpr std::size_t numbers_per_feature = Averaged ? 2 : 1;
+  using Numbers = std::array<double, numbers_per_feature>;
+  using InterceptNumbers = std::array<double, 2>;
 
-  bool fades() const { return Averaged || shrinks_; }
-  Numbers share(const Cell& cell) const {
+  bool changes_without_update() const { return Averaged || shrinks_; }
+  Numbers numbers_of(const Cell& cell) const {
     if constexpr (Averaged) return {weight(cell), sum_of_iterates(cell) * in_.unit / steps()};
     else return {weight(cell)};
   }
-  Cell begun(const Numbers& numbers) const {
+  Cell cell_at_start(const Numbers& numbers) const {
     const Weight weight(static_cast<Real>(numbers[0]), 0);
     if constexpr (Averaged) return {weight, numbers[1]};
     else return weight;
   }
-  Cell adopted(const Numbers& numbers) const {
-    Cell cell = planted(numbers[0]);
-    if constexpr (Averaged) cell.sum += numbers[1] * steps() * in_.part;
+  Cell cell_now(const Numbers& numbers) const {
+    Cell cell = cell_with_weight(numbers[0]);
+    if constexpr (Averaged) cell.sum += numbers[1] * steps() * in_.inverse;
     return cell;
   }
-  BiasNumbers bias_share() const { return {bias_, bias_sum_ / steps()}; }
-  void adopt_bias(const BiasNumbers& numbers) {
+  InterceptNumbers intercept_numbers() const { return {bias_, bias_sum_ / steps()}; }
+  void set_intercept_numbers(const InterceptNumbers& numbers) {
     bias_ = numbers[0], bias_sum_ = numbers[1] * steps();
   }
   void begin_round() { in_.begin(steps()); }
-  void go_alone() { in_ = {}; }
+  void end_rounds() { in_ = {}; }
   template <class Archive>
   void archive_round(Archive& io) {
     in_.archive(io);
@@ -373,7 +373,7 @@ class TruncatedGradient {
   }
 
   double sum_of_iterates(const Summed& cell) const {
-    return cell.sum + settle(cell.weight.first(), cell.weight.second()).account * in_.part;
+    return cell.sum + settle(cell.weight.first(), cell.weight.second()).account * in_.inverse;
   }
 
   Settlement<Averaged> settlement() const {

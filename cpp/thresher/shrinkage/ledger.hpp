@@ -29,7 +29,7 @@ class Ledger {
   // `least_B`: how far l2 may bring B down before a sweep.
   Ledger(bool with_l2, bool with_sums, std::size_t capacity, double least_B)
       : with_l2_(with_l2), with_sums_(with_sums), capacity_(capacity), least_B_(least_B) {
-    begin_again();
+    reset();
   }
 
   // The event of the step that is being finished: subtract a, then multiply by b.
@@ -76,7 +76,7 @@ class Ledger {
 
   bool full() const { return now() >= capacity_ || B_now_ < least_B_; }
 
-  void begin_again() {
+  void reset() {
     Q_.assign(1, 0.0);
     B_now_ = 1.0;
     if (with_l2_) B_.assign(1, 1.0);

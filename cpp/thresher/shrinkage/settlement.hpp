@@ -1,5 +1,5 @@
 // A weight pays all shrink events that it owes, at once: by truncation, rounding or the l1 subgradient
-// (REQUIREMENTS ), with what it adds to the sum of iterates meanwhile.
+// with what it adds to the sum of iterates meanwhile.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Stochastic coordinate descent: S. Shalev-Shwartz, A. Tewari, "Stochastic Methods for l1 Regularized
-// Loss Minimization", ICML 2009 (REQUIREMENTS R-12).
+// Loss Minimization", ICML 2009 (R-12).
 //
 //   min F(w, b) = (1/S) sum_i s_i L(z_i, y_i) + lambda ||w||_1,   z = X w + b,   S = sum_i s_i
 //

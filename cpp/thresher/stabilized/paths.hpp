@@ -251,7 +251,7 @@ class Walk {
       throw Divergence("the weights diverged at row " + std::to_string(rows_->row()) +
                        ": lower eta0");
     const Outcome outcome = paths_->loss()(p, rows_->label());
-    rows_->foresee();  // meanwhile
+    rows_->check_next_row();  // overlaps with the latency of the loss
     tally_.add(outcome, rows_->weight());
     return rows_->weight() * outcome.slope * scale;
   }

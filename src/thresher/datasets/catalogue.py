@@ -16,7 +16,7 @@ Parser: TypeAlias = Callable[[list[Path]], Parts]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class DatasetSpec:
     """How a set is made.
 
     Attributes
@@ -106,28 +106,28 @@ _PAIRS = {
 STREAMED = {"big_ads": ("big_ads_train", "big_ads_test")}  # by `sources` only
 
 
-def _recipes() -> dict[str, Recipe]:
-    made: dict[str, Recipe] = {}
+def _recipes() -> dict[str, DatasetSpec]:
+    made: dict[str, DatasetSpec] = {}
     for name, (file, options) in _TABLES.items():
         task: Task = "regression" if options["positive"] is None else "binary"
-        made[name] = Recipe((file,), partial(tables.parse, **options), task=task)
+        made[name] = DatasetSpec((file,), partial(tables.parse, **options), task=task)
     for name, (width, needed, files) in _SPARSE.items():
         drawn = None
         if name in _DRAWN:
             counts, of = _DRAWN[name]
             drawn = partial(svmlight.parse_drawn, width=width, counts=counts, of=of)
         parse = partial(svmlight.parse, width=width)
-        made[name] = Recipe(files, parse, drawn, needed=needed, streams=True)
+        made[name] = DatasetSpec(files, parse, drawn, needed=needed, streams=True)
     for pair, sizes in _PAIRS.items():
-        made[pair.replace(" ", "_vs_")] = Recipe(
+        made[pair.replace(" ", "_vs_")] = DatasetSpec(
             ("20news-bydate.tar",),
             partial(newsgroups.parse, pair=pair),
             partial(newsgroups.parse_drawn, pair=pair, counts=sizes),
         )
-    made["news20"] = Recipe(
+    made["news20"] = DatasetSpec(
         ("20news-bydate.tar",), partial(newsgroups.parse, pair=""), task="multiclass"
     )
     return made
 
 
-RECIPES = _recipes()
+SPECS = _recipes()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from thresher.datasets.catalogue import RECIPES, STREAMED, Recipe, Task
+from thresher.datasets.catalogue import SPECS, STREAMED, DatasetSpec, Task
 from thresher.datasets.files import VARIABLE, Folder, find, folder_of, is_known
 from thresher.datasets.parts import Array, Parts
 from thresher.errors import ParameterError, setting
@@ -75,7 +75,7 @@ def names(folder: Folder = None) -> list[str]:
     ['gisette']
     """
     place = folder_of(folder)
-    return [name for name, recipe in RECIPES.items() if _absent(recipe, place) is None]
+    return [name for name, recipe in SPECS.items() if _absent(recipe, place) is None]
 
 
 def load(
@@ -138,7 +138,7 @@ def load(
             f"split must be 'published' or 'random', not {split!r}", parameter="split", value=split
         )
     if split == "random" and recipe.drawn is None:
-        able = ", ".join(name for name, recipe in RECIPES.items() if recipe.drawn)
+        able = ", ".join(name for name, recipe in SPECS.items() if recipe.drawn)
         raise ParameterError(
             (setting("split", "random"), f" is there for {able}; not for {name!r}"),
             parameter="split",
@@ -221,14 +221,14 @@ def verify(name: str, folder: Folder = None) -> list[str]:
     return [path.name for path in _paths(name, folder) if is_known(path) is False]
 
 
-def _recipe(name: str) -> Recipe:
-    if name not in RECIPES:
-        known = ", ".join([*RECIPES, *STREAMED])
+def _recipe(name: str) -> DatasetSpec:
+    if name not in SPECS:
+        known = ", ".join([*SPECS, *STREAMED])
         raise ParameterError(f"name: no data set {name!r}; there are: {known}")
-    return RECIPES[name]
+    return SPECS[name]
 
 
-def _absent(recipe: Recipe, place: Path) -> str | None:
+def _absent(recipe: DatasetSpec, place: Path) -> str | None:
     """Return the first needed file that is not there."""
     needed = recipe.files[: recipe.needed]
     return next((file for file in needed if find(place, file) is None), None)
@@ -277,7 +277,7 @@ def _cached(name: str, split: str, paths: list[Path]) -> Parts:
         )
     if parts:
         return parts
-    recipe = RECIPES[name]
+    recipe = SPECS[name]
     parse = recipe.drawn if split == "random" and recipe.drawn else recipe.parse
     parts = [(_csr(x), y) for x, y in parse(paths)]
     with contextlib.suppress(OSError):  # a cache that cannot be written is no error

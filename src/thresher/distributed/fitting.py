@@ -11,21 +11,28 @@ from typing import Any
 import numpy as np
 
 from thresher.atomic import all_or_nothing
-from thresher.data.read_options import Reading
+from thresher.data.read_options import ReadOptions
 from thresher.distributed.engine import manifest as manifests
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.folder import Folder, held
-from thresher.distributed.engine.loop import Driven, StageReport, drive
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.folder import CheckpointFolder, locked_folder
+from thresher.distributed.engine.loop import ClusterRun, StageReport, run_stages
 from thresher.distributed.engine.manifest import Manifest
-from thresher.distributed.engine.pieces import Job, Mode
+from thresher.distributed.engine.pieces import ClusterJob, Mode
 from thresher.distributed.handover import hand_over
-from thresher.distributed.modes.divergence import Watch, for_divergence
-from thresher.distributed.modes.table import OWN, checked_params, mode_of, modes_of
+from thresher.distributed.modes.divergence import StageCallback, watching_divergence
+from thresher.distributed.modes.table import OWN, checked_params, make_modes, mode_of
 from thresher.distributed.ray.cluster import Cluster
 from thresher.distributed.ray.dataset import dataset_to_files, is_dataset
-from thresher.distributed.ray.executor import RayCrew
+from thresher.distributed.ray.executor import RayExecutor
 from thresher.distributed.shards import Shards, find_shards
-from thresher.distributed.survey import Agreed, Spread, agree, agreed_labels, in_turn, names_of
+from thresher.distributed.survey import (
+    MapItems,
+    SurveyResult,
+    find_names,
+    map_in_process,
+    survey_shards,
+    surveyed_labels,
+)
 from thresher.errors import ParameterError, setting
 from thresher.rules import core_args
 from thresher.training.fitting import without_weights
@@ -38,7 +45,7 @@ Note = Callable[[str], Any]
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ClusterOptions:
     """How a fit on a cluster is to go; `fit` documents it."""
 
     mode: str | None = None
@@ -150,24 +157,24 @@ def fit(
     >>> sorted(clf.model_.indices.tolist())
     [2, 4]
     """
-    wishes = Wishes(
+    wishes = ClusterOptions(
         mode, address, workers, parts, rounds, batch, blocks,
         None if checkpoint is None else os.fspath(checkpoint), resume, every, patience,
         reading=reading,
     )  # fmt: skip
-    fitting = Fitting(estimator, data, wishes)
+    fitting = ClusterFit(estimator, data, wishes)
     with all_or_nothing(estimator):
         return fitting.run(watch)
 
 
-class Fitting:
+class ClusterFit:
     """The steps of a fit: check, connect, find the shards, agree, run, hand over.
 
     Parameters
     ----------
     estimator : LinearEstimator
     data : as of `fit`
-    wishes : Wishes
+    wishes : ClusterOptions
 
     Attributes
     ----------
@@ -178,7 +185,7 @@ class Fitting:
         Options of the mode alone: `rounds`, `batch`, `blocks`.
     """
 
-    def __init__(self, estimator: Any, data: Any, wishes: Wishes) -> None:
+    def __init__(self, estimator: Any, data: Any, wishes: ClusterOptions) -> None:
         self.estimator, self.data, self.wishes = estimator, data, wishes
         self.mode = mode_of(estimator, wishes.mode)
         self.parts, self.chosen = 0, dict[str, int]()
@@ -197,7 +204,7 @@ class Fitting:
                 parameter="every",
                 value=wishes.every,
             )  # fmt: skip
-        known = [field.name for field in fields(Reading)]
+        known = [field.name for field in fields(ReadOptions)]
         for name in wishes.reading:
             if name not in known:
                 raise ParameterError(
@@ -213,8 +220,8 @@ class Fitting:
 
     def run(
         self,
-        watch: Watch | None = None,
-        check: Callable[[Agreed], None] | None = None,
+        watch: StageCallback | None = None,
+        check: Callable[[SurveyResult], None] | None = None,
         note: Note | None = None,
     ) -> Any:
         """Do all of it, and return the estimator.
@@ -230,7 +237,7 @@ class Fitting:
         """
         tell = note or (lambda message: None)
         with self._held(), self._connected(tell) as cluster:
-            spread = in_turn if cluster is None else cluster.spread
+            spread = map_in_process if cluster is None else cluster.spread
             shards = self._shards()
             self.parts = shards.parts
             tell(f"{shards.parts} parts of {len(shards.files)} files, {shards.bytes / 1e6:.1f} MB")
@@ -241,8 +248,8 @@ class Fitting:
             if check is not None:
                 check(agreed)
             job = self._job(shards, agreed, manifest.options["ranges"])
-            driven, watch = [], for_divergence(job, watch)
-            for output, mode in enumerate(modes_of(job, self.mode, self._own)):
+            driven, watch = [], watching_divergence(job, watch)
+            for output, mode in enumerate(make_modes(job, self.mode, self._own)):
                 self.chosen = {name: getattr(mode, name) for name in OWN if hasattr(mode, name)}
                 folder = self._folder(output, job)
                 driven.append(self._drive(mode, cluster, folder, watch, note))
@@ -250,7 +257,7 @@ class Fitting:
             if agreed.named and self.wishes.names:
                 outputs = [found for one in driven for found in one.learned.outputs]
                 keys = np.unique(np.concatenate([output.keys for output in outputs]))
-                names = names_of(shards, keys.tolist(), spread)
+                names = find_names(shards, keys.tolist(), spread)
         hand_over(self.estimator, job, agreed, shards, driven, names)
         if self.mode == "average" and self.estimator.model_.nnz == 0:
             Observer().warn(without_weights(type(self.estimator).__name__))
@@ -258,7 +265,7 @@ class Fitting:
 
     def _held(self) -> contextlib.AbstractContextManager[None]:
         folder = self.wishes.checkpoint
-        return contextlib.nullcontext() if folder is None else held(folder)
+        return contextlib.nullcontext() if folder is None else locked_folder(folder)
 
     @contextlib.contextmanager
     def _connected(self, tell: Note) -> Iterator[Cluster | None]:
@@ -279,10 +286,12 @@ class Fitting:
             most = int(self._params["paths"]) // (2 if self._params["variant"] == "robust" else 1)
         return find_shards(files, wishes.reading, wishes.parts, most)
 
-    def _agreed(self, shards: Shards, spread: Spread, ranges: int) -> Manifest:
+    def _agreed(self, shards: Shards, spread: MapItems, ranges: int) -> Manifest:
         """Return the manifest of the run: the one it goes on from, or a new one."""
         folder = self.wishes.checkpoint
-        before = None if folder is None else manifests.earlier(folder, self.wishes.resume)
+        before = (
+            None if folder is None else manifests.manifest_to_resume(folder, self.wishes.resume)
+        )
         if before is not None:
             ranges = before.options["ranges"]  # no matter how many workers there are now
             if self._params.get("random_state") is None:  # any seed will do, so this one
@@ -296,13 +305,15 @@ class Fitting:
             manifests.check(before, now, folder, spread)
             return before
         dtype = str(self._params.get("dtype", "float64"))
-        found = agree(shards, spread, task=self.estimator.task, loss=self._loss, dtype=dtype)
+        found = survey_shards(
+            shards, spread, task=self.estimator.task, loss=self._loss, dtype=dtype
+        )
         now = replace(now, agreed=found)
         if folder is not None:
             now.write(folder)
         return now
 
-    def _job(self, shards: Shards, agreed: Agreed, ranges: int) -> Job:
+    def _job(self, shards: Shards, agreed: SurveyResult, ranges: int) -> ClusterJob:
         if agreed.width == 2**64 and self._params.get("store") == "dense":
             raise ParameterError(
                 ("features with names need ", setting("store", "hashed"), ", or ",
@@ -313,8 +324,8 @@ class Fitting:
             )  # fmt: skip
         estimator, multilabel = self.estimator, bool(shards.reading.get("multilabel"))
         checkpoint = self.wishes.checkpoint
-        labels = agreed_labels(estimator.task, self._loss, multilabel, agreed)
-        return Job(
+        labels = surveyed_labels(estimator.task, self._loss, multilabel, agreed)
+        return ClusterJob(
             rule=estimator.rule,
             task=estimator.task,
             params=_decided(self._params, agreed, multilabel),
@@ -327,22 +338,22 @@ class Fitting:
             folder=checkpoint and os.path.abspath(checkpoint),
         )
 
-    def _folder(self, output: int, job: Job) -> Folder | None:
+    def _folder(self, output: int, job: ClusterJob) -> CheckpointFolder | None:
         """Return where the states of an output's pieces go."""
         if self.wishes.checkpoint is None:
             return None
         several = self.mode != "average" and job.labels.outputs > 1
         path = os.path.abspath(self.wishes.checkpoint)
-        return Folder(os.path.join(path, f"output-{output:05}") if several else path)
+        return CheckpointFolder(os.path.join(path, f"output-{output:05}") if several else path)
 
     def _drive(
         self,
         mode: Mode,
         cluster: Cluster | None,
-        folder: Folder | None,
-        watch: Watch | None,
+        folder: CheckpointFolder | None,
+        watch: StageCallback | None,
         note: Note | None,
-    ) -> Driven:
+    ) -> ClusterRun:
         wishes = self.wishes
         every = wishes.every or mode.every
         if folder is not None:
@@ -350,14 +361,14 @@ class Fitting:
         committed = None if folder is None else folder.committed()
         if cluster is None:
             threads = os.cpu_count() or 1 if mode.threaded else 1
-            alone = InProcess(mode, folder, 1, threads)
+            alone = InProcessExecutor(mode, folder, 1, threads)
             alone.note = note or alone.note
-            return drive(mode, alone, folder, every, committed, watch)
-        with RayCrew(mode, folder, cluster, wishes.patience, note) as crew:
-            return drive(mode, crew, folder, every, committed, watch)
+            return run_stages(mode, alone, folder, every, committed, watch)
+        with RayExecutor(mode, folder, cluster, wishes.patience, note) as executor:
+            return run_stages(mode, executor, folder, every, committed, watch)
 
 
-def _own_options(mode: str, wishes: Wishes) -> dict[str, int]:
+def _own_options(mode: str, wishes: ClusterOptions) -> dict[str, int]:
     """Return the options that are given and that this mode has, and no other."""
     own = {}
     for name, owner in OWN.items():
@@ -376,7 +387,7 @@ def _own_options(mode: str, wishes: Wishes) -> dict[str, int]:
     return own
 
 
-def _decided(params: dict[str, Any], agreed: Agreed, multilabel: bool) -> dict[str, Any]:
+def _decided(params: dict[str, Any], agreed: SurveyResult, multilabel: bool) -> dict[str, Any]:
     """Return parameters with what the scan decides: store="auto", class_weight="balanced"."""
     if params.get("store") == "auto":
         params = {**params, "store": "hashed" if agreed.width == 2**64 else "dense"}

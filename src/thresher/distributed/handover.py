@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from thresher.distributed.engine.loop import Driven
-from thresher.distributed.engine.pieces import Job
+from thresher.distributed.engine.loop import ClusterRun
+from thresher.distributed.engine.pieces import ClusterJob
 from thresher.distributed.shards import Shards
-from thresher.distributed.survey import Agreed
+from thresher.distributed.survey import SurveyResult
 from thresher.model.evidence import Evidence
 from thresher.model.model import Progress
 from thresher.rules import RULES, core_args
@@ -22,10 +22,10 @@ from thresher.training.records import watch_for
 
 def hand_over(
     estimator: Any,
-    job: Job,
-    agreed: Agreed,
+    job: ClusterJob,
+    agreed: SurveyResult,
     shards: Shards,
-    driven: Sequence[Driven],
+    driven: Sequence[ClusterRun],
     names: dict[int, str] | None,
 ) -> None:
     """Let an estimator have what was learned, as if it had learned it itself.
@@ -56,7 +56,7 @@ def hand_over(
     outputs = [output for one in learned for output in one.outputs]
     states = learned[0].states
     if states is not None and len(outputs) == 1 and not rule.keeps_facts:
-        state.outputs = state.recipe.restore(states, 1)
+        state.outputs = state.factory.restore(states, 1)
         state.recorded = state.outputs.tally  # the history has all rows so far
         state.watch = watch_for(job.rule, state.outputs.steps) or state.watch
     else:
@@ -66,7 +66,7 @@ def hand_over(
     estimator.take(state)
 
 
-def _records(driven: Driven, paths: int) -> list[Progress]:
+def _records(driven: ClusterRun, paths: int) -> list[Progress]:
     return [
         Progress(
             examples=int(facts["examples"]) // paths,

@@ -7,7 +7,7 @@ from typing import Protocol
 from thresher.data.source import Source
 
 
-class Rows(Protocol):
+class PartitionedRows(Protocol):
     """Rows in parts. A worker has only its name: rows are read where they are needed."""
 
     @property

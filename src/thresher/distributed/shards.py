@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from thresher.data import open_streams
-from thresher.data.detect import look
+from thresher.data import open_streams, paths
+from thresher.data.detect import detect_format
 from thresher.data.parts import Part, part_of
-from thresher.data.read_options import Kinds, Reading
+from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.source import Source
 from thresher.data.spans import Span, extent
 from thresher.distributed.splitting import (
     TooFewLines,
-    even_cuts,
-    grouped,
-    line_cuts,
-    line_starts,
-    shared_out,
-    snapped,
+    allocate_spans,
+    find_line_starts,
+    group_evenly,
+    snap_to_start,
+    split_evenly,
+    split_lines,
 )
 from thresher.errors import ParameterError
 
@@ -104,13 +104,13 @@ class Shards:
         shards = self.groups[part]
         if pieces > 1:
             shards = _piece(shards, piece, pieces)
-        reading = Reading.of(**self.reading)
-        kinds = Kinds(dict(reading.kinds))
+        reading = ReadOptions.of(**self.reading)
+        kinds = ColumnKinds(dict(reading.kinds))
         found = [
             part_of(shard.path, replace(reading, format=shard.format), kinds, shard.span)
             for shard in shards or self.groups[part][:1]
         ]
-        return Source(found if shards else [_Nothing(found[0])], reading)
+        return Source(found if shards else [EmptyPart(found[0])], reading)
 
     def to_json(self) -> dict[str, Any]:
         """Return what `json.dump` takes."""
@@ -126,7 +126,7 @@ class Shards:
         return cls(tuple(groups), dict(fields["reading"]))
 
 
-class _Nothing(Part):
+class EmptyPart(Part):
     """No rows of a part."""
 
     def __init__(self, part: Part) -> None:
@@ -171,7 +171,7 @@ def _place(shard: Shard, offset: int, piece: int) -> int:
     from thresher.data.table_files import row_groups
 
     starts = [row for row in row_groups(shard.path) if shard.begin <= row <= shard.end]
-    return snapped(at, starts, size * piece // shard.bytes // 4)
+    return snap_to_start(at, starts, size * piece // shard.bytes // 4)
 
 
 def find_shards(
@@ -208,7 +208,7 @@ def find_shards(
     if parts is not None and most is not None and parts > most:
         raise ParameterError(parameter="parts", value=parts, allowed=f"at most {most} here")
     options = {"threads": 1, **(reading or {})}
-    checked = Reading.of(**options)
+    checked = ReadOptions.of(**options)
     if checked.on_bad_line.startswith("quarantine"):
         raise ParameterError(
             parameter="on_bad_line",
@@ -235,19 +235,19 @@ def _files(data: Any) -> list[str]:
         )
     if not given:
         raise ParameterError("data must name one file at least; got none")
-    files = open_streams.expand(given)
+    files = paths.expand(given)
     for name in files:
-        if not open_streams.can_reopen(name):
-            what = "standard input" if name == open_streams.STANDARD_INPUT else name
+        if not paths.can_reopen(name):
+            what = "standard input" if name == paths.STANDARD_INPUT else name
             raise ParameterError(
                 f"data must be files that all workers can read; {what} can be read only once, and "
                 f"only here"
             )
-    return [name if open_streams.is_remote(name) else os.path.abspath(name) for name in files]
+    return [name if paths.is_remote(name) else os.path.abspath(name) for name in files]
 
 
-def _whole(name: str, reading: Reading) -> Shard:
-    format = reading.format or look(name)
+def _whole(name: str, reading: ReadOptions) -> Shard:
+    format = reading.format or detect_format(name)
     size, units = open_streams.stored_size(name) or 0, extent(name, format)
     return Shard(name, format, None if units is None else 0, units, size)
 
@@ -257,15 +257,15 @@ def _grouped(
 ) -> tuple[tuple[Shard, ...], ...]:
     count = min(len(files), most or len(files)) if parts is None else parts
     if count <= len(files):
-        runs = grouped([shard.bytes for shard in files], count)
+        runs = group_evenly([shard.bytes for shard in files], count)
         return tuple(tuple(files[i] for i in run) for run in runs)
     sizes = [shard.bytes for shard in files]
     able = [1 if shard.end is None else max(shard.end, 1) for shard in files]
     try:
-        return _cut_all(files, shared_out(sizes, able, count), count)
+        return _cut_all(files, allocate_spans(sizes, able, count), count)
     except TooFewLines:  # of a text there cannot be as many as it has bytes
         able = [
-            len(line_starts(shard.path)) if shard.format in ("svmlight", "vw") and n > 1 else n
+            len(find_line_starts(shard.path)) if shard.format in ("svmlight", "vw") and n > 1 else n
             for shard, n in zip(files, able, strict=True)
         ]
     if sum(able) < count:
@@ -275,7 +275,7 @@ def _grouped(
             value=count,
             allowed=f"at most {sum(able)}: {what} cannot be cut into more",
         )
-    return _cut_all(files, shared_out(sizes, able, count), count)
+    return _cut_all(files, allocate_spans(sizes, able, count), count)
 
 
 def _cut_all(files: list[Shard], counts: list[int], count: int) -> tuple[tuple[Shard, ...], ...]:
@@ -288,13 +288,13 @@ def _cut(file: Shard, count: int) -> list[Shard]:
     if count == 1 or file.end is None:
         return [file]
     if file.format == "cache":
-        spans = even_cuts(file.end, count)
+        spans = split_evenly(file.end, count)
     elif file.format == "parquet":
         from thresher.data.table_files import row_groups
 
-        spans = even_cuts(file.end, count, row_groups(file.path))
+        spans = split_evenly(file.end, count, row_groups(file.path))
     else:
-        spans = line_cuts(file.path, file.end, count)
+        spans = split_lines(file.path, file.end, count)
     return [
         replace(file, begin=s.begin, end=s.end, bytes=file.bytes * s.size // file.end)
         for s in spans

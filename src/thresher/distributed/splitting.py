@@ -19,7 +19,7 @@ class TooFewLines(Exception):
     """A text has fewer lines than the spans it is to be cut into."""
 
 
-def grouped(sizes: Sequence[int], count: int) -> list[range]:
+def group_evenly(sizes: Sequence[int], count: int) -> list[range]:
     """Cut a row of things into runs of about equal size, each of one thing or more.
 
     Examples
@@ -36,7 +36,7 @@ def grouped(sizes: Sequence[int], count: int) -> list[range]:
     return [range(a, b) for a, b in zip(cuts, [*cuts[1:], len(sizes)], strict=True)]
 
 
-def shared_out(sizes: Sequence[int], most: Sequence[int], count: int) -> list[int]:
+def allocate_spans(sizes: Sequence[int], most: Sequence[int], count: int) -> list[int]:
     """Return into how many spans each file is cut, so that the largest span is small.
 
     Each gets one at least and `most` at most; all together `count`, or as many as there can be.
@@ -59,14 +59,14 @@ def shared_out(sizes: Sequence[int], most: Sequence[int], count: int) -> list[in
     return counts
 
 
-def snapped(at: int, starts: Sequence[int], reach: int) -> int:
+def snap_to_start(at: int, starts: Sequence[int], reach: int) -> int:
     """Return the start that is nearest, where one is within reach; else the place itself."""
     right = bisect_left(starts, at)
     near = [start for start in starts[max(right - 1, 0) : right + 1] if abs(start - at) <= reach]
     return min(near, key=lambda start: abs(start - at), default=at)
 
 
-def even_cuts(size: int, count: int, starts: Sequence[int] = ()) -> list[Span]:
+def split_evenly(size: int, count: int, starts: Sequence[int] = ()) -> list[Span]:
     """Cut so many rows or blocks evenly, at one of the starts where one is near.
 
     Examples
@@ -75,11 +75,11 @@ def even_cuts(size: int, count: int, starts: Sequence[int] = ()) -> list[Span]:
     [(0, 30), (30, 60), (60, 100)]
     """
     reach = size // count // 4
-    inner = [snapped(size * i // count, starts, reach) for i in range(1, count)]
+    inner = [snap_to_start(size * i // count, starts, reach) for i in range(1, count)]
     return _between([0, *inner, size])
 
 
-def line_cuts(name: str, size: int, count: int) -> list[Span]:
+def split_lines(name: str, size: int, count: int) -> list[Span]:
     """Cut a plain text into spans of about as many bytes, each with a line that begins in it.
 
     Raises TooFewLines where that cannot be.
@@ -87,7 +87,7 @@ def line_cuts(name: str, size: int, count: int) -> list[Span]:
     cuts = [0, *(line_start(name, size * i // count) for i in range(1, count)), size]
     if all(a < b for a, b in itertools.pairwise(cuts)):
         return _between(cuts)
-    starts = line_starts(name)  # lines are long, for the spans wanted: so they are few
+    starts = find_line_starts(name)  # lines are long, for the spans wanted: so they are few
     if len(starts) < count:
         raise TooFewLines
     cuts = [0]
@@ -97,7 +97,7 @@ def line_cuts(name: str, size: int, count: int) -> list[Span]:
     return _between([*starts[cuts].tolist(), size])
 
 
-def line_starts(name: str) -> NDArray[np.int64]:
+def find_line_starts(name: str) -> NDArray[np.int64]:
     """Return where all lines of a plain text begin."""
     found, at = [np.zeros(1, np.int64)], 0
     with open(name, "rb", buffering=0) as file:

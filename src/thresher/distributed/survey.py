@@ -19,26 +19,26 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.block import Block
 from thresher.data.label_checks import tidy
-from thresher.data.labels import Labels, LabelSets, ManyClasses, Values
+from thresher.data.labels import Labels, LabelSets, ManyClasses, NumericLabels
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError, InputError, setting
 from thresher.losses import LOSSES, Task
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Spread = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+MapItems = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Runs a function that can be pickled over items, and returns the results in their order."""
 
 _MIXED = "labels are partly numbers and partly words"
 
 
-def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def map_in_process(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Run a function over items in this process: the spread that needs no cluster."""
     return [function(item) for item in items]
 
 
 @dataclass(frozen=True)
-class Agreed:
+class SurveyResult:
     """What the first scan has found. JSON can carry it.
 
     Attributes
@@ -84,7 +84,7 @@ class Agreed:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> Agreed:
+    def from_json(cls, fields: dict[str, Any]) -> SurveyResult:
         """Return what `to_json` described."""
         return cls(**fields)
 
@@ -100,7 +100,7 @@ class _Look:
 
 
 @dataclass
-class _Found:
+class PartSurvey:
     """What one part has."""
 
     rows: int
@@ -115,14 +115,14 @@ class _Found:
     sketch: bytes = b""
 
 
-def agree(
+def survey_shards(
     shards: Shards,
-    spread: Spread = in_turn,
+    spread: MapItems = map_in_process,
     *,
     task: Task = "classifier",
     loss: str = "",
     dtype: str = "float64",
-) -> Agreed:
+) -> SurveyResult:
     """Read all rows once, and return what the parts have to agree on.
 
     Parameters
@@ -143,7 +143,9 @@ def agree(
         A row is bad, a part has no rows, labels are partly words, or all are the same.
     """
     look = _Look(task, loss, bool(shards.reading.get("multilabel")), dtype)
-    found: list[_Found] = spread(_look, [(shards.only(part), look) for part in range(shards.parts)])
+    found: list[PartSurvey] = spread(
+        _look, [(shards.only(part), look) for part in range(shards.parts)]
+    )
     for part, facts in enumerate(found):
         if facts.rows == 0:
             raise DataError(_no_rows(shards, part))
@@ -151,7 +153,7 @@ def agree(
     if task == "classifier":
         classes, counts = _classes(shards, found)
         _labels_class(look.multilabel)(classes)  # raises where they are not enough
-    return Agreed(
+    return SurveyResult(
         rows=[facts.rows for facts in found],
         classes=classes,
         counts=counts,
@@ -166,10 +168,10 @@ def agree(
     )
 
 
-def agreed_labels(task: Task, loss: str, multilabel: bool, agreed: Agreed) -> Labels:
+def surveyed_labels(task: Task, loss: str, multilabel: bool, agreed: SurveyResult) -> Labels:
     """Return what makes targets of the labels, as all parts will see them."""
     if task == "regressor":
-        return Values(loss)
+        return NumericLabels(loss)
     assert agreed.classes is not None
     assert agreed.counts is not None
     labels = _labels_class(multilabel)(np.array(agreed.classes), LOSSES[loss].low)
@@ -177,7 +179,9 @@ def agreed_labels(task: Task, loss: str, multilabel: bool, agreed: Agreed) -> La
     return labels
 
 
-def names_of(shards: Shards, keys: Iterable[int], spread: Spread = in_turn) -> dict[int, str]:
+def find_names(
+    shards: Shards, keys: Iterable[int], spread: MapItems = map_in_process
+) -> dict[int, str]:
     """Return the names of features, where they have any: of two, that of the first part."""
     wanted = np.unique(np.fromiter(keys, np.uint64))
     names: dict[int, str] = {}
@@ -187,8 +191,8 @@ def names_of(shards: Shards, keys: Iterable[int], spread: Spread = in_turn) -> d
     return dict(sorted(names.items()))
 
 
-def checksums_of(
-    shards: Shards, places: Sequence[tuple[int, int]], dtype: str, spread: Spread = in_turn
+def shard_checksums(
+    shards: Shards, places: Sequence[tuple[int, int]], dtype: str, spread: MapItems = map_in_process
 ) -> list[str]:
     """Read shards again, which are given by part and number, and return their checksums."""
     alone = [Shards(((shards.groups[part][at],),), shards.reading) for part, at in places]
@@ -198,12 +202,12 @@ def checksums_of(
 # ---- what is done for each part ------------------------------------------------------------------
 
 
-def _look(item: tuple[Shards, _Look]) -> _Found:
+def _look(item: tuple[Shards, _Look]) -> PartSurvey:
     shards, look = item
     source = shards.source(0)
     chains = [0] * len(source.parts)
-    found = _Found(0, Counter(), None, 0, source.named, source.first, [], 0, None)
-    values = Values(look.loss) if look.task == "regressor" else None
+    found = PartSurvey(0, Counter(), None, 0, source.named, source.first, [], 0, None)
+    values = NumericLabels(look.loss) if look.task == "regressor" else None
     for block in source.blocks(dtype=look.dtype):
         at = block.end.file
         chains[at] = _core.mix_keys(chains[at], block.digest)
@@ -221,7 +225,7 @@ def _look(item: tuple[Shards, _Look]) -> _Found:
     return found
 
 
-def _count(found: _Found, block: Block, multilabel: bool) -> None:
+def _count(found: PartSurvey, block: Block, multilabel: bool) -> None:
     """Count the labels of a block."""
     if not multilabel:
         _refuse_none(block)
@@ -274,7 +278,7 @@ def _labels_class(multilabel: bool) -> type[ManyClasses] | type[LabelSets]:
     return LabelSets if multilabel else ManyClasses
 
 
-def _classes(shards: Shards, found: Sequence[_Found]) -> tuple[list[Any], list[int]]:
+def _classes(shards: Shards, found: Sequence[PartSurvey]) -> tuple[list[Any], list[int]]:
     total: Counter[Any] = Counter()
     words: bool | None = None
     for part, facts in enumerate(found):
@@ -287,7 +291,7 @@ def _classes(shards: Shards, found: Sequence[_Found]) -> tuple[list[Any], list[i
     return tidy(np.array(labels)).tolist(), [total[label] for label in labels]
 
 
-def _width(shards: Shards, found: Sequence[_Found]) -> int:
+def _width(shards: Shards, found: Sequence[PartSurvey]) -> int:
     bits = shards.reading.get("bits")
     if bits is not None:
         return 1 << int(bits)

@@ -18,12 +18,13 @@ def _sigmoid(raw: Array) -> Array:
         return np.asarray(1.0 / (1.0 + np.exp(-raw)))
 
 
-# What raw predictions mean, by the link of a loss; exponents are kept within +-30, as in the core.
-LINKS: dict[Link, Callable[[Array], Array]] = {
-    "identity": lambda raw: raw,
-    "sigmoid": _sigmoid,
-    "clip": lambda raw: np.clip(raw, 0.0, 1.0),
-    "exp": lambda raw: np.exp(np.clip(raw, -30.0, 30.0)),
+# Probabilities or values from raw predictions and the label of the other classes. Exponents are
+# kept within +-30, as in the core.
+LINKS: dict[Link, Callable[[Array, float], Array]] = {
+    "identity": lambda raw, low: raw,
+    "sigmoid": lambda raw, low: _sigmoid(raw),
+    "clip": lambda raw, low: (np.clip(raw, low, 1.0) - low) / (1.0 - low),
+    "exp": lambda raw, low: np.exp(np.clip(raw, -30.0, 30.0)),
 }
 
 # No logistic score stands for a probability of 0 or 1; rounding must not make one of it.
@@ -84,7 +85,7 @@ def probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float6
 
 def independent(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
     """Turn scores into probabilities, each by itself."""
-    return LINKS[LOSSES[loss].link](decision + LOSSES[loss].decision_at)
+    return values(decision + LOSSES[loss].decision_at, loss)
 
 
 def of_labels(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
@@ -93,5 +94,5 @@ def of_labels(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
 
 
 def values(raw: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
-    """Turn raw predictions of a regressor into predictions of y."""
-    return LINKS[LOSSES[loss].link](raw)
+    """Turn raw predictions into predictions of y, or into probabilities."""
+    return LINKS[LOSSES[loss].link](raw, LOSSES[loss].low)

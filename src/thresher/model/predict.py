@@ -34,7 +34,7 @@ def learners_of(model: Model, width: int | None = None) -> list[_core.Learner]:
     for k, b in enumerate(model.intercept):
         entries = slice(model.indptr[k], model.indptr[k + 1])
         learner = _core.make_learner("truncated_gradient", store, "float64", width, numbers, words)
-        learner.plant(model.indices[entries], model.weights[entries], float(b))
+        learner.start_from(model.indices[entries], model.weights[entries], float(b))
         learners.append(learner)
     return learners
 

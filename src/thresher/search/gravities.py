@@ -46,7 +46,7 @@ def gravity_name(estimator: Any) -> str:
     )
 
 
-class Scale:
+class GravityScale:
     """The gravity that leaves nothing: the largest mean gradient of any feature at zero weights.
 
     The optimum of mean loss + l1 ||w||_1 has no weights if and only if l1 is at least that. Rows
@@ -185,13 +185,13 @@ class Scale:
         self._keys, self._sums = found, merged
 
 
-def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
+def default_gravities(estimator: Any, scale: GravityScale) -> NDArray[np.float64]:
     """Return gravities for an estimator, increasing, from nearly all weights to nearly none.
 
     Parameters
     ----------
     estimator : estimator
-    scale : Scale
+    scale : GravityScale
         Of all rows.
     """
     rule = RULES[estimator.rule]
@@ -208,9 +208,9 @@ def default_gravities(estimator: Any, scale: Scale) -> NDArray[np.float64]:
     return np.array([float(f"{g:.3g}") for g in np.geomspace(_LEAST * top, top, COUNT)])
 
 
-def scale_of(
+def gravity_scale_of(
     estimator: Any, source: Source | MatrixSource, limit: int, classes: Any = None
-) -> Scale:
+) -> GravityScale:
     """Read a source, as often as memory asks for, and return its scale.
 
     Raises ParameterError where the estimator's l1 has units that rows say nothing of.
@@ -232,7 +232,7 @@ def scale_of(
         )
     loss = core_args.loss_of(estimator.rule, params)
     of_loss = float(params.get("epsilon", 0.0)), float(params.get("quantile", 0.5))
-    scale = Scale(loss, *of_loss, centred=bool(params["fit_intercept"]), limit=limit)
+    scale = GravityScale(loss, *of_loss, centred=bool(params["fit_intercept"]), limit=limit)
     if params.get("class_weight") == "balanced":
         classes = None  # the rows of each are counted
     asked = loss, params, source, owner, classes

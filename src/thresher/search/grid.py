@@ -25,7 +25,7 @@ OF_THE_RUN = ("passes", "shuffle", "random_state", "store", "dtype", "class_weig
 
 
 @dataclass(frozen=True)
-class Point:
+class GridPoint:
     """One combination of parameters.
 
     Attributes
@@ -61,7 +61,7 @@ class Point:
         return bool(self.params.get("average", False))
 
 
-def points_of(estimator: Any, param_grid: Any) -> list[Point]:
+def points_of(estimator: Any, param_grid: Any) -> list[GridPoint]:
     """Return the points of a grid, in the order of scikit-learn's `ParameterGrid`.
 
     Raises ParameterError, before anything is trained, for a parameter the estimator does not have,
@@ -94,7 +94,7 @@ def points_of(estimator: Any, param_grid: Any) -> list[Point]:
     return [point_of(estimator, number, chosen) for number, chosen in enumerate(grid)]
 
 
-def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
+def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> GridPoint:
     """Return one point, checked."""
     owner = type(estimator).__name__
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
@@ -103,10 +103,10 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> Point:
     loss = core_args.loss_of(estimator.rule, params)
     low = LOSSES[loss].low if estimator.task == "classifier" else -1.0
     waits = params.get(RULES[estimator.rule].rate_from_rows) == "auto"
-    return Point(number, dict(chosen), params, loss, low, waits)
+    return GridPoint(number, dict(chosen), params, loss, low, waits)
 
 
-def zero_loss_of(point: Point) -> float:
+def zero_loss_of(point: GridPoint) -> float:
     """Return what predicting zero costs a classifier at most, by the loss of a point."""
     told = {"epsilon": 0.0, "quantile": 0.5, **point.params}
     loss = point.loss, float(told["epsilon"]), float(told["quantile"])
@@ -157,7 +157,7 @@ def check_single_labels(owner: str, estimator: Any, X: Any, y: Any) -> None:
         )
 
 
-def check_probabilities(named: Mapping[str, Score], points: list[Point]) -> None:
+def check_probabilities(named: Mapping[str, Score], points: list[GridPoint]) -> None:
     """Raise ParameterError where a score needs probabilities that a loss does not have."""
     names = {id(score): name for name, score in SCORES.items()}
     for score in named.values():
@@ -197,9 +197,9 @@ def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
             )
 
 
-def runs_of(points: Sequence[Point]) -> list[list[Point]]:
+def runs_of(points: Sequence[GridPoint]) -> list[list[GridPoint]]:
     """Group points that can train together."""
-    groups: dict[tuple[str, ...], list[Point]] = {}
+    groups: dict[tuple[str, ...], list[GridPoint]] = {}
     for point in points:
         groups.setdefault(point.run, []).append(point)
     return list(groups.values())

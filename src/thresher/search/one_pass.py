@@ -25,14 +25,14 @@ from thresher.model.model import Model
 from thresher.rules import RULES
 from thresher.search.folds import split_of
 from thresher.search.grid import (
-    Point,
+    GridPoint,
     check_probabilities,
     check_single_labels,
     points_of,
     zero_loss_of,
 )
+from thresher.search.model_groups import ModelResult, checked_limit
 from thresher.search.progress import SearchProgress
-from thresher.search.readings import Found, checked_limit
 from thresher.search.row_scores import RowScores
 from thresher.search.scores import Scores
 from thresher.search.scoring import try_scorers
@@ -199,7 +199,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     # ---- rows in memory ------------------------------------------------------------------------
 
-    def _fit_matrix(self, X: Any, y: Any, points: list[Point], params: dict[str, Any]) -> Self:
+    def _fit_matrix(self, X: Any, y: Any, points: list[GridPoint], params: dict[str, Any]) -> Self:
         if isinstance(self.cv, str):
             raise ParameterError("cv='progressive' is for sources (thresher.scan); got rows")
         unknown = set(params) - {"sample_weight", "groups"}
@@ -238,7 +238,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         estimator: Any,
         splits: Splits,
         scores: Scores,
-        points: list[Point],
+        points: list[GridPoint],
         scorers: Any,
         refit_metric: str,
     ) -> Search:
@@ -269,7 +269,10 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     # ---- results -------------------------------------------------------------------------------
 
     def _choose(
-        self, points: list[Point], found: Mapping[tuple[int, int], Found], refit_metric: str
+        self,
+        points: list[GridPoint],
+        found: Mapping[tuple[int, int], ModelResult],
+        refit_metric: str,
     ) -> None:
         """Set what is known of all points, and which is best."""
         each = [found[p.number, split] for p in points for split in range(self.n_splits_)]
@@ -303,7 +306,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             )
 
     def _warn_of_failures(
-        self, points: list[Point], found: Mapping[tuple[int, int], Found]
+        self, points: list[GridPoint], found: Mapping[tuple[int, int], ModelResult]
     ) -> None:
         failures = {key: one.failure for key, one in sorted(found.items()) if one.failure}
         if not failures:
@@ -322,7 +325,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             stacklevel=6,
         )
 
-    def _warn_of_divergence(self, best: Point, models: Sequence[Found]) -> None:
+    def _warn_of_divergence(self, best: GridPoint, models: Sequence[ModelResult]) -> None:
         """Warn where models of the best point diverged: a label is right however large a score."""
         if is_classifier(self.estimator) and RULES[self.estimator.rule].diverges:
             zero = zero_loss_of(best)
@@ -362,7 +365,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     # ---- sources -------------------------------------------------------------------------------
 
-    def _fit_source(self, source: Any, points: list[Point], classes: Any) -> Self:
+    def _fit_source(self, source: Any, points: list[GridPoint], classes: Any) -> Self:
         folds = folds_of(self.cv, source)
         named = scores_named(self.scoring, self.estimator.task)
         check_probabilities(named, points)

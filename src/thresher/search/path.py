@@ -23,17 +23,17 @@ from thresher.model.model import Model
 from thresher.report.frontier import text_chart
 from thresher.report.search_results import cells_of, html_fragment, text_table
 from thresher.search.folds import split_of
-from thresher.search.gravities import default_gravities, gravity_name, scale_of
+from thresher.search.gravities import default_gravities, gravity_name, gravity_scale_of
 from thresher.search.grid import (
-    Point,
+    GridPoint,
     check_probabilities,
     check_searchable,
     check_single_labels,
     point_of,
     points_of,
 )
+from thresher.search.model_groups import ModelResult, checked_limit
 from thresher.search.progress import SearchProgress
-from thresher.search.readings import Found, checked_limit
 from thresher.search.results import failures_of, name_features, scores_of
 from thresher.search.row_scores import RowScores, accuracy
 from thresher.search.scores import Scores
@@ -44,7 +44,9 @@ from thresher.search.splits import MatrixSplits, SourceSplits, Splits
 from thresher.search.sum_scores import SumScores
 from thresher.training.scores import scores_named
 
-_Founds = Mapping[tuple[int, int], Found]  # by numbers of gravity and fold; the last has all rows
+_Results = Mapping[
+    tuple[int, int], ModelResult
+]  # by numbers of gravity and fold; the last has all rows
 
 
 class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -228,7 +230,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_rows(
         self, X: Any, y: Any, sample_weight: Any, given: NDArray[np.float64] | None
-    ) -> tuple[int, _Founds, dict[int, Any]]:
+    ) -> tuple[int, _Results, dict[int, Any]]:
         """Return the number of folds, what is found of them, and the estimators of all rows."""
         scorer, checked = check_scoring(self.estimator, self.scoring), clone(self.estimator)
         limit = checked_limit(self.memory_limit)
@@ -248,8 +250,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return len(splits), *self._search(checked, parts, scores, points)
 
     def _search(
-        self, estimator: Any, splits: Splits, scores: Scores, points: list[Point]
-    ) -> tuple[_Founds, dict[int, Any]]:
+        self, estimator: Any, splits: Splits, scores: Scores, points: list[GridPoint]
+    ) -> tuple[_Results, dict[int, Any]]:
         """Return what is found of gravities and folds, and the estimators of all rows."""
         limit = checked_limit(self.memory_limit)
         search = Search(estimator, splits, scores, limit, self.n_jobs, self._tell)
@@ -257,7 +259,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_source(
         self, source: Source, given: NDArray[np.float64] | None, classes: Any
-    ) -> tuple[int, _Founds, dict[int, Any]]:
+    ) -> tuple[int, _Results, dict[int, Any]]:
         """Return the number of folds, what is found of them, and the estimators of all rows."""
         folds = folds_of(self.cv, source)
         named = scores_named(self.scoring, self.estimator.task)
@@ -286,9 +288,11 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _default(
         self, source: Source | MatrixSource, limit: int, classes: Any = None
     ) -> NDArray[np.float64]:
-        return default_gravities(self.estimator, scale_of(self.estimator, source, limit, classes))
+        return default_gravities(
+            self.estimator, gravity_scale_of(self.estimator, source, limit, classes)
+        )
 
-    def _conclude(self, splits: int, found: _Founds, views: Mapping[int, Any]) -> None:
+    def _conclude(self, splits: int, found: _Results, views: Mapping[int, Any]) -> None:
         asked = found, len(self.gravities_), max(splits, 1)
         scores, self.failures_ = scores_of(*asked), failures_of(*asked)
         measure, errors = errors_of(scores, self.scoring, is_classifier(self.estimator))

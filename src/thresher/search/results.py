@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.source import Source
-from thresher.search.readings import Found
+from thresher.search.model_groups import ModelResult
 
 
 def scores_of(
-    found: Mapping[tuple[int, int], Found], points: int, splits: int
+    found: Mapping[tuple[int, int], ModelResult], points: int, splits: int
 ) -> NDArray[np.float64]:
     """Return an array of points x splits: scores, and NaN where there are none.
 
@@ -35,7 +35,9 @@ def scores_of(
     return scores
 
 
-def failures_of(found: Mapping[tuple[int, int], Found], points: int, splits: int) -> list[str]:
+def failures_of(
+    found: Mapping[tuple[int, int], ModelResult], points: int, splits: int
+) -> list[str]:
     """Return why points have no error; empty for those that have.
 
     Parameters

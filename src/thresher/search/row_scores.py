@@ -13,12 +13,12 @@ from sklearn.model_selection._validation import _score
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from thresher.search.readings import OVERFLOWS, Job
-from thresher.search.reporter import Reporter
+from thresher.search.model_groups import OVERFLOWS, ModelJob
+from thresher.search.progress_reporter import ProgressReporter
 from thresher.search.scores import Scored, Scores
 from thresher.search.splits import MatrixSplits
-from thresher.search.trained import Trained
-from thresher.training.scores import Score, Tally
+from thresher.search.trained import TrainedModels
+from thresher.training.scores import Score, ScoreTally
 
 _ANSWERS = 1 << 24  # predictions held at once
 
@@ -60,7 +60,7 @@ class RowScores(Scores):
     error_score: Any
     quick: Score | None = None
 
-    def of(self, trained: Trained, report: Reporter) -> Iterator[Scored]:
+    def of(self, trained: TrainedModels, report: ProgressReporter) -> Iterator[Scored]:
         """Yield the scores of models that have learned, split by split."""
         jobs, failures, done = trained.jobs, trained.failures(), 0
         for number in dict.fromkeys(job.split for job in jobs):
@@ -94,15 +94,15 @@ class RowScores(Scores):
             return np.asarray(self.splits.source.block.labels, np.float64)[test]
         return numbers[test] if len(np.unique(numbers[test])) == len(classes) else None
 
-    def _quick_score(self, job: Job, raw: NDArray[np.float64], true: NDArray[Any]) -> float:
+    def _quick_score(self, job: ModelJob, raw: NDArray[np.float64], true: NDArray[Any]) -> float:
         assert self.quick is not None
         classes = 0 if self.splits.classes is None else len(self.splits.classes)
-        tally = Tally({"score": self.quick}, job.point.loss, classes)
+        tally = ScoreTally({"score": self.quick}, job.point.loss, classes)
         tally.add(raw, true, None)
         return tally.result()["score"]
 
     def _answers(
-        self, trained: Trained, own: Sequence[int], test: NDArray[np.int64]
+        self, trained: TrainedModels, own: Sequence[int], test: NDArray[np.int64]
     ) -> Iterator[tuple[int, NDArray[np.float64] | None, float]]:
         """Yield the raw predictions of some jobs, a few at a time, and the time they took."""
         jobs, batch = trained.jobs, self.splits.source.block.batch

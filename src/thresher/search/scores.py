@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from thresher.data.labels import Labels
-from thresher.search.readings import Job
-from thresher.search.reporter import Reporter
-from thresher.search.trained import Trained
+from thresher.search.model_groups import ModelJob
+from thresher.search.progress_reporter import ProgressReporter
+from thresher.search.trained import TrainedModels
 from thresher.training.hooks import Hooks
 from thresher.training.records import ANY
 
@@ -37,7 +37,7 @@ class Scored(NamedTuple):
 class Scores(ABC):
     """Scores the models of a search, one reading after the other."""
 
-    def begin(self, jobs: Sequence[Job], labels: Labels) -> Hooks:
+    def begin(self, jobs: Sequence[ModelJob], labels: Labels) -> Hooks:
         """Begin with the models of a reading; return what the trainer does besides learning."""
         return Hooks()
 
@@ -46,5 +46,5 @@ class Scores(ABC):
         return ANY
 
     @abstractmethod
-    def of(self, trained: Trained, report: Reporter) -> Iterator[Scored]:
+    def of(self, trained: TrainedModels, report: ProgressReporter) -> Iterator[Scored]:
         """Yield the scores of models that have learned."""

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from thresher.errors import ParameterError, setting
 from thresher.model.model import Output
 from thresher.rules import core_args
-from thresher.search.grid import Point
+from thresher.search.grid import GridPoint
 from thresher.training.fitted import FittedState
 
 _EACH = 2  # rows of each class that scorers are tried on
@@ -28,7 +28,7 @@ def scorers_by_name(scorers: Any) -> dict[str, Any]:
 def try_scorers(
     scorers: Any,
     estimator: Any,
-    points: Sequence[Point],
+    points: Sequence[GridPoint],
     X: Any,
     y: Any,
     scoring: Any = None,
@@ -72,7 +72,9 @@ def try_scorers(
                 )  # fmt: skip
 
 
-def _without_weights(estimator: Any, point: Point, known: tuple[Any, NDArray[np.float64]]) -> Any:
+def _without_weights(
+    estimator: Any, point: GridPoint, known: tuple[Any, NDArray[np.float64]]
+) -> Any:
     """Return a model of a point that has no weights, and predicts what it is given."""
     params = core_args.learner_parameters(estimator.rule, point.params)
     nothing = Output(np.zeros(0, np.uint64), np.zeros(0), 0.0)

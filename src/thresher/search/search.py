@@ -12,13 +12,20 @@ from thresher.data import nonzeros
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.errors import OutOfMemoryError, setting
-from thresher.search.grid import Point, lanes_of, runs_of
+from thresher.search.grid import GridPoint, lanes_of, runs_of
+from thresher.search.model_groups import (
+    GroupStore,
+    ModelJob,
+    ModelResult,
+    groups_of,
+    nonzeros_of,
+    records_of,
+)
 from thresher.search.progress import SearchProgress
-from thresher.search.readings import Found, Job, Store, nonzeros_of, readings_of, records_of
-from thresher.search.reporter import Reporter
+from thresher.search.progress_reporter import ProgressReporter
 from thresher.search.scores import Scores
 from thresher.search.splits import Splits
-from thresher.search.trained import Trained
+from thresher.search.trained import TrainedModels
 from thresher.training.lane_outputs import LanePlan
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords
@@ -28,7 +35,7 @@ from thresher.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
-class Reading:
+class ModelGroup:
     """Models that train together, from one reading of the rows a pass.
 
     Attributes
@@ -37,12 +44,12 @@ class Reading:
         What they have in common.
     splits : list of int
         The splits that they learn from.
-    jobs : list of Job
+    jobs : list of ModelJob
     """
 
     plan: TrainingPlan
     splits: list[int]
-    jobs: list[Job]
+    jobs: list[ModelJob]
 
 
 class Search:
@@ -81,7 +88,7 @@ class Search:
         self.estimator, self.splits, self.scores = estimator, splits, scores
         self.limit, self.n_jobs, self.tell = limit, n_jobs, tell
         self.models: dict[int, Any] = {}
-        self._report = Reporter(tell, 0)
+        self._report = ProgressReporter(tell, 0)
 
     @property
     def rows(self) -> int:
@@ -90,18 +97,18 @@ class Search:
 
     # ---- planning ------------------------------------------------------------------------------
 
-    def plan(self, points: Sequence[Point]) -> list[Reading]:
+    def plan(self, points: Sequence[GridPoint]) -> list[ModelGroup]:
         """Return the models of each reading. Nothing is trained."""
         found = []
         for run in runs_of(points):
             plan, splits = self._common(run), self.splits
-            store = Store(
+            store = GroupStore(
                 plan.rule, plan.store, plan.dtype, plan.width, self._features(plan), self.n_jobs
             )
             for group in splits.together(run[0].params):
                 jobs = [self._job(plan, point, split) for split in group for point in run]
-                groups = readings_of(jobs, store.bytes_of, self.limit)
-                found += [Reading(plan, group, some) for some in groups]
+                groups = groups_of(jobs, store.bytes_of, self.limit)
+                found += [ModelGroup(plan, group, some) for some in groups]
                 if len(found) > 1 and not splits.source.rereadable:
                     raise OutOfMemoryError(
                         (f"{splits.source} can be read only once, and models of this grid take "
@@ -112,7 +119,7 @@ class Search:
                     )  # fmt: skip
         return found
 
-    def _common(self, run: Sequence[Point]) -> TrainingPlan:
+    def _common(self, run: Sequence[GridPoint]) -> TrainingPlan:
         """Return what the models of a run have in common, checked."""
         return TrainingPlan.resolve(
             self.estimator.rule,
@@ -131,17 +138,19 @@ class Search:
             return min(source.width(), nonzeros(source.block.X))
         return self.splits.features
 
-    def _job(self, plan: TrainingPlan, point: Point, split: int) -> Job:
+    def _job(self, plan: TrainingPlan, point: GridPoint, split: int) -> ModelJob:
         rows, classes = self.splits.rows_in(split), max(plan.labels.outputs, 2)
         width = max(self.splits.width or 0, 1)
-        return Job(point, split, lanes_of(plan.rule, point.params, rows, width, split, classes))
+        return ModelJob(
+            point, split, lanes_of(plan.rule, point.params, rows, width, split, classes)
+        )
 
     # ---- training and scoring ------------------------------------------------------------------
 
-    def go(self, readings: Sequence[Reading]) -> dict[tuple[int, int], Found]:
+    def go(self, readings: Sequence[ModelGroup]) -> dict[tuple[int, int], ModelResult]:
         """Train and score all models: what is found, by numbers of point and split."""
-        self._report = Reporter(self.tell, len(readings))
-        found: dict[tuple[int, int], Found] = {}
+        self._report = ProgressReporter(self.tell, len(readings))
+        found: dict[tuple[int, int], ModelResult] = {}
         for reading in readings:
             began = time.perf_counter()
             trained = self._begin(reading)
@@ -154,7 +163,7 @@ class Search:
                 trained.team.close()
         return found
 
-    def _begin(self, reading: Reading) -> Trained:
+    def _begin(self, reading: ModelGroup) -> TrainedModels:
         """Make the models of a reading, and their trainer."""
         jobs, params = reading.jobs, reading.jobs[0].point.params
         labels = self._labels(reading)
@@ -187,22 +196,24 @@ class Search:
             hooks=self.scores.begin(jobs, labels),
             records=NoRecords(self.scores.at_once(len(lanes))),
         )
-        return Trained(self.estimator, jobs, trainer)
+        return TrainedModels(self.estimator, jobs, trainer)
 
-    def _labels(self, reading: Reading) -> Labels:
+    def _labels(self, reading: ModelGroup) -> Labels:
         """Return what the models are told of labels, with the rows of each class they have."""
         labels = copy(reading.plan.labels)
         if reading.plan.params.get("class_weight") == "balanced":
             labels.counted = self.splits.counted(reading.splits[0])
         return labels
 
-    def _score(self, trained: Trained, each: float, found: dict[tuple[int, int], Found]) -> None:
+    def _score(
+        self, trained: TrainedModels, each: float, found: dict[tuple[int, int], ModelResult]
+    ) -> None:
         """Score models that have learned, and keep those of all rows."""
         counts = nonzeros_of(trained.team, trained.jobs)
         records = records_of(trained.team, trained.jobs)
         for i, scores, failure, seconds in self.scores.of(trained, self._report):
             job = trained.jobs[i]
-            one = Found(scores, failure, counts[i], each, seconds, records[i])
+            one = ModelResult(scores, failure, counts[i], each, seconds, records[i])
             found[job.point.number, job.split] = one
             if job.split == self.splits.whole and not failure:
                 self.models[job.point.number] = trained.model(i)

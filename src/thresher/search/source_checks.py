@@ -10,7 +10,7 @@ import numpy as np
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.rules import RULES
-from thresher.search.grid import Point, check_single_labels, runs_of
+from thresher.search.grid import GridPoint, check_single_labels, runs_of
 
 _NO_SUMS = "one among many keeps no such sums; give it to a fit of its own"
 
@@ -63,14 +63,14 @@ def _has_names(source: Source) -> bool:
     return source.named and source.bits is None
 
 
-def check_source(estimator: Any, source: Source, points: Sequence[Point], classes: Any) -> None:
+def check_source(estimator: Any, source: Source, points: Sequence[GridPoint], classes: Any) -> None:
     """Raise ParameterError for points that cannot be searched on a source.
 
     Parameters
     ----------
     estimator : estimator
     source : Source
-    points : sequence of Point
+    points : sequence of GridPoint
     classes : array, "binary" or None
         As of `fit`.
     """
@@ -125,7 +125,7 @@ def _check_point(name: str, source: Source, params: Mapping[str, Any]) -> None:
         )  # fmt: skip
 
 
-def width_of(source: Source, widest: int, points: Sequence[Point]) -> int:
+def width_of(source: Source, widest: int, points: Sequence[GridPoint]) -> int:
     """Return the number of features of a source that was read; 0: any.
 
     Raises ParameterError for numbers that a dense store does not take.
@@ -135,7 +135,7 @@ def width_of(source: Source, widest: int, points: Sequence[Point]) -> int:
     source : Source
     widest : int
         The largest number of a feature, and one.
-    points : sequence of Point
+    points : sequence of GridPoint
     """
     if source.bits is not None:
         return 1 << source.bits

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.labels import Labels, ManyClasses, TwoClasses, Values
+from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.losses import check_labels
 from thresher.search.folds import Split, check_classes, fold_numbers, seen_by
-from thresher.search.grid import Point
+from thresher.search.grid import GridPoint
 from thresher.search.source_checks import width_of
 from thresher.search.survey import Survey
 from thresher.training.lane_outputs import Seen
@@ -55,7 +55,7 @@ class Splits(ABC):
     features: int
 
     @abstractmethod
-    def labels(self, points: Sequence[Point]) -> Labels:
+    def labels(self, points: Sequence[GridPoint]) -> Labels:
         """Return what the models of some points are told of labels."""
 
     def together(self, params: Mapping[str, Any]) -> list[list[int]]:
@@ -120,14 +120,14 @@ class MatrixSplits(Splits):
             self.parts.append(Split(everything, everything[:0], sorted=True, repeats=False))
         self.numbers = range(len(self.parts))
 
-    def labels(self, points: Sequence[Point]) -> Labels:
+    def labels(self, points: Sequence[GridPoint]) -> Labels:
         """Return what models are told; raise ValueError for labels that a loss does not take."""
         if self.classes is not None:
             return ManyClasses(self.classes, points[0].low, tidied=False)
         losses = dict.fromkeys(point.loss for point in points)
         for loss in losses:
             check_labels(loss, self.source.block.labels)
-        return Values(*losses)
+        return NumericLabels(*losses)
 
     def is_apart(self, split: int, shuffle: Any) -> bool:
         """Tell whether a split repeats its rows, or brings them in an order of its own."""
@@ -165,7 +165,7 @@ class SourceSplits(Splits):
     source : Source
     folds : int
         0: each row is scored before it is learned.
-    points : sequence of Point
+    points : sequence of GridPoint
         All that are searched, checked.
     classes : array or "binary", optional
         All labels, where they are known; "binary": -1 and 1, or 0 and 1.
@@ -180,7 +180,7 @@ class SourceSplits(Splits):
         estimator: Any,
         source: Source,
         folds: int,
-        points: Sequence[Point],
+        points: Sequence[GridPoint],
         classes: Any = None,
         whole: bool = False,
     ) -> None:
@@ -200,10 +200,10 @@ class SourceSplits(Splits):
             features = min(self.width or 2**62, source.distinct or 2**62)
             self.features = 0 if features == 2**62 else features
 
-    def labels(self, points: Sequence[Point]) -> Labels:
+    def labels(self, points: Sequence[GridPoint]) -> Labels:
         """Return what the models of some points are told of labels."""
         if self.task == "regressor":
-            return Values(*dict.fromkeys(point.loss for point in points))
+            return NumericLabels(*dict.fromkeys(point.loss for point in points))
         if self.classes is not None:
             labels: Labels = ManyClasses(self.classes, points[0].low)
             labels.counted = self._all_counted()

@@ -14,15 +14,15 @@ from thresher.data.labels import Labels
 from thresher.data.targets import Targets
 from thresher.errors import DataError
 from thresher.search.folds import fold_numbers
-from thresher.search.readings import OVERFLOWS, Job, places
-from thresher.search.reporter import Reporter
+from thresher.search.model_groups import OVERFLOWS, ModelJob, places
+from thresher.search.progress_reporter import ProgressReporter
 from thresher.search.scores import Scored, Scores
 from thresher.search.splits import SourceSplits
-from thresher.search.trained import Trained
+from thresher.search.trained import TrainedModels
 from thresher.training.hooks import Hooks
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.records import ANY
-from thresher.training.scores import Score, Tally
+from thresher.training.scores import Score, ScoreTally
 from thresher.training.trainer import Trainer
 
 _ANSWERS = 1 << 22  # predictions held at once
@@ -41,12 +41,12 @@ class SumScores(Scores):
     def __init__(self, splits: SourceSplits, named: Mapping[str, Score]) -> None:
         self.splits, self.named = splits, named
 
-    def begin(self, jobs: Sequence[Job], labels: Labels) -> Hooks:
+    def begin(self, jobs: Sequence[ModelJob], labels: Labels) -> Hooks:
         """Begin with the models of a reading."""
         self.jobs, self.lanes, self.labels = jobs, places(jobs), labels
         self.weights, self.overflown = np.zeros(len(jobs)), np.zeros(len(jobs), bool)
         classes = 0 if labels.classes is None else max(labels.outputs, 2)
-        self.tallies = [Tally(self.named, job.point.loss, classes) for job in jobs]
+        self.tallies = [ScoreTally(self.named, job.point.loss, classes) for job in jobs]
         return _BeforeLearning(self) if self.splits.progressive else Hooks()
 
     def at_once(self, lanes: int) -> int:
@@ -75,7 +75,7 @@ class SumScores(Scores):
             else:
                 self.overflown[i] = True
 
-    def of(self, trained: Trained, report: Reporter) -> Iterator[Scored]:
+    def of(self, trained: TrainedModels, report: ProgressReporter) -> Iterator[Scored]:
         """Yield the scores of models that have learned."""
         began = time.perf_counter()
         if not self.splits.progressive:
@@ -89,7 +89,7 @@ class SumScores(Scores):
             overflow = OVERFLOWS if self.overflown[i] else ""
             yield Scored(i, scores, failure or overflow, seconds)
 
-    def _read(self, trained: Trained, report: Reporter) -> None:
+    def _read(self, trained: TrainedModels, report: ProgressReporter) -> None:
         """Read all rows once more, and score those of each fold."""
         trainer, first = trained.trainer, 0
         plan = trainer.plan
@@ -109,7 +109,7 @@ class SumScores(Scores):
 
     def _score(
         self,
-        trained: Trained,
+        trained: TrainedModels,
         batch: _core.Batch,
         split: int,
         rows: NDArray[np.int64],
@@ -127,7 +127,7 @@ class SumScores(Scores):
                 raw = trained.predict(batch, asked, rows, average)
                 self.add(asked, raw, true, weights)
 
-    def _check_weights(self, trained: Trained) -> None:
+    def _check_weights(self, trained: TrainedModels) -> None:
         """Raise DataError where nothing has a weight to learn or to score by."""
         source = self.splits.source
         if not trained.team.weight_sums().any():

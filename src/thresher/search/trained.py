@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.model.model import Output
 from thresher.rules import RULES, core_args
-from thresher.search.readings import Job, places
+from thresher.search.model_groups import ModelJob, places
 from thresher.training.fitted import FittedState
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.lanes import LaneTeam
 from thresher.training.trainer import Trainer
 
 
-class Trained:
+class TrainedModels:
     """Models that learn, or have learned, from the same reading.
 
     Parameters
     ----------
     estimator : estimator
         One of their kind, not fitted; what it knows of the columns of rows, they know too.
-    jobs : sequence of Job
+    jobs : sequence of ModelJob
     trainer : Trainer
         Of their lanes.
 
@@ -36,7 +36,7 @@ class Trained:
         Numbers of the lanes of each job.
     """
 
-    def __init__(self, estimator: Any, jobs: Sequence[Job], trainer: Trainer) -> None:
+    def __init__(self, estimator: Any, jobs: Sequence[ModelJob], trainer: Trainer) -> None:
         self.estimator, self.jobs, self.trainer = estimator, jobs, trainer
         self.lanes = places(jobs)
         self._of_points: dict[int, Any] = {}  # estimators with the parameters of a point
@@ -111,7 +111,7 @@ class Trained:
             params=params,
             requested=requested,
             rows=None,
-            width=trainer.room.width or 2**64,
+            width=trainer.capacity.width or 2**64,
             history=None,
             passes=trainer.number,
             final=True,

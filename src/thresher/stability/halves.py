@@ -16,7 +16,7 @@ from thresher.model.model import Model
 from thresher.model.supports import feature_numbers
 
 
-class Tally:
+class SelectionCounts:
     """Counts of the features ever selected."""
 
     def __init__(self) -> None:
@@ -32,7 +32,9 @@ class Tally:
         self.features, self.counts = features, counts
 
 
-def counted(tallies: Sequence[Tally], supports: Sequence[NDArray[np.int64]]) -> int:
+def count_supports(
+    tallies: Sequence[SelectionCounts], supports: Sequence[NDArray[np.int64]]
+) -> int:
     """Count what a half selects, by value; return how many features it selects by any."""
     for tally, support in zip(tallies, supports, strict=True):
         tally.add(support)

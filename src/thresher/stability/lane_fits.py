@@ -14,9 +14,9 @@ from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import DivergenceError, ParameterError
 from thresher.rules import RULES
-from thresher.search.grid import OF_THE_RUN, Point, check_searchable, lanes_of, point_of
-from thresher.search.readings import Job, places
-from thresher.stability.stream_halves import Dealer
+from thresher.search.grid import OF_THE_RUN, GridPoint, check_searchable, lanes_of, point_of
+from thresher.search.model_groups import ModelJob, places
+from thresher.stability.stream_halves import HalfAssigner
 from thresher.training.lane_outputs import LaneOutputs, LanePlan
 from thresher.training.observer import Observer
 from thresher.training.outputs import Order
@@ -32,7 +32,7 @@ _SHARED = frozenset((*OF_THE_RUN, "loss", "tol", "patience", "warm_start", "call
 
 def checked_lanes(
     owner: str, estimator: Any, varied: str | None, values: Sequence[Mapping[str, Any]]
-) -> list[Point]:
+) -> list[GridPoint]:
     """Return the estimator with each value of the parameter that is varied.
 
     Raises ParameterError where they cannot be trained as lanes.
@@ -53,17 +53,17 @@ def checked_lanes(
     return points
 
 
-class DealtRows:
+class HalfMembership:
     """Tells which halves have which rows of a block: what `LanePlan.seen` asks.
 
     Parameters
     ----------
-    dealer : Dealer
+    dealer : HalfAssigner
     stratify : bool
         Deal the rows of each class apart.
     """
 
-    def __init__(self, dealer: Dealer, stratify: bool) -> None:
+    def __init__(self, dealer: HalfAssigner, stratify: bool) -> None:
         self.dealer, self.stratify = dealer, stratify
         self._last: Targets | None = None
         self._strata, self._numbers = np.zeros(0, np.int64), np.zeros(0, np.uint64)
@@ -82,7 +82,7 @@ class DealtRows:
         return self.dealer.halves(self._strata[rows], self._numbers[rows])
 
 
-class LanedHalves(Observer):
+class HalfModels(Observer):
     """A model for each half, value of a parameter and output, all learned at once.
 
     Parameters
@@ -90,9 +90,9 @@ class LanedHalves(Observer):
     plan : TrainingPlan
         What they have in common.
     source : Source or MatrixSource
-    points : sequence of Point
+    points : sequence of GridPoint
         The estimator with each value of the parameter, checked.
-    dealt : DealtRows
+    dealt : HalfMembership
         Tells which rows a half has.
     rows : int or None
         Rows of a half, where that is known beforehand.
@@ -111,8 +111,8 @@ class LanedHalves(Observer):
         self,
         plan: TrainingPlan,
         source: Source | MatrixSource,
-        points: Sequence[Point],
-        dealt: DealtRows,
+        points: Sequence[GridPoint],
+        dealt: HalfMembership,
         rows: int | None,
         limit: int,
         n_jobs: int | None,
@@ -120,7 +120,7 @@ class LanedHalves(Observer):
         self.points, self.halves, self.seen = points, 2 * dealt.dealer.pairs, SeenFeatures()
         classes = max(plan.labels.outputs, 2)
         self.jobs = [
-            Job(point, half, lanes_of(plan.rule, point.params, rows, max(plan.width, 1), half,
+            ModelJob(point, half, lanes_of(plan.rule, point.params, rows, max(plan.width, 1), half,
                                       classes))
             for point in points
             for half in range(self.halves)

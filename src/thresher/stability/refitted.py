@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from thresher.stability.halves import columns_of
 
 
-def _refitted(method: str) -> Callable[[Refitted], bool]:
+def _refitted(method: str) -> Callable[[RefitMixin], bool]:
     """Tell whether the refitted estimator has a method."""
 
-    def check(self: Refitted) -> bool:
+    def check(self: RefitMixin) -> bool:
         if not self.refit:
             raise AttributeError(f"{method} needs refit=True")
         getattr(self.estimator, method)  # an AttributeError says what is missing
@@ -26,7 +26,7 @@ def _refitted(method: str) -> Callable[[Refitted], bool]:
     return check
 
 
-class Refitted:
+class RefitMixin:
     """What `StabilitySelection` predicts, where `refit` is true."""
 
     estimator: Any

@@ -22,7 +22,7 @@ from thresher.stability.bounds import (
     false_selections_bound,
     fits_needed,
 )
-from thresher.stability.halves import Tally, columns_of
+from thresher.stability.halves import SelectionCounts, columns_of
 
 
 class FeatureProbability(NamedTuple):
@@ -32,7 +32,7 @@ class FeatureProbability(NamedTuple):
     probability: float
 
 
-class Selected(SelectorMixin):
+class PairSelector(SelectorMixin):
     """What selections by complementary pairs share, however their fits come about."""
 
     # parameters
@@ -72,7 +72,7 @@ class Selected(SelectorMixin):
             raise ParameterError(f"{owner}: param_values must hold at least one value")
         return settings
 
-    def _select(self, tallies: Sequence[Tally], seen: NDArray[np.int64]) -> None:
+    def _select(self, tallies: Sequence[SelectionCounts], seen: NDArray[np.int64]) -> None:
         """Turn the counts of the fits into probabilities, a selection and bounds."""
         fits = 2 * self.n_pairs_
         starts = np.cumsum([0] + [len(tally.features) for tally in tallies])

@@ -17,9 +17,9 @@ from sklearn.utils.validation import validate_data
 from thresher.atomic import all_or_nothing
 from thresher.errors import ParameterError
 from thresher.model.density import column_counts
-from thresher.stability.halves import Tally, columns_of, counted, fit_pair, seeded
-from thresher.stability.refitted import Refitted
-from thresher.stability.selected import Selected
+from thresher.stability.halves import SelectionCounts, columns_of, count_supports, fit_pair, seeded
+from thresher.stability.refitted import RefitMixin
+from thresher.stability.selected import PairSelector
 from thresher.stability.strata import classes_and_strata
 
 
@@ -41,7 +41,7 @@ class PairsDone(NamedTuple):
     n_selected_mean: float
 
 
-class StabilitySelection(Refitted, Selected, MetaEstimatorMixin, BaseEstimator):
+class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstimator):
     """Select the features that an estimator selects again and again, on random halves of the rows.
 
     The rows are split into two random halves `pairs` times, and the estimator is fitted on both.
@@ -201,11 +201,11 @@ class StabilitySelection(Refitted, Selected, MetaEstimatorMixin, BaseEstimator):
                 y, stratify=self.stratify, owner="StabilitySelection"
             )
         seeds = self._seeds()
-        tallies = [Tally() for _ in settings]
+        tallies = [SelectionCounts() for _ in settings]
         sizes: list[int] = []  # features selected in each half, by any value
         for halves in self._supports(X, y, strata, settings, seeds[:-1]):
             for supports in halves:
-                sizes.append(counted(tallies, supports))
+                sizes.append(count_supports(tallies, supports))
             done = PairsDone(len(sizes) // 2, self.pairs, float(np.mean(sizes)))
             if self.callback is not None and self.callback(done):
                 break

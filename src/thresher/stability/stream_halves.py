@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 _WORD = 64  # coins of one hash
 
 
-class Dealer:
+class HalfAssigner:
     """Deal the rows of a stream to complementary halves, for many pairs of them at once.
 
     Rows of a stratum are dealt in twos: for each pair of halves, a coin decides which of the two

@@ -18,18 +18,18 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.model.density import column_counts
-from thresher.search.grid import Point, check_single_labels
-from thresher.search.readings import checked_limit
-from thresher.stability.halves import Tally, counted, seeded
-from thresher.stability.lane_fits import DealtRows, LanedHalves, checked_lanes
-from thresher.stability.selected import Selected
+from thresher.search.grid import GridPoint, check_single_labels
+from thresher.search.model_groups import checked_limit
+from thresher.stability.halves import SelectionCounts, count_supports, seeded
+from thresher.stability.lane_fits import HalfMembership, HalfModels, checked_lanes
+from thresher.stability.selected import PairSelector
 from thresher.stability.strata import classes_and_strata
-from thresher.stability.stream_halves import Dealer
+from thresher.stability.stream_halves import HalfAssigner
 from thresher.training.plan import TrainingPlan
 from thresher.training.seeds import seed_of, stream_seed
 
 
-class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
+class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimator):
     """Select the features that an estimator selects again and again, from one reading of the rows.
 
     As `StabilitySelection`, but all fits on halves are made at once, as lanes: a reading of the
@@ -190,15 +190,15 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
             plan = self._plan(source, points[0], classes, estimator.random_state)
             if plan.labels.classes is not None:
                 self.classes_ = plan.labels.classes
-            dealer = Dealer(self.pairs, seeds[0])
-            dealt = DealtRows(dealer, self.stratify and plan.labels.classes is not None)
+            dealer = HalfAssigner(self.pairs, seeds[0])
+            dealt = HalfMembership(dealer, self.stratify and plan.labels.classes is not None)
             limit = checked_limit(self.memory_limit)
-            halves = LanedHalves(plan, source, points, dealt, rows, limit, self.n_jobs)
+            halves = HalfModels(plan, source, points, dealt, rows, limit, self.n_jobs)
             try:
                 halves.trainer.run()
                 self.n_rows_ = sum(dealer.dealt.values())
                 if is_source(X):
-                    self.n_features_in_ = halves.trainer.room.width
+                    self.n_features_in_ = halves.trainer.capacity.width
                     self._count(halves, halves.seen.features())
                 else:
                     self._count(halves, column_counts(source.block.X)[0])
@@ -243,7 +243,7 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
             )
 
     def _plan(
-        self, source: Source | MatrixSource, point: Point, classes: Any, random_state: Any
+        self, source: Source | MatrixSource, point: GridPoint, classes: Any, random_state: Any
     ) -> TrainingPlan:
         """Return what all models have in common."""
         owner, in_memory = type(self).__name__, isinstance(source, MatrixSource)
@@ -258,10 +258,10 @@ class StreamingStabilitySelection(Selected, MetaEstimatorMixin, BaseEstimator):
         )
         return plan if in_memory or plan.shuffle is False else replace(plan, shuffle="within")
 
-    def _count(self, halves: LanedHalves, seen: NDArray[np.int64]) -> None:
+    def _count(self, halves: HalfModels, seen: NDArray[np.int64]) -> None:
         """Turn what was learned into a selection."""
-        tallies = [Tally() for _ in halves.points]
-        sizes = [counted(tallies, supports) for supports in halves.supports()]
+        tallies = [SelectionCounts() for _ in halves.points]
+        sizes = [count_supports(tallies, supports) for supports in halves.supports()]
         self.n_pairs_, self.n_selected_mean_ = self.pairs, float(np.mean(sizes))
         self._select(tallies, seen)
 

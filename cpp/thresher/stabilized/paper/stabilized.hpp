@@ -1,5 +1,5 @@
 // Stabilized truncated SGD: Y. Ma, T. Zheng, "Stabilized Sparse Online Learning for Sparse Data",
-// JMLR 2017, Algorithms 2 to 5, with its misprints corrected (REQUIREMENTS ).
+// JMLR 2017, Algorithms 2 to 4, with its misprints corrected.
 //
 // M paths of SGD walk through the rows, each in an order of its own. A burst is K steps of a path, and
 // then a truncation in proportion to evidence: k_j, the steps of the burst that saw feature j,

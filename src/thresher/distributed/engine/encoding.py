@@ -12,7 +12,7 @@ from thresher.distributed.engine.pieces import Arrays
 _KINDS = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 
-def narrow(values: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
+def narrow_integers(values: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
     """Return whole numbers, none below 0, in the narrowest type that holds them all.
 
     Examples
@@ -25,7 +25,7 @@ def narrow(values: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
     return values.astype(kind)
 
 
-def narrow_reals(values: NDArray[np.float64]) -> NDArray[np.floating]:
+def narrow_floats(values: NDArray[np.float64]) -> NDArray[np.floating]:
     """Return numbers in single precision where that holds them all, to the last bit.
 
     Examples
@@ -38,7 +38,7 @@ def narrow_reals(values: NDArray[np.float64]) -> NDArray[np.floating]:
     return rounded if np.array_equal(rounded, values) else values
 
 
-def merged(runs: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def merge_keys(runs: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """Return the keys of several increasing runs, each once, increasing.
 
     Examples
@@ -52,7 +52,7 @@ def merged(runs: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return found
 
 
-def are_in(wanted: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def keys_found(wanted: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Tell which of the wanted keys are among the (increasing) keys."""
     at = np.searchsorted(keys, wanted)
     known = at < len(keys)
@@ -60,22 +60,22 @@ def are_in(wanted: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.b
     return known
 
 
-def packed_keys(keys: NDArray[np.uint64]) -> Arrays:
+def pack_keys(keys: NDArray[np.uint64]) -> Arrays:
     """Return increasing keys as the first of them, and the distance of each from the one before."""
-    return {"first": keys[:1].astype(np.uint64), "gaps": narrow(np.diff(keys))}
+    return {"first": keys[:1].astype(np.uint64), "gaps": narrow_integers(np.diff(keys))}
 
 
-def unpacked_keys(arrays: Arrays) -> NDArray[np.uint64]:
-    """Return the keys that `packed_keys` has packed."""
+def unpack_keys(arrays: Arrays) -> NDArray[np.uint64]:
+    """Return the keys that `pack_keys` has packed."""
     steps = np.concatenate([arrays["first"], arrays["gaps"].astype(np.uint64)])
     return np.cumsum(steps, dtype=np.uint64)
 
 
-def looked_up(
+def look_up(
     wanted: NDArray[np.uint64], keys: NDArray[np.uint64], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the values of the wanted keys, 0 of those that are not among the (sorted) keys."""
-    known = are_in(wanted, keys)
+    known = keys_found(wanted, keys)
     found = np.zeros(len(wanted))
     found[known] = values[np.searchsorted(keys, wanted[known])]
     return found

@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from thresher.atomic import clear_leftovers, write_whole
-from thresher.distributed.engine.pieces import Arrays, Kind
+from thresher.distributed.engine.pieces import Arrays, PieceKind
 from thresher.errors import ModelFileError
 
 try:
@@ -36,7 +36,7 @@ _LOCK = "lock"
 
 
 @dataclass(frozen=True)
-class Committed:
+class CommittedStage:
     """The last whole stage.
 
     Attributes
@@ -54,13 +54,13 @@ class Committed:
     """
 
     stage: int
-    steps: dict[Kind, int]
-    mail: list[Kind]
+    steps: dict[PieceKind, int]
+    mail: list[PieceKind]
     lead: dict[str, Any]
     shown: list[dict[str, Any]]
 
 
-class Folder:
+class CheckpointFolder:
     """A checkpoint's folder, which all workers see.
 
     Parameters
@@ -72,7 +72,7 @@ class Folder:
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
 
-    def write(self, kind: Kind, number: int, stage: int, state: Arrays) -> int:
+    def write(self, kind: PieceKind, number: int, stage: int, state: Arrays) -> int:
         """Write the state of a piece, whole or not at all; return its size."""
         file = self._file(kind, number, stage)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ class Folder:
         write_whole(file, content)
         return len(content)
 
-    def read(self, kind: Kind, number: int, stage: int) -> Arrays:
+    def read(self, kind: PieceKind, number: int, stage: int) -> Arrays:
         """Read the state of a piece."""
         file = self._file(kind, number, stage)
         try:
@@ -88,7 +88,7 @@ class Folder:
         except (OSError, SafetensorError) as error:
             raise ModelFileError(f"{file}: cannot be read, or is damaged ({error})") from error
 
-    def commit(self, committed: Committed) -> None:
+    def commit(self, committed: CommittedStage) -> None:
         """Let a stage count whose pieces are all written; those before are removed."""
         content = json.dumps(asdict(committed))
         write_whole(self._committed_file, content.encode())
@@ -108,11 +108,11 @@ class Folder:
             for left in Path(self.path, self._name(committed.stage)).glob("*.part"):
                 left.unlink(missing_ok=True)
 
-    def committed(self) -> Committed | None:
+    def committed(self) -> CommittedStage | None:
         """Return the last whole stage; None where there is none."""
         file = self._committed_file
         try:
-            return _checked(Committed(**json.loads(file.read_bytes())))
+            return _checked(CommittedStage(**json.loads(file.read_bytes())))
         except FileNotFoundError:
             return None
         except (AttributeError, OSError, TypeError, ValueError) as error:
@@ -131,7 +131,7 @@ class Folder:
     def _committed_file(self) -> Path:
         return Path(self.path, "committed.json")
 
-    def _file(self, kind: Kind, number: int, stage: int) -> Path:
+    def _file(self, kind: PieceKind, number: int, stage: int) -> Path:
         return Path(self.path, self._name(stage), f"{kind}-{number:05}")
 
     @staticmethod
@@ -143,7 +143,7 @@ class Folder:
 
 
 @contextlib.contextmanager
-def held(path: str) -> Iterator[None]:
+def locked_folder(path: str) -> Iterator[None]:
     """Hold the folder of a checkpoint, made where it is not there: no other run may use it then.
 
     The system lets go of it when this process ends, however that comes. Where a file system knows
@@ -186,7 +186,7 @@ def held(path: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _checked(committed: Committed) -> Committed:
+def _checked(committed: CommittedStage) -> CommittedStage:
     """Raise ValueError unless all fields are what they should be."""
     kinds = {"part", "range"}
     numbers = [committed.stage, *committed.steps.values()]

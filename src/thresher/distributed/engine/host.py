@@ -10,23 +10,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.distributed.engine.folder import Folder
-from thresher.distributed.engine.pieces import Arrays, Behind, Kind, Mode, Outcome, Packet, Piece
+from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.pieces import (
+    Arrays,
+    Mode,
+    Packet,
+    Piece,
+    PieceKind,
+    PiecesMissing,
+    StepResult,
+)
 
 # Names of arrays in a checkpoint: of a state, of what was sent, and how many places it was sent to.
 _STATE, _SENT, _PLACES = "state:", "sent:", "places"
 
 
 @dataclass
-class _Held:
+class HeldPiece:
     piece: Piece
     steps: int  # that it has taken
-    outcome: Outcome | None = None  # of the last one
+    outcome: StepResult | None = None  # of the last one
 
 
 @dataclass
-class Done:
-    """What the pieces of a bench told in a step, and how it went.
+class HostReply:
+    """What the pieces of a host told in a step, and how it went.
 
     Attributes
     ----------
@@ -41,31 +49,31 @@ class Done:
     bytes: int
 
 
-class Bench:
+class Host:
     """Pieces in one process.
 
     Parameters
     ----------
     mode : Mode
-    folder : Folder or None
+    folder : CheckpointFolder or None
         Of checkpoints.
     threads : int
         For each step of a piece that can use them.
     """
 
-    def __init__(self, mode: Mode, folder: Folder | None, threads: int = 1) -> None:
+    def __init__(self, mode: Mode, folder: CheckpointFolder | None, threads: int = 1) -> None:
         self.mode, self.folder, self.threads = mode, folder, threads
         self.shared: dict[str, Any] = {}
-        self._held: dict[tuple[Kind, int], _Held] = {}
+        self._held: dict[tuple[PieceKind, int], HeldPiece] = {}
 
     def step(
         self,
-        kind: Kind,
+        kind: PieceKind,
         numbers: Sequence[int],
         step: int,
         message: dict[str, Any],
         packets: Mapping[int, Sequence[Packet]],
-    ) -> tuple[Done, list[Packet]]:
+    ) -> tuple[HostReply, list[Packet]]:
         """Let pieces take the step of this number; return what they tell, and what they send.
 
         `packets` are what was sent to each piece, by its number.
@@ -85,17 +93,17 @@ class Bench:
         if kind == "part":
             places = [self.mode.combined(message, packet) for packet in places]
         size = sum(array.nbytes for p in places for _, arrays in p for array in arrays.values())
-        return Done(told, time.perf_counter() - began, size), places
+        return HostReply(told, time.perf_counter() - began, size), places
 
     def ask(
-        self, kind: Kind, numbers: Sequence[int], step: int, question: dict[str, Any]
+        self, kind: PieceKind, numbers: Sequence[int], step: int, question: dict[str, Any]
     ) -> list[tuple[int, Any]]:
         """Let pieces that have taken the step of this number answer a question."""
         self._check(kind, [n for n in numbers if not self._is_at(kind, n, step)])
         return [(n, self._held[kind, n].piece.answer(question)) for n in numbers]
 
     def write(
-        self, kind: Kind, numbers: Sequence[int], step: int, stage: int, with_sent: bool
+        self, kind: PieceKind, numbers: Sequence[int], step: int, stage: int, with_sent: bool
     ) -> int:
         """Write the states of pieces that have taken the step of this number; return the bytes.
 
@@ -114,14 +122,14 @@ class Bench:
             written += self.folder.write(kind, number, stage, content)
         return written
 
-    def sent(self, kind: Kind, numbers: Sequence[int], step: int) -> list[Packet]:
+    def sent(self, kind: PieceKind, numbers: Sequence[int], step: int) -> list[Packet]:
         """Return what pieces that were made from a checkpoint had sent before it."""
         self._check(kind, [n for n in numbers if not self._is_at(kind, n, step)])
         return self._places(kind, numbers)
 
     def make(
         self,
-        kind: Kind,
+        kind: PieceKind,
         numbers: Sequence[int],
         stage: int | None,
         steps: int,
@@ -145,20 +153,25 @@ class Bench:
                 if kind == "part"
                 else self.mode.range(number, self.shared)
             )
-            held = _Held(made, steps)
+            held = HeldPiece(made, steps)
             if stage is not None:
                 assert self.folder is not None
                 content = self.folder.read(kind, number, stage)
                 made.restore(
                     {k.removeprefix(_STATE): a for k, a in content.items() if k.startswith(_STATE)}
                 )
-                held.outcome = Outcome(sent=_sent_of(content))
+                held.outcome = StepResult(sent=_sent_of(content))
             for message, packets in since:
                 self._take(kind, held, held.steps + 1, message, packets)
             self._held[kind, number] = held
 
     def _take(
-        self, kind: Kind, held: _Held, step: int, message: dict[str, Any], packets: Sequence[Packet]
+        self,
+        kind: PieceKind,
+        held: HeldPiece,
+        step: int,
+        message: dict[str, Any],
+        packets: Sequence[Packet],
     ) -> None:
         """Let a piece take a step."""
         held.outcome = None
@@ -169,7 +182,7 @@ class Bench:
             raise ValueError(f"a {kind} sends {allowed} bundles or none, not {len(outcome.sent)}")
         held.outcome, held.steps = outcome, step
 
-    def _places(self, kind: Kind, numbers: Sequence[int]) -> list[Packet]:
+    def _places(self, kind: PieceKind, numbers: Sequence[int]) -> list[Packet]:
         """Return what pieces have sent, place by place; nothing at all where no piece has."""
         places: list[Packet] = []
         for number in numbers:
@@ -181,14 +194,14 @@ class Bench:
         return places
 
     @staticmethod
-    def _check(kind: Kind, behind: list[int]) -> None:
+    def _check(kind: PieceKind, behind: list[int]) -> None:
         if behind:
-            raise Behind(kind, behind)
+            raise PiecesMissing(kind, behind)
 
-    def _is_at(self, kind: Kind, number: int, step: int) -> bool:
+    def _is_at(self, kind: PieceKind, number: int, step: int) -> bool:
         return (kind, number) in self._held and self._held[kind, number].steps == step
 
-    def _is_ready(self, kind: Kind, number: int, step: int) -> bool:
+    def _is_ready(self, kind: PieceKind, number: int, step: int) -> bool:
         again = self._is_at(kind, number, step) and self._held[kind, number].outcome is not None
         return again or self._is_at(kind, number, step - 1)
 
@@ -204,7 +217,7 @@ def _sent_of(content: Arrays) -> list[Arrays]:
 
 
 def _received(packets: Sequence[Packet]) -> list[Arrays]:
-    """Return what pieces have sent, in the order of their numbers, whatever bench they are on.
+    """Return what pieces have sent, in the order of their numbers, whatever host they are on.
 
     It is read-only, as what comes from another process is: a piece that writes into it fails
     everywhere alike.

@@ -1,4 +1,4 @@
-"""Taking a crew from the first stage to the last, with checkpoints on the way."""
+"""Taking a executor from the first stage to the last, with checkpoints on the way."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from thresher.distributed.engine.executor import Account, Crew
-from thresher.distributed.engine.folder import Committed, Folder
-from thresher.distributed.engine.pieces import Kind, Lead, Learned, Lost, Mode
+from thresher.distributed.engine.executor import Executor, StageCost
+from thresher.distributed.engine.folder import CheckpointFolder, CommittedStage
+from thresher.distributed.engine.pieces import Coordinator, Learned, MessagesLost, Mode, PieceKind
 from thresher.errors import ClusterError
 
 _ATTEMPTS = 10  # to get past one stage
@@ -53,16 +53,16 @@ class StageReport:
     bytes: int
     slowest: int
     wait: float
-    remade: tuple[tuple[Kind, int], ...] = ()
+    remade: tuple[tuple[PieceKind, int], ...] = ()
     checkpoint: bool = False
     trouble: str | None = None
 
 
-Watch = Callable[[StageReport], Any]
+StageCallback = Callable[[StageReport], Any]
 
 
 @dataclass(frozen=True)
-class Driven:
+class ClusterRun:
     """What a run came to.
 
     Attributes
@@ -83,24 +83,24 @@ class ContinueLater(Exception):
     """The watcher asked to stop; a checkpoint holds what was done, where there is a folder."""
 
 
-def drive(
+def run_stages(
     mode: Mode,
-    crew: Crew,
-    folder: Folder | None,
+    executor: Executor,
+    folder: CheckpointFolder | None,
     every: int,
-    committed: Committed | None = None,
-    watch: Watch | None = None,
-) -> Driven:
+    committed: CommittedStage | None = None,
+    watch: StageCallback | None = None,
+) -> ClusterRun:
     """Run all stages that are left.
 
     Parameters
     ----------
     mode : Mode
-    crew : Crew
-    folder : Folder or None
+    executor : Executor
+    folder : CheckpointFolder or None
     every : int
         Stages between two checkpoints.
-    committed : Committed, optional
+    committed : CommittedStage, optional
         The checkpoint to go on from. Without one, those that are in the folder are removed.
     watch : callable, optional
         Is told of every stage; where it returns True, the run stops, behind a checkpoint.
@@ -112,8 +112,8 @@ def drive(
     failed, reached = 0, -1
     while True:
         try:
-            return _from(mode, crew, folder, every, committed, watch)
-        except Lost as lost:
+            return _from(mode, executor, folder, every, committed, watch)
+        except MessagesLost as lost:
             committed = None if folder is None else folder.committed()
             stage = 0 if committed is None else committed.stage
             failed, reached = (failed + 1, reached) if stage <= reached else (1, stage)
@@ -122,17 +122,19 @@ def drive(
                     f"workers were lost {failed} times before stage {stage + 1} was done"
                     + (f"; {folder.path} has all stages before it" if folder else "")
                 ) from lost
-            crew.note(f"what workers had sent was lost; all go on from the end of stage {stage}")
+            executor.note(
+                f"what workers had sent was lost; all go on from the end of stage {stage}"
+            )
 
 
 def _from(
     mode: Mode,
-    crew: Crew,
-    folder: Folder | None,
+    executor: Executor,
+    folder: CheckpointFolder | None,
     every: int,
-    committed: Committed | None,
-    watch: Watch | None,
-) -> Driven:
+    committed: CommittedStage | None,
+    watch: StageCallback | None,
+) -> ClusterRun:
     lead = mode.lead()
     stage, shown = 0, list[dict[str, Any]]()
     last: dict[str, Any] = {"examples": 0, "seconds": 0.0}
@@ -140,11 +142,11 @@ def _from(
         stage, *shown = committed.stage, *committed.shown
         last = shown[-1]
         lead.restore(committed.lead)
-    crew.begin(committed)
+    executor.begin(committed)
     while not lead.done:
         began = time.perf_counter()
-        crew.account = Account(seconds=[0.0] * len(crew.account.seconds))
-        facts = lead.stage(crew)
+        executor.account = StageCost(seconds=[0.0] * len(executor.account.seconds))
+        facts = lead.stage(executor)
         stage += 1
         if shown and not _is_marked(int(last["stage"])):  # it was but the last so far
             shown.pop()
@@ -158,16 +160,16 @@ def _from(
         trouble = None
         due = folder is not None and (lead.done or stage % every == 0)
         if due:
-            trouble = _tried(crew, folder, stage, lead, shown)
+            trouble = _tried(executor, folder, stage, lead, shown)
         if not due or trouble:
-            crew.bound()
-        report = _report(stage, facts, time.perf_counter() - began, crew.account, due, trouble)
+            executor.bound()
+        report = _report(stage, facts, time.perf_counter() - began, executor.account, due, trouble)
         if watch is not None and watch(report):
             if folder is not None and not report.checkpoint:
-                _commit(crew, folder, stage, lead, shown)
+                _commit(executor, folder, stage, lead, shown)
             kept = f"; {folder.path} holds what was learned" if folder is not None else ""
             raise ContinueLater(f"stopped after stage {stage}{kept}")
-    return Driven(lead.result(crew), stage, shown)
+    return ClusterRun(lead.result(executor), stage, shown)
 
 
 def _is_marked(stage: int) -> bool:
@@ -176,33 +178,41 @@ def _is_marked(stage: int) -> bool:
 
 
 def _tried(
-    crew: Crew, folder: Folder | None, stage: int, lead: Lead, shown: list[dict[str, Any]]
+    executor: Executor,
+    folder: CheckpointFolder | None,
+    stage: int,
+    lead: Coordinator,
+    shown: list[dict[str, Any]],
 ) -> str | None:
     """Write a checkpoint, or return why it cannot be: no reason to give up what was learned."""
     try:
-        _commit(crew, folder, stage, lead, shown)
+        _commit(executor, folder, stage, lead, shown)
     except OSError as error:
         assert folder is not None
         folder.clear()
-        crew.note(f"no checkpoint of stage {stage} could be written: {error}")
+        executor.note(f"no checkpoint of stage {stage} could be written: {error}")
         return str(error)
     return None
 
 
 def _commit(
-    crew: Crew, folder: Folder | None, stage: int, lead: Lead, shown: list[dict[str, Any]]
+    executor: Executor,
+    folder: CheckpointFolder | None,
+    stage: int,
+    lead: Coordinator,
+    shown: list[dict[str, Any]],
 ) -> None:
     assert folder is not None
-    committed = Committed(stage, *crew.write(stage), lead.state(), shown)
+    committed = CommittedStage(stage, *executor.write(stage), lead.state(), shown)
     folder.commit(committed)
-    crew.let_go(committed)
+    executor.let_go(committed)
 
 
 def _report(
     stage: int,
     facts: dict[str, Any],
     seconds: float,
-    account: Account,
+    account: StageCost,
     due: bool,
     trouble: str | None,
 ) -> StageReport:

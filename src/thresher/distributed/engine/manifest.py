@@ -17,10 +17,10 @@ import numpy as np
 
 from thresher._version import __version__
 from thresher.atomic import write_whole
-from thresher.data import open_streams
-from thresher.data.read_options import Reading
+from thresher.data import open_streams, paths
+from thresher.data.read_options import ReadOptions
 from thresher.distributed.shards import Shards
-from thresher.distributed.survey import Agreed, Spread, checksums_of, in_turn
+from thresher.distributed.survey import MapItems, SurveyResult, map_in_process, shard_checksums
 from thresher.errors import DataError, ModelFileError, setting
 from thresher.file_format import check_format, writer_of
 from thresher.training.bits import bits_of, check_bits
@@ -43,7 +43,7 @@ class Manifest:
     shards : Shards
     files : dict
         Size and time of change, in nanoseconds, of each file; None where it is not known.
-    agreed : Agreed or None
+    agreed : SurveyResult or None
         What the first scan has found; None before it.
     version : str
         The version of Thresher that began the run.
@@ -55,13 +55,13 @@ class Manifest:
     options: dict[str, Any]
     shards: Shards
     files: dict[str, tuple[int | None, int | None]]
-    agreed: Agreed | None = None
+    agreed: SurveyResult | None = None
     version: str = __version__
     bits: dict[str, int] | None = None
 
     @classmethod
     def of(
-        cls, options: Mapping[str, Any], shards: Shards, agreed: Agreed | None = None
+        cls, options: Mapping[str, Any], shards: Shards, agreed: SurveyResult | None = None
     ) -> Manifest:
         """Describe a run, and the files as they are now."""
         plain = json.loads(json.dumps(dict(options), default=_plain))
@@ -97,7 +97,7 @@ class Manifest:
             check_format(file, content, FORMAT, ModelFileError)
             files = {name: (size, time) for name, (size, time) in content["files"].items()}
             shards = Shards.from_json(content["shards"])
-            agreed, version = Agreed.from_json(content["agreed"]), writer_of(content)
+            agreed, version = SurveyResult.from_json(content["agreed"]), writer_of(content)
             bits = dict(content["bits"]) if "bits" in content else None
             return cls(content["options"], shards, files, agreed, version, bits)
         except FileNotFoundError:
@@ -108,7 +108,7 @@ class Manifest:
             raise ModelFileError(f"{file}: cannot be read, or is damaged ({error})") from error
 
 
-def earlier(folder: str | os.PathLike[str], resume: bool) -> Manifest | None:
+def manifest_to_resume(folder: str | os.PathLike[str], resume: bool) -> Manifest | None:
     """Return the manifest of the run to go on with; None where a run is to begin.
 
     Parameters
@@ -139,8 +139,8 @@ def check(
     before: Manifest,
     now: Manifest,
     folder: str | os.PathLike[str],
-    spread: Spread = in_turn,
-) -> Agreed:
+    spread: MapItems = map_in_process,
+) -> SurveyResult:
     """See that a run is what it was; return what its first scan has found.
 
     Files of the same size that were written anew are read again, and their checksums compared: so
@@ -184,7 +184,7 @@ def check(
         for at, shard in enumerate(group)
         if shard.path in doubtful
     ]
-    found = checksums_of(before.shards, places, before.agreed.dtype, spread) if places else []
+    found = shard_checksums(before.shards, places, before.agreed.dtype, spread) if places else []
     for (part, at), checksum in zip(places, found, strict=True):
         if checksum != before.agreed.checksums[part][at]:
             raise DataError(
@@ -200,7 +200,7 @@ def check(
     return before.agreed
 
 
-def _bits(options: Mapping[str, Any], agreed: Agreed) -> dict[str, int]:
+def _bits(options: Mapping[str, Any], agreed: SurveyResult) -> dict[str, int]:
     """Return the behaviours that a run depends on; a rule without the option always shuffles."""
     return bits_of(options["rule"], options.get("shuffle", True) is not False, agreed.named)
 
@@ -208,7 +208,7 @@ def _bits(options: Mapping[str, Any], agreed: Agreed) -> dict[str, int]:
 def _check_files(before: Manifest, now: Manifest) -> None:
     for name, (size, _) in before.files.items():
         if name not in now.files:
-            there = open_streams.is_remote(name) or os.path.exists(name)
+            there = paths.is_remote(name) or os.path.exists(name)
             what = "is not among the data any more" if there else "is missing"
             raise DataError(f"{name}: {what}; a resumed run needs the same data")
         if now.files[name][0] != size:
@@ -237,7 +237,7 @@ def _compare(
 
 def _reading(manifest: Manifest) -> dict[str, Any]:
     """Return how files are read, with what was not said."""
-    options = asdict(Reading.of(**manifest.shards.reading))
+    options = asdict(ReadOptions.of(**manifest.shards.reading))
     return {name: value for name, value in options.items() if name != "threads"}
 
 
@@ -250,7 +250,7 @@ def _another(folder: str | os.PathLike[str]) -> ModelFileError:
 
 
 def _status(name: str) -> tuple[int | None, int | None]:
-    if open_streams.is_remote(name):
+    if paths.is_remote(name):
         return open_streams.stored_size(name), None
     status = os.stat(name)
     return status.st_size, status.st_mtime_ns

@@ -26,16 +26,16 @@ from thresher.rules import RULES
 from thresher.training.plan import TrainingPlan
 
 if TYPE_CHECKING:
-    from thresher.distributed.engine.executor import Crew
-    from thresher.distributed.rows import Rows
+    from thresher.distributed.engine.executor import Executor
+    from thresher.distributed.rows import PartitionedRows
 
-Kind = Literal["part", "range"]
+PieceKind = Literal["part", "range"]
 Arrays = dict[str, NDArray[Any]]
-Packet = list[tuple[int, Arrays]]  # what pieces of one bench send to one place, by their numbers
+Packet = list[tuple[int, Arrays]]  # what pieces of one host send to one place, by their numbers
 
 
 @dataclass
-class Outcome:
+class StepResult:
     """What a piece gives in a step.
 
     Attributes
@@ -54,7 +54,7 @@ class Piece(ABC):
     """A part or a range."""
 
     @abstractmethod
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
         """Take a step.
 
         Parameters
@@ -79,7 +79,7 @@ class Piece(ABC):
         """Go on from a state."""
 
 
-class Lead(ABC):
+class Coordinator(ABC):
     """The driver's part of a mode: what it decides from what it is told.
 
     Attributes
@@ -91,8 +91,8 @@ class Lead(ABC):
     done: bool = False
 
     @abstractmethod
-    def stage(self, crew: Crew) -> dict[str, Any]:
-        """Take the crew through the steps of one stage.
+    def stage(self, executor: Executor) -> dict[str, Any]:
+        """Take the executor through the steps of one stage.
 
         Returns what is to be shown of it: "rows" taken, and where they are known "loss" (mean,
         progressive) and "nonzeros".
@@ -107,12 +107,12 @@ class Lead(ABC):
         """Go on from a state."""
 
     @abstractmethod
-    def result(self, crew: Crew) -> Learned:
+    def result(self, executor: Executor) -> Learned:
         """Return what was learned, after the last stage."""
 
 
 @dataclass(frozen=True)
-class Job:
+class ClusterJob:
     """What is learned from what; all of it agreed before the first stage.
 
     Attributes
@@ -122,7 +122,7 @@ class Job:
     task : {"classifier", "regressor"}
     params : dict
         Checked parameters of the estimator.
-    rows : Rows
+    rows : PartitionedRows
         Where the rows are, by parts.
     labels : Labels
         What they mean: all classes are known.
@@ -142,7 +142,7 @@ class Job:
     rule: str
     task: Task
     params: dict[str, Any]
-    rows: Rows
+    rows: PartitionedRows
     labels: Labels
     width: int
     counts: list[int]
@@ -226,7 +226,7 @@ class Mode(ABC):
         """Make a range as it is before the first step."""
 
     @abstractmethod
-    def lead(self) -> Lead:
+    def lead(self) -> Coordinator:
         """Make the driver's part, as it is before the first stage."""
 
     def combined(self, message: dict[str, Any], packet: Packet) -> Packet:
@@ -237,13 +237,13 @@ class Mode(ABC):
         return packet
 
 
-class Lost(Exception):
+class MessagesLost(Exception):
     """What was sent since the last checkpoint is gone: all begin again from there."""
 
 
-class Behind(Exception):
+class PiecesMissing(Exception):
     """Pieces are not where a step begins: they were lost, and must catch up first."""
 
-    def __init__(self, kind: Kind, numbers: list[int]) -> None:
+    def __init__(self, kind: PieceKind, numbers: list[int]) -> None:
         super().__init__(kind, numbers)
         self.kind, self.numbers = kind, numbers

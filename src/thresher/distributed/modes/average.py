@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from thresher.distributed.engine.executor import Crew
-from thresher.distributed.engine.pieces import Job, Lead, Learned, Mode
-from thresher.distributed.modes.average_pieces import AveragePart, AverageRange, Mean, make_outputs
+from thresher.distributed.engine.executor import Executor
+from thresher.distributed.engine.pieces import ClusterJob, Coordinator, Learned, Mode
+from thresher.distributed.modes.average_pieces import (
+    AveragePartPiece,
+    AverageRangePiece,
+    WeightedMeans,
+    make_outputs,
+)
 from thresher.errors import DataError, ParameterError, setting
 from thresher.model.history import Output
 from thresher.rules import RULES
@@ -26,7 +31,7 @@ _REFUSED = {
 }
 
 
-class Average(Mode):
+class AverageMode(Mode):
     r"""Learn parts of the rows by any streaming rule, and average.
 
     In a *round* every part begins from the same model and from its own clock (steps made, sums
@@ -54,7 +59,7 @@ class Average(Mode):
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
         Its folder must be that of the checkpoint: a process that begins anew reads the model there.
     rounds : int
         Exchanges in a pass: each part learns so many pieces of its rows, and they are averaged
@@ -63,7 +68,7 @@ class Average(Mode):
 
     every = 1
 
-    def __init__(self, job: Job, rounds: int = 1) -> None:
+    def __init__(self, job: ClusterJob, rounds: int = 1) -> None:
         if job.rule not in RULES_AVERAGED:
             raise ParameterError(
                 (setting("mode", "average"), " takes rules that learn row by row: "
@@ -99,20 +104,20 @@ class Average(Mode):
         self.job, self.rounds = job, rounds
         self.parts, self.ranges = job.rows.parts, job.ranges
 
-    def part(self, number: int, threads: int, shared: dict[str, Any]) -> AveragePart:
+    def part(self, number: int, threads: int, shared: dict[str, Any]) -> AveragePartPiece:
         """Make a part."""
-        return AveragePart(self.job, number, shared)
+        return AveragePartPiece(self.job, number, shared)
 
-    def range(self, number: int, shared: dict[str, Any]) -> AverageRange:
+    def range(self, number: int, shared: dict[str, Any]) -> AverageRangePiece:
         """Make a range."""
-        return AverageRange(self.job)
+        return AverageRangePiece(self.job)
 
-    def lead(self) -> AverageLead:
+    def lead(self) -> AverageCoordinator:
         """Make the driver's part."""
-        return AverageLead(self.job, self.rounds)
+        return AverageCoordinator(self.job, self.rounds)
 
 
-class AverageLead(Lead):
+class AverageCoordinator(Coordinator):
     """Takes parts through rounds, and ends by `passes`, or by `tol` and `patience`.
 
     A stage is a round. The loss of a pass that `tol` judges is the mean progressive loss of its
@@ -120,12 +125,12 @@ class AverageLead(Lead):
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
     rounds : int
         In a pass.
     """
 
-    def __init__(self, job: Job, rounds: int) -> None:
+    def __init__(self, job: ClusterJob, rounds: int) -> None:
         self.job, self.rounds = job, rounds
         self.made = 0  # rounds so far
         self.alpha: float | None = None  # of FTRL, where it is "auto"
@@ -136,11 +141,11 @@ class AverageLead(Lead):
         self.pass_loss, self.pass_weight, self.pass_updates = 0.0, 0.0, 0
         self.best, self.stale = float("inf"), 0
 
-    def stage(self, crew: Crew) -> dict[str, Any]:
+    def stage(self, executor: Executor) -> dict[str, Any]:
         """Let all parts learn a round, and average."""
         job, piece = self.job, self.made % self.rounds
         if job.plan().waits_for_rows and self.alpha is None:
-            self.alpha = self._agreed_alpha(crew)
+            self.alpha = self._agreed_alpha(executor)
         newcomers = any(self.steps) and not all(self.steps)
         message = {
             "pass": self.made // self.rounds,
@@ -148,9 +153,9 @@ class AverageLead(Lead):
             "pieces": self.rounds,
             "alpha": self.alpha,
             "biases": self.biases,
-            "clocks": self._clocks(crew) if newcomers else [],
+            "clocks": self._clocks(executor) if newcomers else [],
         }
-        told = crew.parts(message)
+        told = executor.parts(message)
         rows = [int(facts["rows"]) for facts in told]
         self.steps = [before + count for before, count in zip(self.steps, rows, strict=True)]
         loss, weight = self._count(told)
@@ -159,8 +164,8 @@ class AverageLead(Lead):
                 _mean([facts["biases"][output] for facts in told], rows)
                 for output in range(job.labels.outputs)
             ]
-        clocks = self._clocks(crew) if any(self.steps) else []
-        found = crew.ranges({"rows": rows, "clocks": clocks})
+        clocks = self._clocks(executor) if any(self.steps) else []
+        found = executor.ranges({"rows": rows, "clocks": clocks})
         self.made += 1
         if piece == self.rounds - 1:
             self._end_pass()
@@ -170,18 +175,18 @@ class AverageLead(Lead):
             "nonzeros": sum(int(facts["nonzeros"]) for facts in found),
         }
 
-    def _agreed_alpha(self, crew: Crew) -> float:
+    def _agreed_alpha(self, executor: Executor) -> float:
         """Return the rate that the first rows of the first part ask for, which has any."""
         for number in range(self.job.rows.parts):
-            found = crew.ask_parts({"what": "alpha", "part": number})[number]
+            found = executor.ask_parts({"what": "alpha", "part": number})[number]
             if found is not None:
                 return float(found)
         return 1.0
 
-    def _clocks(self, crew: Crew) -> list[bytes]:
+    def _clocks(self, executor: Executor) -> list[bytes]:
         """Return the clocks of the first of the parts that have made the most steps."""
         number = self.steps.index(max(self.steps))
-        found: list[bytes] = crew.ask_parts({"what": "clocks", "part": number})[number]
+        found: list[bytes] = executor.ask_parts({"what": "clocks", "part": number})[number]
         return found
 
     def _count(self, told: Sequence[dict[str, Any]]) -> tuple[float, float]:
@@ -219,9 +224,9 @@ class AverageLead(Lead):
         """Go on from a state."""
         vars(self).update(state)
 
-    def result(self, crew: Crew) -> Learned:
+    def result(self, executor: Executor) -> Learned:
         """Return the combined model, in learners that can go on alone."""
-        clocks, models = self._clocks(crew), crew.ask_ranges({"what": "model"})
+        clocks, models = self._clocks(executor), executor.ask_ranges({"what": "model"})
         average = bool(self.job.params.get("average", False))
         outputs, states = [], []
         plan = self.job.plan(self.alpha)
@@ -231,8 +236,8 @@ class AverageLead(Lead):
             order = np.argsort(keys)
             learner = make_outputs(plan, 1)[0]  # one at a time: each may need much memory
             learner.set_clock(clock)
-            learner.adopt_bias(np.asarray(self.biases[output]))
-            learner.settle_down(
+            learner.set_intercept_numbers(np.asarray(self.biases[output]))
+            learner.finish_rounds(
                 keys[order],
                 numbers[order].reshape(-1),
                 sum(self.steps),
@@ -249,7 +254,7 @@ class AverageLead(Lead):
 
 def _mean(numbers: Sequence[Sequence[float]], rows: Sequence[int]) -> list[float]:
     """Return the mean of the numbers of parts that had rows, weighted by these."""
-    mean = Mean((1, len(numbers[0])))
+    mean = WeightedMeans((1, len(numbers[0])))
     for one, count in zip(numbers, rows, strict=True):
         if count:
             mean.add(np.zeros(1, np.int64), np.array([count]), np.array([one], np.float64))

@@ -11,38 +11,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.distributed.engine.encoding import are_in, merged, narrow, narrow_reals
-from thresher.distributed.engine.folder import Folder
-from thresher.distributed.engine.pieces import Arrays, Job, Lost, Outcome, Piece
+from thresher.distributed.engine.encoding import (
+    keys_found,
+    merge_keys,
+    narrow_floats,
+    narrow_integers,
+)
+from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.pieces import Arrays, ClusterJob, MessagesLost, Piece, StepResult
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
-from thresher.training.capacity import Room
+from thresher.training.capacity import Capacity
 from thresher.training.plan import TrainingPlan, alpha_for
 from thresher.training.records import NoRecords
-from thresher.training.separate_outputs import Alone
+from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.trainer import Trainer
 
 _STATE = (
-    "state:"  # in front of what a checkpoint's file has of a piece's state, as `Bench` writes it
+    "state:"  # in front of what a checkpoint's file has of a piece's state, as `Host` writes it
 )
 _REPLICA = "average"  # in the dict that all pieces of a process share
 _PIECE = 2**20  # numbers of blocks in a piece of a part, and
 _PART = 2**40  # of those in a part: no two blocks are shuffled alike
 
 
-def make_outputs(plan: TrainingPlan, count: int) -> Alone:
+def make_outputs(plan: TrainingPlan, count: int) -> SeparateOutputs:
     """Make so many outputs, before their first step: learners whose numbers can be averaged."""
-    return Alone(plan.recipe(Room(plan).size), count)
+    return SeparateOutputs(plan.factory(Capacity(plan).size), count)
 
 
-def make_combiner(job: Job) -> _core.Learner:
+def make_combiner(job: ClusterJob) -> _core.Learner:
     """Make a learner that holds no weights: it tells what the rule makes of those of others."""
     plan, width = job.plan(), int(RULES[job.rule].needs_width)
     empty = replace(plan, params={**job.params, "store": "hashed"})
-    return Alone(empty.recipe(width), 1)[0]
+    return SeparateOutputs(empty.factory(width), 1)[0]
 
 
-def ranges_of(keys: NDArray[np.uint64], job: Job) -> NDArray[np.int64]:
+def ranges_of(keys: NDArray[np.uint64], job: ClusterJob) -> NDArray[np.int64]:
     """Return the range that each key is in: equal shares of a width, else by a hash."""
     if job.width:
         bounds = [-(-job.width * r // job.ranges) for r in range(1, job.ranges)]
@@ -59,10 +64,10 @@ class Replica:
     rounds : int
         That have been combined in it.
     plan : TrainingPlan
-    outputs : Alone
+    outputs : SeparateOutputs
     """
 
-    def __init__(self, job: Job, alpha: float | None) -> None:
+    def __init__(self, job: ClusterJob, alpha: float | None) -> None:
         self.rounds = 0
         self.plan = job.plan(alpha)
         self.outputs = make_outputs(self.plan, job.labels.outputs)
@@ -73,29 +78,29 @@ class Replica:
         for arrays in received:
             for output, learner in enumerate(self.outputs):
                 keys, numbers = arrays[f"{output}:keys"], arrays[f"{output}:numbers"]
-                learner.adopt(keys.astype(np.uint64), numbers.astype(np.float64))
+                learner.set_numbers(keys.astype(np.uint64), numbers.astype(np.float64))
 
 
-class AveragePart(Piece):
+class AveragePartPiece(Piece):
     """Rows that learn from the combined model, a piece of a pass at a time.
 
     Its own state is the clock of each output alone.
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
     number : int
     shared : dict
         Of the process.
     """
 
-    def __init__(self, job: Job, number: int, shared: dict[str, Any]) -> None:
+    def __init__(self, job: ClusterJob, number: int, shared: dict[str, Any]) -> None:
         self.job, self.number, self.shared = job, number, shared
         self.rounds = 0  # that it has learned
         self.rows = 0  # learned so far
         self.clocks: list[bytes] = []  # none before the first round
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
         """Learn a round."""
         replica = self._replica(message, received)
         try:
@@ -122,19 +127,19 @@ class AveragePart(Piece):
 
     def _load(self, replica: Replica) -> None:
         if self.job.folder is None:
-            raise Lost
+            raise MessagesLost
         for number in range(self.job.ranges):
-            content = Folder(self.job.folder).read("range", number, self.rounds)
+            content = CheckpointFolder(self.job.folder).read("range", number, self.rounds)
             replica.take([{k.removeprefix(_STATE): a for k, a in content.items()}])
         replica.rounds = self.rounds
 
-    def _round(self, replica: Replica, message: dict[str, Any]) -> Outcome:
+    def _round(self, replica: Replica, message: dict[str, Any]) -> StepResult:
         learners = list(replica.outputs)
         clocks = self.clocks or message["clocks"] or replica.fresh
         for output, learner in enumerate(learners):
             learner.set_clock(clocks[output])
             if message["biases"]:
-                learner.adopt_bias(np.asarray(message["biases"][output], np.float64))
+                learner.set_intercept_numbers(np.asarray(message["biases"][output], np.float64))
             if message["pass"] and message["piece"] == 0:
                 learner.next_pass()
             learner.begin_round()
@@ -145,14 +150,14 @@ class AveragePart(Piece):
             "rows": rows,
             "losses": [x.loss_sum - loss for x, (loss, _) in zip(learners, before, strict=True)],
             "weights": [x.weight_sum - w for x, (_, w) in zip(learners, before, strict=True)],
-            "biases": [learner.bias_share().tolist() for learner in learners],
+            "biases": [learner.intercept_numbers().tolist() for learner in learners],
             "updates": _updates(self.job, learners) - updates,
         }
         sent = self._sent(learners)
         if rows or self.clocks:  # else it is before its first row, and has no clock of its own
             self.clocks = [learner.clock() for learner in learners]
         self.rounds, self.rows = self.rounds + 1, self.rows + rows
-        return Outcome(told, sent)
+        return StepResult(told, sent)
 
     def _learn(self, replica: Replica, message: dict[str, Any]) -> int:
         """Learn the rows of a piece of a pass; return how many they are.
@@ -175,14 +180,14 @@ class AveragePart(Piece):
         sent: list[Arrays] = [{} for _ in range(self.job.ranges)]
         for output, learner in enumerate(learners):
             keys, updates, numbers = learner.end_round()
-            debt = np.frombuffer(learner.debt(), np.uint8)
-            numbers = numbers.reshape(len(keys), learner.shares)
+            debt = np.frombuffer(learner.pending(), np.uint8)
+            numbers = numbers.reshape(len(keys), learner.numbers_per_feature)
             homes = ranges_of(keys, self.job)
             for number, arrays in enumerate(sent):
                 mine = homes == number
-                arrays[f"{output}:keys"] = narrow(keys[mine])
-                arrays[f"{output}:updates"] = narrow(updates[mine])
-                arrays[f"{output}:numbers"] = narrow_reals(numbers[mine])
+                arrays[f"{output}:keys"] = narrow_integers(keys[mine])
+                arrays[f"{output}:updates"] = narrow_integers(updates[mine])
+                arrays[f"{output}:numbers"] = narrow_floats(numbers[mine])
                 arrays[f"{output}:debt"] = debt
         return sent
 
@@ -206,41 +211,41 @@ class AveragePart(Piece):
         self.clocks = [state[f"clock:{o}"].tobytes() for o in range(len(state) - 1)]
 
 
-def _updates(job: Job, learners: list[_core.Learner]) -> int:
+def _updates(job: ClusterJob, learners: list[_core.Learner]) -> int:
     """Return the number of updates so far, of a rule that can come to an end of them."""
     if not RULES[job.rule].ends_by_itself:
         return 0
     return int(sum(learner.facts()["updates"] for learner in learners))
 
 
-class AverageRange(Piece):
+class AverageRangePiece(Piece):
     """Features whose numbers are combined, and the model of them.
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ClusterJob) -> None:
         self.job = job
         self.learner = make_combiner(job)
-        shape = (0, self.learner.shares)
+        shape = (0, self.learner.numbers_per_feature)
         outputs = job.labels.outputs
         self.model = [(np.zeros(0, np.uint64), np.zeros(shape)) for _ in range(outputs)]
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
         """Combine a round; send what has changed."""
         sent: Arrays = {}
         nonzeros = 0
         average = bool(self.job.params.get("average", False))
         for output in range(self.job.labels.outputs):
             keys, numbers = self._combine(output, message["rows"], received)
-            sent[f"{output}:keys"] = narrow(keys)
-            sent[f"{output}:numbers"] = narrow_reals(numbers.reshape(-1))
+            sent[f"{output}:keys"] = narrow_integers(keys)
+            sent[f"{output}:numbers"] = narrow_floats(numbers.reshape(-1))
             flat = self.model[output][1].reshape(-1)
             if message["clocks"]:
                 nonzeros += self.learner.nonzeros_at(message["clocks"][output], flat, average)
-        return Outcome({"nonzeros": nonzeros}, [sent])
+        return StepResult({"nonzeros": nonzeros}, [sent])
 
     def _combine(
         self, output: int, rows: Sequence[int], received: Sequence[Arrays]
@@ -248,12 +253,12 @@ class AverageRange(Piece):
         """Combine the round of an output; return the features whose numbers are new."""
         names = ("keys", "updates", "numbers")
         given = [tuple(arrays[f"{output}:{name}"] for name in names) for arrays in received]
-        updated = merged([keys.astype(np.uint64) for keys, _, _ in given])
-        means = Mean((len(updated), self.learner.shares))
+        updated = merge_keys([keys.astype(np.uint64) for keys, _, _ in given])
+        means = WeightedMeans((len(updated), self.learner.numbers_per_feature))
         for keys, updates, numbers in given:
             means.add(np.searchsorted(updated, keys.astype(np.uint64)), updates, numbers)
         old, before = self.model[output]
-        rest = ~are_in(old, updated)
+        rest = ~keys_found(old, updated)
         debts = [arrays[f"{output}:debt"].tobytes() for arrays in received]
         faded = self._faded(before[rest], rows, debts)
         keys = np.concatenate([updated, old[rest]])
@@ -269,17 +274,17 @@ class AverageRange(Piece):
         self, numbers: NDArray[np.float64], rows: Sequence[int], debts: Sequence[bytes]
     ) -> NDArray[np.float64]:
         """Return what becomes of features that no part has updated."""
-        mean = Mean(numbers.shape)
+        mean = WeightedMeans(numbers.shape)
         everywhere = np.arange(len(numbers))
         for count, debt in zip(rows, debts, strict=True):
             if count and debt:
-                faded = self.learner.faded(debt, numbers.reshape(-1)).reshape(numbers.shape)
+                faded = self.learner.apply_pending(debt, numbers.reshape(-1)).reshape(numbers.shape)
                 mean.add(everywhere, np.full(len(numbers), count), faded)
         return mean.value() if mean.added else numbers
 
     def _kept(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return numbers as weights keep them: in single precision, rounded."""
-        return self.learner.faded(b"", numbers.reshape(-1)).reshape(numbers.shape)
+        return self.learner.apply_pending(b"", numbers.reshape(-1)).reshape(numbers.shape)
 
     def answer(self, question: dict[str, Any]) -> Any:
         """Tell the model."""
@@ -295,11 +300,11 @@ class AverageRange(Piece):
     def restore(self, state: Arrays) -> None:
         """Go on from a state."""
         for output in range(len(self.model)):
-            numbers = state[f"{output}:numbers"].reshape(-1, self.learner.shares)
+            numbers = state[f"{output}:numbers"].reshape(-1, self.learner.numbers_per_feature)
             self.model[output] = state[f"{output}:keys"], numbers
 
 
-class Mean:
+class WeightedMeans:
     """Weighted means, one for each row of an array, in double precision and in the order of adding.
 
     What was added once is the mean as it is, to the last bit.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.atomic import naming, written_whole
 from thresher.data.orders import orders
-from thresher.distributed.engine.pieces import Arrays, Job, Outcome, Piece
+from thresher.distributed.engine.pieces import Arrays, ClusterJob, Piece, StepResult
 from thresher.errors import DataError, ModelFileError, ParameterError
 from thresher.training.class_weights import class_factors, row_weights
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 _ROWS = ("keys", "counts", "columns", "values", "reach", "labels", "weights")
 
 
-class Cutter(Piece):
+class ColumnPartPiece(Piece):
     """A part: reads its rows once, and gives each block its columns of them.
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
     number : int
     blocks : int
     """
 
-    def __init__(self, job: Job, number: int, blocks: int) -> None:
+    def __init__(self, job: ClusterJob, number: int, blocks: int) -> None:
         self.job, self.number, self.blocks = job, number, blocks
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
         """Read the rows and send them on; or, after that, let go of them."""
         if not message["cut"]:
-            return Outcome()
+            return StepResult()
         labels, weights, rows, squares = [], [], 0, 0.0
         found: list[list[tuple[Any, ...]]] = [[] for _ in range(self.blocks)]
         dtype, intercept = str(self.job.params["dtype"]), bool(self.job.params["fit_intercept"])
@@ -63,7 +63,7 @@ class Cutter(Piece):
                 pieces.append(piece)
             rows, squares = rows + block.rows, max(squares, largest)
         shared = {"labels": _joined(labels, np.int8), "weights": _filled(weights, labels)}
-        return Outcome(
+        return StepResult(
             {"rows": rows, "squares": squares},
             [_compact(pieces, dtype) | shared for pieces in found],
         )
@@ -76,12 +76,12 @@ class Cutter(Piece):
         """Take nothing."""
 
 
-class ColumnBlock(Piece):
+class ColumnBlockPiece(Piece):
     """A range: the margin perceptron on a block of columns, of all rows.
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
     number : int
         The first has the intercept.
     blocks : int
@@ -93,7 +93,7 @@ class ColumnBlock(Piece):
 
     def __init__(
         self,
-        job: Job,
+        job: ClusterJob,
         number: int,
         blocks: int,
         numbers: dict[str, float],
@@ -110,13 +110,13 @@ class ColumnBlock(Piece):
         self.learner: _core.MarginBlock | None = None
         self.asked: tuple[int, int, int] | None = None  # scan, first and last row, in their order
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
         """Take the rows; or learn from a batch, and compute products of the next."""
         if message.get("gather"):
             self._begin(_gathered(received))
             if self.file is not None:
                 write_rows(self.file, self.rows)
-            return Outcome({"features": len(self.rows["keys"])})
+            return StepResult({"features": len(self.rows["keys"])})
         assert self.learner is not None
         told: dict[str, Any] = {}
         if message["sums"] is not None:
@@ -132,7 +132,7 @@ class ColumnBlock(Piece):
         if self.asked is not None:
             scan, first, last = self.asked
             told["products"] = self.learner.products(self.orders.of(scan), first, last)
-        return Outcome(told)
+        return StepResult(told)
 
     def _tally(
         self, order: NDArray[np.int64] | None, first: int, last: int, sums: NDArray[np.float64]
@@ -198,10 +198,10 @@ class RowOrders:
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ClusterJob) -> None:
         self.job = job
         self._orders = self._begun()
         self._scan = -1
@@ -223,7 +223,7 @@ class RowOrders:
 # ---- rows --------------------------------------------------------------------------------------
 
 
-def _weights(job: Job, block: Block, targets: Targets) -> NDArray[np.float64] | None:
+def _weights(job: ClusterJob, block: Block, targets: Targets) -> NDArray[np.float64] | None:
     """Return the weights of the rows of a block, those of their classes included."""
     weights = block.weights
     if weights is not None:

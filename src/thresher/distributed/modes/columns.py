@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.distributed.engine.pieces import Job, Lead, Learned, Mode
-from thresher.distributed.modes.column_pieces import ColumnBlock, Cutter
+from thresher.distributed.engine.pieces import ClusterJob, Coordinator, Learned, Mode
+from thresher.distributed.modes.column_pieces import ColumnBlockPiece, ColumnPartPiece
 from thresher.errors import DataError, DivergenceError, ParameterError, setting
 from thresher.model.history import Output
 from thresher.rules import RULES, core_args
 
 if TYPE_CHECKING:
-    from thresher.distributed.engine.executor import Crew
+    from thresher.distributed.engine.executor import Executor
 
 # Rows of a batch by default. A round trip on a cluster takes about 2.6 ms: 0.6 us a row of 4096.
 # Test errors (benchmarks/columns.py) suffer where a scan has but a few batches, and more of them
@@ -26,7 +26,7 @@ _ROWS = 1 << 20  # of a stage at most, as the driver keeps their sums up to a ch
 _BATCHES = 1 << 16  # and batches
 
 
-class Columns(Mode):
+class ColumnsMode(Mode):
     """The soft-thresholded margin perceptron, features partitioned.
 
     Parts read their rows once and send each block its columns of them. From then on blocks go
@@ -52,7 +52,7 @@ class Columns(Mode):
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
         Of the rule "margin-perceptron"; its `output` says which class is learned.
     batch : int, optional
         Rows of a batch. By default 4096, and fewer where there are less than 65536 rows: a 16th of
@@ -73,7 +73,7 @@ class Columns(Mode):
     all rows. What would need more messages is left out: culprits and least shrinkage.
     """
 
-    def __init__(self, job: Job, batch: int | None = None, blocks: int = 8) -> None:
+    def __init__(self, job: ClusterJob, batch: int | None = None, blocks: int = 8) -> None:
         if batch is None:
             batch = max(_LEAST, min(_MOST, sum(job.counts) // _A_SCAN))
         for name, value, most in (("batch", batch, 1 << 30), ("blocks", blocks, _MOST_BLOCKS)):
@@ -86,20 +86,20 @@ class Columns(Mode):
         self.parts, self.ranges = job.rows.parts, blocks
         self.numbers, self.words = core_args.core_parameters(job.rule, job.params, None)
 
-    def part(self, number: int, threads: int, shared: dict[str, Any]) -> Cutter:
+    def part(self, number: int, threads: int, shared: dict[str, Any]) -> ColumnPartPiece:
         """Make a part, which reads rows."""
-        return Cutter(self.job, number, self.blocks)
+        return ColumnPartPiece(self.job, number, self.blocks)
 
-    def range(self, number: int, shared: dict[str, Any]) -> ColumnBlock:
+    def range(self, number: int, shared: dict[str, Any]) -> ColumnBlockPiece:
         """Make a block."""
-        return ColumnBlock(self.job, number, self.blocks, self.numbers, self.words, shared)
+        return ColumnBlockPiece(self.job, number, self.blocks, self.numbers, self.words, shared)
 
-    def lead(self) -> ColumnLead:
+    def lead(self) -> ColumnCoordinator:
         """Make the driver's part."""
-        return ColumnLead(self.job, self.batch)
+        return ColumnCoordinator(self.job, self.batch)
 
 
-def _check(job: Job) -> None:
+def _check(job: ClusterJob) -> None:
     """Raise ParameterError for what this mode does not learn."""
     if "columns" not in RULES[job.rule].cluster or job.task != "classifier":
         raise ParameterError(
@@ -127,16 +127,16 @@ def _check(job: Job) -> None:
         )  # fmt: skip
 
 
-class ColumnLead(Lead):
+class ColumnCoordinator(Coordinator):
     """Adds up products, and decides when to stop.
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
     batch : int
     """
 
-    def __init__(self, job: Job, batch: int) -> None:
+    def __init__(self, job: ClusterJob, batch: int) -> None:
         self.job, self.batch = job, batch
         self.rows = sum(job.counts)
         density = job.params.get("max_density")
@@ -157,22 +157,22 @@ class ColumnLead(Lead):
 
     # ---- stages --------------------------------------------------------------------------------
 
-    def stage(self, crew: Crew) -> dict[str, Any]:
+    def stage(self, executor: Executor) -> dict[str, Any]:
         """Gather the rows; or take blocks through some batches of a scan."""
         if not self.gathered:
-            return self._gather(crew)
+            return self._gather(executor)
         begun, before = self.position, (self.losses, self.weights)
         sums: NDArray[np.float64] | None = None
         for _ in range(max(1, min(_BATCHES, _ROWS // self.batch))):
             first, last = self.position, min(self.position + self.batch, self.rows)
-            told = crew.ranges({"sums": sums, "next": (self.scan, first, last)})
+            told = executor.ranges({"sums": sums, "next": (self.scan, first, last)})
             if sums is not None and self._learned(told):
                 break  # the products were in vain
             sums, self.position = _sum_of(told), last
             if last == self.rows:
                 break
         if not self.done:
-            self._learned(crew.ranges({"sums": sums, "next": None}))
+            self._learned(executor.ranges({"sums": sums, "next": None}))
         weight = self.weights - before[1]
         facts = {
             "rows": self.position - begun,
@@ -183,8 +183,8 @@ class ColumnLead(Lead):
             self._end_scan()
         return facts
 
-    def _gather(self, crew: Crew) -> dict[str, Any]:
-        told = crew.parts({"cut": True})
+    def _gather(self, executor: Executor) -> dict[str, Any]:
+        told = executor.parts({"cut": True})
         for number, (part, count) in enumerate(zip(told, self.job.counts, strict=True)):
             if part["rows"] != count:
                 raise DataError(
@@ -194,8 +194,8 @@ class ColumnLead(Lead):
         if self.rows == 0:
             raise DataError("no rows to learn from")
         self.squares = max(part["squares"] for part in told)
-        crew.ranges({"gather": True})
-        crew.parts({"cut": False})  # so that they hold the rows no longer
+        executor.ranges({"gather": True})
+        executor.parts({"cut": False})  # so that they hold the rows no longer
         self.gathered = True
         return {"rows": 0}
 
@@ -246,9 +246,9 @@ class ColumnLead(Lead):
             setattr(self, name, state[name])
         self.best = math.inf if state["best"] is None else state["best"]
 
-    def result(self, crew: Crew) -> Learned:
+    def result(self, executor: Executor) -> Learned:
         """Return the weights of all blocks, as one output."""
-        answers = crew.ask_ranges({})
+        answers = executor.ask_ranges({})
         keys = np.concatenate([answer["keys"] for answer in answers])
         weights = np.concatenate([answer["weights"] for answer in answers])
         sorting = np.argsort(keys)

@@ -6,22 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 from thresher.distributed.engine.loop import StageReport
-from thresher.distributed.engine.pieces import Job
+from thresher.distributed.engine.pieces import ClusterJob
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model.model import Progress
 from thresher.training.class_weights import row_weights
 from thresher.training.observer import Observer
 from thresher.training.records import watch_for
 
-Watch = Callable[[StageReport], Any]
+StageCallback = Callable[[StageReport], Any]
 
 
-def for_divergence(job: Job, watch: Watch | None) -> Watch | None:
+def watching_divergence(job: ClusterJob, watch: StageCallback | None) -> StageCallback | None:
     """Return a watcher that also warns where training diverges; the same where none can tell.
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
         What is learned.
     watch : callable or None
         Of the user.
@@ -43,7 +43,7 @@ def for_divergence(job: Job, watch: Watch | None) -> Watch | None:
     return see
 
 
-def _expect(eye: DivergenceWatch, job: Job) -> None:
+def _expect(eye: DivergenceWatch, job: ClusterJob) -> None:
     """Tell a watch what predicting zero would cost on the first rows."""
     plan = job.plan()
     for block in job.rows.source(0).blocks(dtype=plan.dtype):

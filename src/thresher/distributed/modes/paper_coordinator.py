@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.distributed.engine.pieces import Job, Lead, Learned
+from thresher.distributed.engine.pieces import ClusterJob, Coordinator, Learned
 from thresher.errors import ModelFileError
 from thresher.model.evidence import Evidence
 from thresher.model.history import Output
 
 if TYPE_CHECKING:
-    from thresher.distributed.engine.executor import Crew
+    from thresher.distributed.engine.executor import Executor
 
 _FEW = 4096  # ratios that all parts together may tell
 
 
 @dataclass
-class _Where:
+class PaperState:
     """Where it stands between two stages; gravity, beta and burst are those of the next.
 
     Attributes
@@ -62,21 +62,23 @@ class _Where:
     done: bool = False
 
 
-class PaperLead(Lead):
+class PaperCoordinator(Coordinator):
     """Schedules, gravity, and the end.
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
     numbers, words : mappings
         What the core is told.
     """
 
-    def __init__(self, job: Job, numbers: Mapping[str, float], words: Mapping[str, str]) -> None:
+    def __init__(
+        self, job: ClusterJob, numbers: Mapping[str, float], words: Mapping[str, str]
+    ) -> None:
         self.job, self.numbers, self.words = job, numbers, words
         self.rows = max(job.counts)  # every path takes so many in a pass, or goes round again
         self.bits = 8 * np.dtype(job.params["dtype"]).itemsize
-        self.at = _Where(int(numbers["burst"]), numbers["rejection"])
+        self.at = PaperState(int(numbers["burst"]), numbers["rejection"])
 
     @property
     def done(self) -> bool:  # type: ignore[override]
@@ -85,13 +87,13 @@ class PaperLead(Lead):
 
     # ---- a stage -------------------------------------------------------------------------------
 
-    def stage(self, crew: Crew) -> dict[str, Any]:
+    def stage(self, executor: Executor) -> dict[str, Any]:
         """Let the paths make their bursts and ranges weigh, and find the next gravity."""
         at, numbers = self.at, self.numbers
         message = {"do": "stage", "stage": at.stage, "burst": at.burst, "gravity": at.gravity}
         low, high = self._sieve()
-        told = crew.parts(message | {"beta": at.beta, "low": low, "high": high})
-        weighed = crew.ranges({"do": "stage", "stage": at.stage})
+        told = executor.parts(message | {"beta": at.beta, "low": low, "high": high})
+        weighed = executor.ranges({"do": "stage", "stage": at.stage})
         at.taken += at.burst * int(numbers["bursts"])
         rows = at.burst * int(numbers["bursts"] * numbers["paths"])
         at.seen += sum(told["seen"] for told in weighed)
@@ -103,13 +105,13 @@ class PaperLead(Lead):
             if numbers["burst_growth"] > 0:
                 at.burst = _core.burst_size(int(numbers["burst"]), numbers["burst_growth"], at.d)
         if self.words["gravity_rule"] == "update-quantile":
-            at.gravity = self._quantile(crew, told)
+            at.gravity = self._quantile(executor, told)
         at.stage += 1
         self._warn()
         loss, weight = sum(t["loss"] for t in told), sum(t["weight"] for t in told)
         mean = (loss - at.loss) / (weight - at.weight) if weight > at.weight else 0.0
         at.loss, at.weight = loss, weight
-        self._look_whether_it_moves(crew)
+        self._look_whether_it_moves(executor)
         facts = {"rows": rows, "loss": mean, "nonzeros": stable}
         return facts | {"gravity": at.gravity, "beta": at.beta, "d": at.d, "burst": at.burst}
 
@@ -124,29 +126,29 @@ class PaperLead(Lead):
             at.warned = True
             warnings.warn(without_gravity(self.words["loss"], at.stage, at.beta), stacklevel=2)
 
-    def _look_whether_it_moves(self, crew: Crew) -> None:
+    def _look_whether_it_moves(self, executor: Executor) -> None:
         """End it where the model hardly moved in a pass, and nothing was purged (R-13.14)."""
         at, tol = self.at, self.job.params["tol"] or 0.0
         if tol <= 0 or at.taken < at.passes * self.rows:
             return
         at.passes = at.taken // self.rows + 1
-        self._add_up(crew)
+        self._add_up(executor)
         if at.purged == at.purged_before:
             gap = norm = 0.0
             for number in range(self.job.ranges):  # in the order of the features
                 question = {"ask": "distance", "range": number, "gap": gap, "norm": norm}
-                gap, norm = crew.ask_ranges(question)[number]
+                gap, norm = executor.ask_ranges(question)[number]
             at.done = math.sqrt(gap) <= tol * math.sqrt(norm)
         at.purged_before = at.purged
 
     @staticmethod
-    def _add_up(crew: Crew) -> None:
-        crew.parts({"do": "sums"})
-        crew.ranges({"do": "sums"})
+    def _add_up(executor: Executor) -> None:
+        executor.parts({"do": "sums"})
+        executor.ranges({"do": "sums"})
 
     # ---- gravity: the beta-quantile of the ratios of all parts, exactly (R-13.10) ----------------
 
-    def _quantile(self, crew: Crew, told: list[dict[str, Any]]) -> float:
+    def _quantile(self, executor: Executor, told: list[dict[str, Any]]) -> float:
         at = self.at
         total, below, within = (sum(t[n] for t in told) for n in ("ratios", "below", "within"))
         if at.beta <= 0 or total == 0:
@@ -156,12 +158,12 @@ class PaperLead(Lead):
         low, high = self._sieve()
         if not below <= rank < below + within:
             at.reach = min(0.5, 2 * at.reach)
-            at.sieve = self._search(crew, rank)
+            at.sieve = self._search(executor, rank)
         elif low == high:  # all of these are equal
             at.sieve = low
         elif len(values) < within:  # too many to be told
             at.reach *= 0.5
-            at.sieve = self._search(crew, rank)
+            at.sieve = self._search(executor, rank)
         else:
             at.reach *= 0.8 if within > _FEW else 0.99  # a question costs more than some values
             at.sieve = _nth(values, rank - below)
@@ -172,12 +174,12 @@ class PaperLead(Lead):
         at, real = self.at, np.dtype(self.job.params["dtype"]).type
         return float(real(at.sieve * (1 - at.reach))), float(real(at.sieve * (1 + at.reach)))
 
-    def _search(self, crew: Crew, rank: int) -> float:
+    def _search(self, executor: Executor, rank: int) -> float:
         """Find the ratio of this rank by its bits, whose order is that of the ratios."""
         first, shift = 0, self.bits - 12
         while True:
             question = {"ask": "histogram", "first": first, "shift": shift}
-            counts = sum(crew.ask_parts(question))
+            counts = sum(executor.ask_parts(question))
             ends = np.cumsum(counts)
             at = int(np.searchsorted(ends, rank, side="right"))
             rank -= int(ends[at] - counts[at])
@@ -185,7 +187,7 @@ class PaperLead(Lead):
             if shift == 0:  # all of these are equal
                 return float(np.array([first], f"u{self.bits // 8}").view(f"f{self.bits // 8}")[0])
             if counts[at] <= _FEW:
-                values = crew.ask_parts({"ask": "values", "first": first, "shift": shift})
+                values = executor.ask_parts({"ask": "values", "first": first, "shift": shift})
                 return _nth(np.concatenate(values), rank)
             shift = max(0, shift - 11)
 
@@ -198,14 +200,14 @@ class PaperLead(Lead):
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from there."""
         try:
-            self.at = _Where(**state)
+            self.at = PaperState(**state)
         except TypeError as error:
             raise ModelFileError(f"the checkpoint of the driver: {error}") from error
 
-    def result(self, crew: Crew) -> Learned:
+    def result(self, executor: Executor) -> Learned:
         """Return the mean of the paths (R-13.8), and why features stayed or went."""
-        self._add_up(crew)
-        found = crew.ask_ranges({"ask": "learned"})
+        self._add_up(executor)
+        found = executor.ask_ranges({"ask": "learned"})
         all_of = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
         evidence = Evidence(
             indptr=np.array([0, len(all_of["features"])], np.int64),

@@ -18,8 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.distributed.engine.pieces import Arrays, Job, Lead, Mode, Outcome, Packet, Piece
-from thresher.distributed.modes.paper_coordinator import PaperLead
+from thresher.distributed.engine.pieces import (
+    Arrays,
+    ClusterJob,
+    Coordinator,
+    Mode,
+    Packet,
+    Piece,
+    StepResult,
+)
+from thresher.distributed.modes.paper_coordinator import PaperCoordinator
 from thresher.errors import (
     DataError,
     DivergenceError,
@@ -39,12 +47,12 @@ _COUNTS = {"at": ("b", "kb", "k"), "seen": ("documents",)}  # keys, and what is 
 Words = NDArray[np.uint32]
 
 
-class PaperStages(Mode):
+class PaperStagesMode(Mode):
     """``mode="stages"`` of ``StabilizedClassifier(variant="paper")``.
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
         Of rule "stabilized".
 
     Raises
@@ -57,7 +65,7 @@ class PaperStages(Mode):
 
     threaded = True
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ClusterJob) -> None:
         self.job = job
         self.parts, self.ranges = job.rows.parts, job.ranges
         paths = int(job.params["paths"])
@@ -115,9 +123,9 @@ class PaperStages(Mode):
         """Make a range of features."""
         return _Range(self, number)
 
-    def lead(self) -> Lead:
+    def lead(self) -> Coordinator:
         """Make the driver's part."""
-        return PaperLead(self.job, self.numbers, self.words)
+        return PaperCoordinator(self.job, self.numbers, self.words)
 
     def combined(self, message: dict[str, Any], packet: Packet) -> Packet:
         """Add up the counts of several parts; weights stay apart, in their order."""
@@ -132,7 +140,7 @@ class PaperStages(Mode):
 class _Part(Piece):
     """Rows in memory, and the weights of the paths that walk through them."""
 
-    def __init__(self, mode: PaperStages, number: int, threads: int) -> None:
+    def __init__(self, mode: PaperStagesMode, number: int, threads: int) -> None:
         self.number, self.cuts, self.alone = number, mode.cuts, mode.parts == 1
         job, dtype, paths = mode.job, mode.job.params["dtype"], mode.paths_of(number)
         try:
@@ -159,13 +167,13 @@ class _Part(Piece):
                 f"they were counted: the data have changed"
             )
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
         """Make a stage, and send what was counted; or send the sums of the paths' weights."""
         for arrays in received:
             self.native.freeze(arrays["purged"])
         if message["do"] == "sums":
             keys, sums = self.native.sums()
-            return Outcome(sent=self._cut("at", keys, {"sums": sums}))
+            return StepResult(sent=self._cut("at", keys, {"sums": sums}))
         try:
             ratios, below, within, values, loss, weight = self.native.stage(
                 **{k: message[k] for k in ("stage", "burst", "gravity", "beta", "low", "high")},
@@ -181,7 +189,7 @@ class _Part(Piece):
             first = self._cut("seen", keys, _narrowed(_COUNTS["seen"], documents))
             sent = [more | arrays for more, arrays in zip(first, sent, strict=True)]
         told = {"ratios": ratios, "below": below, "within": within, "values": values}
-        return Outcome(told | {"loss": loss, "weight": weight}, sent)
+        return StepResult(told | {"loss": loss, "weight": weight}, sent)
 
     def _cut(self, name: str, keys: Words, columns: Mapping[str, NDArray[Any]]) -> list[Arrays]:
         """Return what each range gets, with keys counted from its begin."""
@@ -212,7 +220,7 @@ class _Part(Piece):
 class _Range(Piece):
     """What is known of some features, and the mean of the paths when it was last asked for."""
 
-    def __init__(self, mode: PaperStages, number: int) -> None:
+    def __init__(self, mode: PaperStagesMode, number: int) -> None:
         self.number, self.paths = number, mode.job.params["paths"]
         self.first, end = mode.cuts[number : number + 2].tolist()
         self.native = _core.PaperRange(
@@ -222,14 +230,14 @@ class _Range(Piece):
         self.mean = np.zeros(end - self.first)
         self.before = self.mean  # the mean of the time before that
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
         """Add up counts, weigh, and send what is purged; or add up the paths."""
         if message["do"] == "sums":
             self.before, self.mean = self.mean, np.zeros(len(self.mean))
             for arrays in received:
                 self.mean[arrays["at"]] += arrays["sums"]
             self.mean /= self.paths
-            return Outcome()
+            return StepResult()
         seen, stage = 0, message["stage"]
         for arrays in received:
             if "seen" in arrays:
@@ -239,7 +247,7 @@ class _Range(Piece):
         purged = [self.native.weigh(stage, arrays["at"]) for arrays in received]
         gone = np.sort(np.concatenate([*purged, np.zeros(0, np.uint32)]))
         sent = [{"purged": gone + np.uint32(self.first)}] if len(gone) else []
-        return Outcome({"seen": seen, "purged": len(gone)}, sent)
+        return StepResult({"seen": seen, "purged": len(gone)}, sent)
 
     def answer(self, question: dict[str, Any]) -> Any:
         """Return what was learned, or add to sums of squares, feature after feature."""

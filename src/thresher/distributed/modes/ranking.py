@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from thresher.distributed.engine.executor import Crew
+    from thresher.distributed.engine.executor import Executor
 
 LAST_KEY = 2**64 - 1
 _BITS = 11  # of ranks, that one round of questions settles
 
 
-def cut(crew: Crew, size: int) -> tuple[int, int]:
+def cut(executor: Executor, size: int) -> tuple[int, int]:
     """Return the lowest rank that stays, and of the features of that rank the last that does.
 
     More than `size` features have ranks; as many stay.
@@ -24,20 +24,20 @@ def cut(crew: Crew, size: int) -> tuple[int, int]:
     def counts(tied: int) -> Callable[[int, int, int], NDArray[np.int64]]:
         def ask(prefix: int, shift: int, bits: int) -> NDArray[np.int64]:
             question = {"ask": "counts", "tied": tied}
-            found = crew.ask_ranges(question | {"prefix": prefix, "shift": shift, "bits": bits})
+            found = executor.ask_ranges(question | {"prefix": prefix, "shift": shift, "bits": bits})
             total: NDArray[np.int64] = np.sum(found, axis=0, dtype=np.int64)
             return total
 
         return ask
 
-    rank, still = lowest_of_highest(counts(tied=0), size)
+    rank, still = kth_largest(counts(tied=0), size)
     if still is None:
         return rank, LAST_KEY
     # The lowest keys stay: those of highest complement.
-    return rank, LAST_KEY - lowest_of_highest(counts(tied=rank), still)[0]
+    return rank, LAST_KEY - kth_largest(counts(tied=rank), still)[0]
 
 
-def lowest_of_highest(
+def kth_largest(
     counts: Callable[[int, int, int], NDArray[np.int64]], size: int
 ) -> tuple[int, int | None]:
     """Find a bound at or above which `size` of many 64-bit numbers are.
@@ -63,9 +63,9 @@ def lowest_of_highest(
     >>> def counts(prefix, shift, bits):
     ...     near = numbers[numbers >> shift >> bits == prefix] >> shift
     ...     return np.bincount(near % 2**bits, minlength=2**bits)
-    >>> lowest_of_highest(counts, 4)
+    >>> kth_largest(counts, 4)
     (9, None)
-    >>> lowest_of_highest(counts, 3)
+    >>> kth_largest(counts, 3)
     (9, 2)
     """
     prefix, shift = 0, 64

@@ -30,8 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.distributed.engine.encoding import looked_up, narrow, packed_keys, unpacked_keys
-from thresher.distributed.engine.pieces import Arrays, Job, Lead, Learned, Mode, Outcome, Piece
+from thresher.distributed.engine.encoding import look_up, narrow_integers, pack_keys, unpack_keys
+from thresher.distributed.engine.pieces import (
+    Arrays,
+    ClusterJob,
+    Coordinator,
+    Learned,
+    Mode,
+    Piece,
+    StepResult,
+)
 from thresher.distributed.modes.ranking import LAST_KEY, cut
 from thresher.errors import DivergenceError, ParameterError, setting
 from thresher.model.evidence import Evidence
@@ -40,15 +48,15 @@ from thresher.rules import core_args
 from thresher.training.class_weights import class_factors, row_weights
 
 if TYPE_CHECKING:
-    from thresher.distributed.engine.executor import Crew
+    from thresher.distributed.engine.executor import Executor
 
 
-class RobustStages(Mode):
+class RobustStagesMode(Mode):
     """The robust variant of the stabilized rule, spread over parts and ranges of features.
 
     Parameters
     ----------
-    job : Job
+    job : ClusterJob
         Of rule "stabilized". There must be a pair of paths for each part.
 
     Attributes
@@ -59,7 +67,7 @@ class RobustStages(Mode):
 
     threaded = True
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ClusterJob) -> None:
         self.job = job
         self.parts, self.ranges = job.rows.parts, job.ranges
         self.numbers, self.words = core_args.stabilized_parameters(
@@ -97,9 +105,9 @@ class RobustStages(Mode):
         """Make a range as it is before the first step."""
         return _Range(self, number)
 
-    def lead(self) -> Lead:
+    def lead(self) -> Coordinator:
         """Make the driver's part, as it is before the first stage."""
-        return _Lead(self)
+        return RobustCoordinator(self)
 
     # Features are dealt to the ranges one by one, and sent by their numbers within the range.
 
@@ -110,28 +118,28 @@ class RobustStages(Mode):
         sent = []
         for number in range(self.ranges):
             mine = np.flatnonzero(owners == number)
-            bundle = packed_keys(keys[mine] // ranges)
+            bundle = pack_keys(keys[mine] // ranges)
             sent.append(bundle | {name: column[mine] for name, column in columns.items()})
         return sent
 
     def packed(self, keys: NDArray[np.uint64]) -> Arrays:
         """Return features of one range as they are sent."""
-        return packed_keys(keys // np.uint64(self.ranges))
+        return pack_keys(keys // np.uint64(self.ranges))
 
     def unpacked(self, number: int, arrays: Arrays) -> NDArray[np.uint64]:
         """Return features as a range of this number was sent them, or has sent them."""
-        return unpacked_keys(arrays) * np.uint64(self.ranges) + np.uint64(number)
+        return unpack_keys(arrays) * np.uint64(self.ranges) + np.uint64(number)
 
 
 class _Part(Piece):
     """Rows, and the paths that walk through them."""
 
-    def __init__(self, mode: RobustStages, number: int, threads: int) -> None:
+    def __init__(self, mode: RobustStagesMode, number: int, threads: int) -> None:
         self.mode, self.number, self.threads = mode, number, threads
         self._core: _core.RobustPart | None = None
         self._left: NDArray[np.uint64] | None = None  # of a checkpoint, while rows are not read
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
         if message["do"] == "count":
             return self._count()
         core = self._rows()
@@ -140,7 +148,7 @@ class _Part(Piece):
         keys, start = keys[order], np.zeros(0)
         if message["round"] > 0:
             weights = np.concatenate([sent["weights"] for sent in received])
-            start = looked_up(core.features(), keys, weights[order].astype(np.float64))
+            start = look_up(core.features(), keys, weights[order].astype(np.float64))
         elif message["stage"] == 1:
             core.retain(keys)
         else:
@@ -152,10 +160,14 @@ class _Part(Piece):
         told = {"rows": sums.rows, "loss": sums.loss, "weight": sums.weight, "bias": sums.bias}
         z, w, plus, minus, updates = sums.arrays()
         found = np.flatnonzero((updates > 0) | (w != 0))
-        columns: Arrays = {"w": w[found], "updates": narrow(updates[found])}
+        columns: Arrays = {"w": w[found], "updates": narrow_integers(updates[found])}
         if message["do"] == "halves":
-            columns |= {"z": z[found], "plus": narrow(plus[found]), "minus": narrow(minus[found])}
-        return Outcome(told, self.mode.dealt(core.features()[found], columns))
+            columns |= {
+                "z": z[found],
+                "plus": narrow_integers(plus[found]),
+                "minus": narrow_integers(minus[found]),
+            }
+        return StepResult(told, self.mode.dealt(core.features()[found], columns))
 
     def _walk(
         self, core: _core.RobustPart, message: dict[str, Any], start: NDArray[np.float64]
@@ -167,7 +179,7 @@ class _Part(Piece):
         passes = -(-steps // (max(core.rows, 1) * self.mode.rounds))
         return core.whole(*about, passes, start, message["bias"], self.threads)
 
-    def _count(self) -> Outcome:
+    def _count(self) -> StepResult:
         core, (keys, rows, documents, squares) = self._read()
         self._core = core
         told = {
@@ -176,8 +188,12 @@ class _Part(Piece):
             "weights": core.weights,
             "paths": self.mode.paths(self.number)[1] if core.rows else 0,
         }
-        counts = {"rows": narrow(rows), "documents": narrow(documents), "squares": squares}
-        return Outcome(told, self.mode.dealt(keys, counts))
+        counts = {
+            "rows": narrow_integers(rows),
+            "documents": narrow_integers(documents),
+            "squares": squares,
+        }
+        return StepResult(told, self.mode.dealt(keys, counts))
 
     def _rows(self) -> _core.RobustPart:
         if self._core is None:
@@ -209,24 +225,24 @@ class _Part(Piece):
     def state(self) -> Arrays:
         left = self._left if self._core is None else self._core.features()
         assert left is not None
-        return packed_keys(left)
+        return pack_keys(left)
 
     def restore(self, state: Arrays) -> None:
-        self._core, self._left = None, unpacked_keys(state)
+        self._core, self._left = None, unpack_keys(state)
 
 
 class _Range(Piece):
     """Features, and what is known of each."""
 
-    def __init__(self, mode: RobustStages, number: int) -> None:
+    def __init__(self, mode: RobustStagesMode, number: int) -> None:
         self.mode, self.number = mode, number
         self._core = _core.RobustRange()
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> Outcome:
+    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
         core, numbers = self._core, self.mode.numbers
         if message["do"] == "purge":
             gone = core.purge(message["stage"], message["rank"], message["last"])
-            return Outcome({"left": core.left}, [self.mode.packed(gone)])
+            return StepResult({"left": core.left}, [self.mode.packed(gone)])
         for part, sent in enumerate(received):
             keys = self.mode.unpacked(self.number, sent)
             if message["do"] == "admit":
@@ -241,15 +257,15 @@ class _Range(Piece):
                 core.add_weights(keys, sent["w"], updates)
         if message["do"] == "admit":
             admitted = core.admit(numbers["min_updates"])
-            return Outcome({"left": core.left}, [self.mode.packed(admitted)])
+            return StepResult({"left": core.left}, [self.mode.packed(admitted)])
         if message["do"] == "judge":
-            return Outcome({"may_stay": core.judge(message["rows"], numbers["keep"])})
+            return StepResult({"may_stay": core.judge(message["rows"], numbers["keep"])})
         core.settle()
         keys, weights = core.weights()
         if message["last"]:
-            return Outcome({"nonzeros": len(keys)})
+            return StepResult({"nonzeros": len(keys)})
         weights = weights.astype(self.mode.job.params["dtype"])  # that of the paths to come
-        return Outcome({"nonzeros": len(keys)}, [self.mode.packed(keys) | {"weights": weights}])
+        return StepResult({"nonzeros": len(keys)}, [self.mode.packed(keys) | {"weights": weights}])
 
     def answer(self, question: dict[str, Any]) -> Any:
         if question["ask"] == "result":
@@ -260,17 +276,17 @@ class _Range(Piece):
 
     def state(self) -> Arrays:
         state: Arrays = self._core.state()
-        keys = {f"keys_{name}": array for name, array in packed_keys(state.pop("keys")).items()}
+        keys = {f"keys_{name}": array for name, array in pack_keys(state.pop("keys")).items()}
         state["purged"] = state["purged"] + 1
         state["admitted"] = np.packbits(state["admitted"])
         if not state["weight"].any():
             state["weight"] = np.zeros(0)
         whole = ("rows", "documents", "updates", "purged", "stages", "paths")
-        return keys | state | {name: narrow(state[name]) for name in whole}
+        return keys | state | {name: narrow_integers(state[name]) for name in whole}
 
     def restore(self, state: Arrays) -> None:
         known = dict(state)
-        keys = unpacked_keys({name: known.pop(f"keys_{name}") for name in ("first", "gaps")})
+        keys = unpack_keys({name: known.pop(f"keys_{name}") for name in ("first", "gaps")})
         for name in ("rows", "documents", "updates", "purged", "stages"):
             known[name] = known[name].astype(np.int64)
         known["purged"] -= 1
@@ -281,10 +297,10 @@ class _Range(Piece):
         self._core.restore(known | {"keys": keys})
 
 
-class _Lead(Lead):
+class RobustCoordinator(Coordinator):
     """What is decided from the counts of all parts and ranges."""
 
-    def __init__(self, mode: RobustStages) -> None:
+    def __init__(self, mode: RobustStagesMode) -> None:
         self.mode = mode
         self._stage = 0  # the last
         self._round = 0  # of the refit, as many as are done
@@ -293,13 +309,13 @@ class _Lead(Lead):
         self._left, self._target = 0, 0
         self._bias = 0.0
 
-    def stage(self, crew: Crew) -> dict[str, Any]:
-        if self._stage == 0 and not self._begin(crew):
+    def stage(self, executor: Executor) -> dict[str, Any]:
+        if self._stage == 0 and not self._begin(executor):
             self.done = True
             return {"rows": 0, "loss": None, "nonzeros": 0}
         refits = self._stage > 0 and self._left <= self._target
         self._stage += 1
-        told = crew.parts(
+        told = executor.parts(
             {
                 "do": "whole" if refits else "halves",
                 "stage": self._stage,
@@ -313,11 +329,11 @@ class _Lead(Lead):
         if refits:
             self._round += 1
             self.done = self._round == self.mode.rounds
-            found = crew.ranges({"do": "settle", "last": self.done})
+            found = executor.ranges({"do": "settle", "last": self.done})
             nonzeros = sum(facts["nonzeros"] for facts in found)
             self._bias = _total(told, "bias") / self._paths
         else:
-            self._purge(crew)
+            self._purge(executor)
             nonzeros = self._left
         weight = _total(told, "weight")
         return {
@@ -326,10 +342,10 @@ class _Lead(Lead):
             "nonzeros": nonzeros,
         }
 
-    def _begin(self, crew: Crew) -> bool:
+    def _begin(self, executor: Executor) -> bool:
         """Let all count what there is; tell whether there is anything."""
-        told = crew.parts({"do": "count"})
-        self._left = sum(facts["left"] for facts in crew.ranges({"do": "admit"}))
+        told = executor.parts({"do": "count"})
+        self._left = sum(facts["left"] for facts in executor.ranges({"do": "admit"}))
         self._rows = sum(facts["rows"] for facts in told)
         if self._rows == 0:
             return False
@@ -340,15 +356,15 @@ class _Lead(Lead):
         self._target = _core.robust_target(asked, float(self._rows), float(self._left))
         return True
 
-    def _purge(self, crew: Crew) -> None:
+    def _purge(self, executor: Executor) -> None:
         """Let the features of highest score stay, of equal ones the first."""
-        told = crew.ranges({"do": "judge", "rows": float(self._rows)})
+        told = executor.ranges({"do": "judge", "rows": float(self._rows)})
         rejection = self.mode.numbers["rejection"]
         size = _core.robust_size_after(self._left, self._target, rejection)
         rank, last = 1, LAST_KEY  # all that may
         if sum(facts["may_stay"] for facts in told) > size:
-            rank, last = cut(crew, size)
-        purged = crew.ranges({"do": "purge", "stage": self._stage, "rank": rank, "last": last})
+            rank, last = cut(executor, size)
+        purged = executor.ranges({"do": "purge", "stage": self._stage, "rank": rank, "last": last})
         self._left = sum(facts["left"] for facts in purged)
 
     def state(self) -> dict[str, Any]:
@@ -357,8 +373,8 @@ class _Lead(Lead):
     def restore(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
 
-    def result(self, crew: Crew) -> Learned:
-        weights, findings = zip(*crew.ask_ranges({"ask": "result"}), strict=True)
+    def result(self, executor: Executor) -> Learned:
+        weights, findings = zip(*executor.ask_ranges({"ask": "result"}), strict=True)
         keys, values = _sorted(weights)
         features, probability, updates, purged, documents = _sorted(findings)
         evidence = Evidence(

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from thresher.distributed.engine.pieces import Job, Mode
-from thresher.distributed.modes.average import Average
-from thresher.distributed.modes.columns import Columns
-from thresher.distributed.modes.paper_stages import PaperStages
-from thresher.distributed.modes.robust_stages import RobustStages
+from thresher.distributed.engine.pieces import ClusterJob, Mode
+from thresher.distributed.modes.average import AverageMode
+from thresher.distributed.modes.columns import ColumnsMode
+from thresher.distributed.modes.paper_stages import PaperStagesMode
+from thresher.distributed.modes.robust_stages import RobustStagesMode
 from thresher.errors import ParameterError
 from thresher.rules import RULES, validate
 
@@ -58,14 +58,14 @@ def checked_params(estimator: Any, mode: str) -> dict[str, Any]:
     return params
 
 
-def modes_of(job: Job, mode: str, own: Mapping[str, int]) -> Iterator[Mode]:
+def make_modes(job: ClusterJob, mode: str, own: Mapping[str, int]) -> Iterator[Mode]:
     """Yield what is to be run, one after the other: one for all outputs, or one for each."""
     if mode == "average":
-        yield Average(job, **own)
+        yield AverageMode(job, **own)
         return
     for output in range(job.labels.outputs):
         each = replace(job, output=output)
         if mode == "columns":
-            yield Columns(each, **own)
+            yield ColumnsMode(each, **own)
         else:
-            yield (RobustStages if job.params["variant"] == "robust" else PaperStages)(each)
+            yield (RobustStagesMode if job.params["variant"] == "robust" else PaperStagesMode)(each)

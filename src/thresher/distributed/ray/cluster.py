@@ -30,7 +30,7 @@ _AHEAD = 4  # tasks for each processor; few, as those behind an error are not ca
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerSlot:
     """Where a worker is to be.
 
     Attributes
@@ -45,13 +45,13 @@ class Place:
 
 
 @dataclass
-class Raised:
+class RemoteError:
     """An error, as a result: Ray would wrap it, and print it besides."""
 
     error: Exception
 
 
-def as_result(error: Exception) -> Raised:
+def as_result(error: Exception) -> RemoteError:
     """Return an error as a result that can be sent; a note in it says where it came from."""
     text = "".join(traceback.format_exception(error))
     try:
@@ -59,7 +59,7 @@ def as_result(error: Exception) -> Raised:
     except Exception:
         error = RuntimeError(f"{type(error).__name__}: {error}")
     error.add_note(f"on {socket.gethostname()}, process {os.getpid()}:\n{text}")
-    return Raised(error)
+    return RemoteError(error)
 
 
 class Cluster:
@@ -123,7 +123,7 @@ class Cluster:
             raise
         return cluster
 
-    def places(self, limit: int) -> list[Place]:
+    def places(self, limit: int) -> list[WorkerSlot]:
         """Return where workers are to be, on as many nodes as possible; `limit` are enough."""
         sizes = {n["NodeID"]: int(n["Resources"].get("CPU", 0)) for n in _nodes()}
         sizes = {node: size for node, size in sorted(sizes.items()) if size > 0}
@@ -135,7 +135,7 @@ class Cluster:
             node = max(sizes, key=lambda name: sizes[name] / (taken[name] + 1))
             taken[node] += 1
             order.append(node)
-        return [Place(n, max(1, sizes[n] // taken[n]) if self.threaded else 1) for n in order]
+        return [WorkerSlot(n, max(1, sizes[n] // taken[n]) if self.threaded else 1) for n in order]
 
     def check(self, folder: str | None) -> None:
         """Raise ClusterError unless all nodes have this version, and see a folder.
@@ -166,7 +166,7 @@ class Cluster:
         Items whose worker dies are tried again, so the function must be one that can be.
         """
         ray = imported()
-        # Workers of a crew have all processors: a task that asks for one would never begin.
+        # Workers of a executor have all processors: a task that asks for one would never begin.
         options = {"num_cpus": 0 if self.holders else 1, "scheduling_strategy": "SPREAD"}
         task = ray.remote(_result).options(max_retries=_RETRIES, **options)
         given = ray.put(function)
@@ -177,7 +177,7 @@ class Cluster:
         try:
             while tasks:
                 result = ray.get(tasks.popleft())
-                if isinstance(result, Raised):
+                if isinstance(result, RemoteError):
                     raise result.error
                 found.append(result)
                 tasks.extend(task.remote(given, item) for item in islice(left, 1))

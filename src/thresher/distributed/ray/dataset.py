@@ -10,7 +10,7 @@ from typing import Any
 
 from thresher.atomic import write_whole
 from thresher.data.table_files import row_groups
-from thresher.distributed.engine.manifest import earlier
+from thresher.distributed.engine.manifest import manifest_to_resume
 from thresher.errors import DataError, ParameterError
 
 _FOLDER, _WHOLE = "dataset", "whole.json"
@@ -49,7 +49,7 @@ def dataset_to_files(
     """
     if not is_dataset(dataset):
         raise ParameterError(f"dataset must be a Ray Dataset; got {type(dataset).__name__}")
-    earlier(folder, resume)
+    manifest_to_resume(folder, resume)
     place = Path(folder, _FOLDER).absolute()
     if resume and (place / _WHOLE).exists():
         return _written(place)

@@ -1,6 +1,6 @@
 """Pieces on the workers of a Ray cluster, any of which may be lost at any time.
 
-A worker that dies is started again by Ray, empty; its pieces are `Behind` then, and are made again
+A worker that dies is started again by Ray, empty; its pieces are `PiecesMissing` then, and are made again
 from their checkpoint. A worker that does not come back gives its pieces to the others. What pieces
 send is stored where it was made, and goes from there to whom it is for: the driver has references
 alone. If that is lost together with its node, all pieces go back to the checkpoint.
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from thresher.distributed.engine.executor import Crew, Moved, Work
-from thresher.distributed.engine.folder import Folder
-from thresher.distributed.engine.pieces import Behind, Lost, Mode
-from thresher.distributed.ray.cluster import Cluster, Raised, brief, imported
+from thresher.distributed.engine.executor import Executor, HostCalls, PiecesMoved
+from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.pieces import MessagesLost, Mode, PiecesMissing
+from thresher.distributed.ray.cluster import Cluster, RemoteError, brief, imported
 from thresher.distributed.ray.worker import Worker
 from thresher.errors import ClusterError, Words, setting
 
@@ -28,21 +28,21 @@ _PAUSE = 0.2  # seconds between two looks at a worker that is lost
 
 
 @dataclass
-class _Call:
+class PendingCall:
     """What a worker was asked to do, and for which entry of the work; None: to make pieces."""
 
-    bench: int
+    host: int
     entry: int | None
     packets: list[Any]  # references
 
 
-class RayCrew(Crew):
+class RayExecutor(Executor):
     """All pieces on the workers of a cluster.
 
     Parameters
     ----------
     mode, folder
-        As of `Crew`.
+        As of `Executor`.
     cluster : Cluster
     patience : float
         Seconds to wait for a worker that was lost, before its pieces move to the others.
@@ -53,7 +53,7 @@ class RayCrew(Crew):
     def __init__(
         self,
         mode: Mode,
-        folder: Folder | None,
+        folder: CheckpointFolder | None,
         cluster: Cluster,
         patience: float = 60.0,
         note: Callable[[str], Any] | None = None,
@@ -101,7 +101,7 @@ class RayCrew(Crew):
                 with contextlib.suppress(Exception):  # it may be dead, or the whole cluster
                     self._ray.kill(worker)
 
-    def __enter__(self) -> RayCrew:
+    def __enter__(self) -> RayExecutor:
         return self
 
     def __exit__(
@@ -114,9 +114,9 @@ class RayCrew(Crew):
 
     # ---- calls ---------------------------------------------------------------------------------
 
-    def _call(self, method: str, work: Work) -> list[Any]:
+    def _call(self, method: str, work: HostCalls) -> list[Any]:
         found: list[Any] = [None] * len(work)
-        running: dict[Any, _Call] = {}
+        running: dict[Any, PendingCall] = {}
         later: dict[int, float] = {}  # entries to be tried again, and when
         for entry in range(len(work)):
             self._ask_for(running, method, work, entry)
@@ -129,31 +129,33 @@ class RayCrew(Crew):
                 try:
                     answer = self._ray.get(reference)
                 except self._ray.exceptions.RayError as error:
-                    self._lose(call.bench, error)
+                    self._lose(call.host, error)
                     if call.entry is not None:
                         later[call.entry] = time.monotonic() + _PAUSE
                     continue
-                self._has_answered(call.bench)
-                if isinstance(answer, Raised):
-                    if call.entry is None or not isinstance(answer.error, Behind):
+                self._has_answered(call.host)
+                if isinstance(answer, RemoteError):
+                    if call.entry is None or not isinstance(answer.error, PiecesMissing):
                         raise answer.error
                     for making in self._again(answer.error):
-                        running |= self._send(call.bench, None, "make", making)
+                        running |= self._send(call.host, None, "make", making)
                     # A worker does one thing after the other, so this need not wait.
                     self._ask_for(running, method, work, call.entry)
                 elif call.entry is not None:
-                    self._deaths[call.bench] = 0
+                    self._deaths[call.host] = 0
                     found[call.entry] = _with_packets(method, answer, call.packets)
             self._retire_lost(self.patience)
         return found
 
-    def _ask_for(self, running: dict[Any, _Call], method: str, work: Work, entry: int) -> None:
-        bench, arguments = work[entry]
-        running |= self._send(bench, entry, method, arguments)
+    def _ask_for(
+        self, running: dict[Any, PendingCall], method: str, work: HostCalls, entry: int
+    ) -> None:
+        host, arguments = work[entry]
+        running |= self._send(host, entry, method, arguments)
 
     def _send(
-        self, bench: int, entry: int | None, method: str, arguments: tuple[Any, ...]
-    ) -> dict[Any, _Call]:
+        self, host: int, entry: int | None, method: str, arguments: tuple[Any, ...]
+    ) -> dict[Any, PendingCall]:
         """Call a method of a worker; return the reference of its answer, and what it is for.
 
         References among the arguments are put at their end, where Ray looks for them: it sees to it
@@ -169,12 +171,12 @@ class RayCrew(Crew):
         places = 0
         if method in ("step", "sent"):
             places = self.mode.ranges if arguments[0] == "part" else 1
-        call = getattr(self._workers[bench], method).options(num_returns=1 + places)
+        call = getattr(self._workers[host], method).options(num_returns=1 + places)
         given = call.remote(*arguments, *packets)
         answer, *sent = given if places else [given]
-        return {answer: _Call(bench, entry, sent)}
+        return {answer: PendingCall(host, entry, sent)}
 
-    def _answered(self, running: dict[Any, _Call], timeout: float | None) -> list[Any]:
+    def _answered(self, running: dict[Any, PendingCall], timeout: float | None) -> list[Any]:
         """Wait for answers; not for ever, where there are workers to be looked after."""
         if not running:
             time.sleep(_PAUSE)
@@ -189,10 +191,10 @@ class RayCrew(Crew):
     def _gather(self) -> None:
         """Wait for the workers to start; those that do not are done without."""
         began = time.monotonic()
-        self._down = {bench: began for bench in range(len(self._workers))}
-        running: dict[Any, _Call] = {}
-        for bench in self._down:
-            running |= self._send(bench, None, "hello", ())
+        self._down = {host: began for host in range(len(self._workers))}
+        running: dict[Any, PendingCall] = {}
+        for host in self._down:
+            running |= self._send(host, None, "hello", ())
         while self._down:
             for reference in self._answered(running, _PAUSE):
                 call = running.pop(reference)
@@ -201,18 +203,18 @@ class RayCrew(Crew):
                 except self._ray.exceptions.RayError as error:
                     self._check_start(error)
                     self._why = brief(error)
-                    running |= self._send(call.bench, None, "hello", ())
+                    running |= self._send(call.host, None, "hello", ())
                     time.sleep(_PAUSE)
                 else:
-                    self._down.pop(call.bench, None)
-            with contextlib.suppress(Moved):
+                    self._down.pop(call.host, None)
+            with contextlib.suppress(PiecesMoved):
                 self._retire_lost(_START)
 
-    def _lose(self, bench: int, error: Exception) -> None:
+    def _lose(self, host: int, error: Exception) -> None:
         """Take note of a worker that could not answer. Raises what it cannot be mended by."""
         errors = self._ray.exceptions
         if isinstance(error, errors.ObjectLostError):
-            raise Lost from error
+            raise MessagesLost from error
         gone = (
             errors.RayActorError,
             errors.NodeDiedError,
@@ -223,30 +225,30 @@ class RayCrew(Crew):
             raise ClusterError(f"Ray failed: {brief(error)}", hint=self._resume()) from error
         self._check_start(error)
         self._why = brief(error)
-        if bench in self._down:
+        if host in self._down:
             return
-        self._down[bench] = time.monotonic()
-        self._deaths[bench] += 1
-        if self._deaths[bench] >= _DEATHS:
+        self._down[host] = time.monotonic()
+        self._deaths[host] += 1
+        if self._deaths[host] >= _DEATHS:
             raise ClusterError(
-                f"worker {bench} died {_DEATHS} times in the same step, which may need more memory "
+                f"worker {host} died {_DEATHS} times in the same step, which may need more memory "
                 f"than there is: {self._why}",
                 hint=self._resume(),
             ) from error
-        self.note(f"worker {bench} was lost; waiting for it ({self._why})")
+        self.note(f"worker {host} was lost; waiting for it ({self._why})")
 
     def _check_start(self, error: Exception) -> None:
         if getattr(error, "actor_init_failed", False):  # it would fail again
             raise ClusterError(f"a worker cannot be started: {brief(error)}") from error
 
-    def _has_answered(self, bench: int) -> None:
-        if self._down.pop(bench, None) is not None:
-            self.note(f"worker {bench} is back")
+    def _has_answered(self, host: int) -> None:
+        if self._down.pop(host, None) is not None:
+            self.note(f"worker {host} is back")
 
     def _retire_lost(self, patience: float) -> None:
         """Give pieces of workers that do not come back to the others. Raises Moved if any has."""
         now = time.monotonic()
-        lost = [bench for bench, since in self._down.items() if now - since > patience]
+        lost = [host for host, since in self._down.items() if now - since > patience]
         if not lost:
             return
         left = [b for b in range(len(self._workers)) if b not in lost and self._at_home(b)]
@@ -255,19 +257,19 @@ class RayCrew(Crew):
                 f"no worker is left, and none came back within {patience:g} s: {self._why}",
                 hint=self._resume(),
             )
-        for bench in lost:
-            self.note(f"worker {bench} did not come back; its pieces move to other workers")
-            del self._down[bench]
+        for host in lost:
+            self.note(f"worker {host} did not come back; its pieces move to other workers")
+            del self._down[host]
             with contextlib.suppress(Exception):
-                self._ray.kill(self._workers[bench])
+                self._ray.kill(self._workers[host])
             for homes in self.homes.values():
-                for number in homes[bench]:
+                for number in homes[host]:
                     min((homes[b] for b in left), key=len).append(number)
-                homes[bench] = []
-        raise Moved
+                homes[host] = []
+        raise PiecesMoved
 
-    def _at_home(self, bench: int) -> bool:
-        return any(homes[bench] for homes in self.homes.values())
+    def _at_home(self, host: int) -> bool:
+        return any(homes[host] for homes in self.homes.values())
 
     def _resume(self) -> Words | None:
         if self._committed is None or self.folder is None:
@@ -282,7 +284,7 @@ def _numbered(references: Sequence[Any], numbers: dict[Any, int]) -> list[int]:
 
 
 def _with_packets(method: str, answer: Any, packets: list[Any]) -> Any:
-    """Return what `Bench` would, with references to packets in their place."""
+    """Return what `Host` would, with references to packets in their place."""
     if method == "step":
         done, any_sent = answer
         return done, packets if any_sent else []

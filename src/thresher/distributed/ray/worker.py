@@ -1,18 +1,18 @@
-"""What a worker of a Ray cluster does: a bench, which can be lost with all that is on it."""
+"""What a worker of a Ray cluster does: a host, which can be lost with all that is on it."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from thresher.distributed.engine.folder import Folder
-from thresher.distributed.engine.host import Bench
-from thresher.distributed.engine.pieces import Behind, Kind, Mode, Packet
+from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.host import Host
+from thresher.distributed.engine.pieces import Mode, Packet, PieceKind, PiecesMissing
 from thresher.distributed.ray.cluster import as_result
 
 
 class Worker:
-    """A bench, as an actor: errors are results, and packets are objects of their own.
+    """A host, as an actor: errors are results, and packets are objects of their own.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Worker:
 
     def __init__(self, threads: int, ranges: int) -> None:
         self._threads, self._ranges = threads, ranges
-        self._bench: Bench | None = None  # until it is told what to make
+        self._bench: Host | None = None  # until it is told what to make
 
     def hello(self) -> int:
         """Say that it is there: return the process id."""
@@ -31,7 +31,7 @@ class Worker:
 
     def step(
         self,
-        kind: Kind,
+        kind: PieceKind,
         numbers: list[int],
         step: int,
         message: dict[str, Any],
@@ -49,7 +49,7 @@ class Worker:
             return self._returned(kind, as_result(error), [])
         return self._returned(kind, (done, bool(sent)), sent)
 
-    def sent(self, kind: Kind, numbers: list[int], step: int) -> Any:
+    def sent(self, kind: PieceKind, numbers: list[int], step: int) -> Any:
         """Return whether pieces had sent anything before a checkpoint, and packets of it."""
         try:
             sent = self._at(kind, numbers).sent(kind, numbers, step)
@@ -59,8 +59,8 @@ class Worker:
 
     def make(
         self,
-        given: tuple[Mode, Folder | None],
-        kind: Kind,
+        given: tuple[Mode, CheckpointFolder | None],
+        kind: PieceKind,
         numbers: list[int],
         stage: int | None,
         steps: int,
@@ -71,32 +71,32 @@ class Worker:
         taken = [(message, [objects[i] for i in found]) for message, found in since]
         try:
             if self._bench is None:
-                self._bench = Bench(*given, self._threads)
+                self._bench = Host(*given, self._threads)
             self._bench.make(kind, numbers, stage, steps, taken)
         except Exception as error:
             return as_result(error)
         return None
 
-    def ask(self, kind: Kind, numbers: list[int], *arguments: Any) -> Any:
+    def ask(self, kind: PieceKind, numbers: list[int], *arguments: Any) -> Any:
         """Let pieces answer a question."""
         try:
             return self._at(kind, numbers).ask(kind, numbers, *arguments)
         except Exception as error:
             return as_result(error)
 
-    def write(self, kind: Kind, numbers: list[int], *arguments: Any) -> Any:
+    def write(self, kind: PieceKind, numbers: list[int], *arguments: Any) -> Any:
         """Write the states of pieces."""
         try:
             return self._at(kind, numbers).write(kind, numbers, *arguments)
         except Exception as error:
             return as_result(error)
 
-    def _at(self, kind: Kind, numbers: list[int]) -> Bench:
+    def _at(self, kind: PieceKind, numbers: list[int]) -> Host:
         if self._bench is None:
-            raise Behind(kind, numbers)
+            raise PiecesMissing(kind, numbers)
         return self._bench
 
-    def _returned(self, kind: Kind, answer: Any, sent: list[Packet]) -> tuple[Any, ...]:
+    def _returned(self, kind: PieceKind, answer: Any, sent: list[Packet]) -> tuple[Any, ...]:
         """Return an answer and packets; where nothing was sent, so many times nothing."""
         nothing = [None] * (self._ranges if kind == "part" else 1)
         return (answer, *sent) if sent else (answer, *nothing)

@@ -15,7 +15,7 @@ import numpy as np
 from thresher.errors import OutOfMemoryError, ParameterError, setting
 from thresher.model.model import Progress
 from thresher.rules import RULES
-from thresher.search.grid import Point
+from thresher.search.grid import GridPoint
 from thresher.training.lanes import Lane, LaneTeam, bytes_of
 
 OVERFLOWS = "a prediction overflows: lower eta0, or scale the rows"  # why a model has no score
@@ -23,25 +23,25 @@ _SHARE = 0.5  # of the free memory, where no limit is given
 
 
 @dataclass(frozen=True)
-class Job:
+class ModelJob:
     """A model to train: one point of the grid on one split of the rows.
 
     Attributes
     ----------
-    point : Point
+    point : GridPoint
     split : int
         Number of the split.
     lanes : list of Lane
         One for each of its outputs.
     """
 
-    point: Point
+    point: GridPoint
     split: int
     lanes: list[Lane] = field(repr=False)
 
 
 @dataclass(frozen=True)
-class Store:
+class GroupStore:
     """What all models of a reading share.
 
     Attributes
@@ -65,13 +65,13 @@ class Store:
     features: int
     n_jobs: int | None = None
 
-    def team(self, jobs: Sequence[Job]) -> LaneTeam:
+    def team(self, jobs: Sequence[ModelJob]) -> LaneTeam:
         """Make the lanes of some jobs, in their order."""
         lanes = [lane for job in jobs for lane in job.lanes]
         core = RULES[self.rule].core
         return LaneTeam(core, self.store, self.dtype, self.width, lanes, self.n_jobs)
 
-    def bytes_of(self, jobs: Sequence[Job]) -> int:
+    def bytes_of(self, jobs: Sequence[ModelJob]) -> int:
         """Estimate the memory that some jobs take together."""
         lanes = [lane for job in jobs for lane in job.lanes]
         core = RULES[self.rule].core
@@ -79,7 +79,7 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Found:
+class ModelResult:
     """What is known of one model.
 
     Attributes
@@ -103,7 +103,7 @@ class Found:
     record: Progress | None = None
 
 
-def nonzeros_of(team: LaneTeam, jobs: Sequence[Job]) -> list[int]:
+def nonzeros_of(team: LaneTeam, jobs: Sequence[ModelJob]) -> list[int]:
     """Count the weights of each job that are not zero."""
     counts = {average: team.nonzeros(average) for average in {job.point.average for job in jobs}}
     found = []
@@ -114,7 +114,7 @@ def nonzeros_of(team: LaneTeam, jobs: Sequence[Job]) -> list[int]:
     return found
 
 
-def losses_of(team: LaneTeam, jobs: Sequence[Job]) -> dict[int, float]:
+def losses_of(team: LaneTeam, jobs: Sequence[ModelJob]) -> dict[int, float]:
     """Return the mean progressive loss of each point so far, over its splits and outputs."""
     sums = np.array([team.loss_sums(), team.weight_sums()])
     found: dict[int, Any] = {}
@@ -123,7 +123,7 @@ def losses_of(team: LaneTeam, jobs: Sequence[Job]) -> dict[int, float]:
     return {n: float(loss / weight) if weight > 0 else 0.0 for n, (loss, weight) in found.items()}
 
 
-def records_of(team: LaneTeam, jobs: Sequence[Job]) -> list[Progress]:
+def records_of(team: LaneTeam, jobs: Sequence[ModelJob]) -> list[Progress]:
     """Return the training of each job as one record, over its outputs."""
     steps, rates, sums = team.steps(), team.rates(), team.loss_sums()
     weights, found = team.weight_sums(), []
@@ -133,15 +133,15 @@ def records_of(team: LaneTeam, jobs: Sequence[Job]) -> list[Progress]:
     return found
 
 
-def places(jobs: Sequence[Job]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
+def places(jobs: Sequence[ModelJob]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
     """Return the numbers of the lanes of each job in their team."""
     ends = np.cumsum([0, *(len(job.lanes) for job in jobs)])
     return [np.arange(a, b) for a, b in pairwise(ends)]
 
 
-def readings_of(
-    jobs: Sequence[Job], bytes_of: Callable[[Sequence[Job]], int], limit: int
-) -> list[list[Job]]:
+def groups_of(
+    jobs: Sequence[ModelJob], bytes_of: Callable[[Sequence[ModelJob]], int], limit: int
+) -> list[list[ModelJob]]:
     """Split jobs into as few groups as the memory limit allows, those of a split side by side.
 
     Raises MemoryError where a single one does not fit.
@@ -166,13 +166,13 @@ def readings_of(
         count += 1
 
 
-def _kinship(job: Job) -> tuple[int, str, str]:
+def _kinship(job: ModelJob) -> tuple[int, str, str]:
     """Lanes that share a clock, a period and a schedule share lines, and so memory."""
     params = job.point.params
     return job.split, str(params.get("period")), str(params.get("schedule"))
 
 
-def _unlike(jobs: Sequence[Job]) -> list[Job]:
+def _unlike(jobs: Sequence[ModelJob]) -> list[ModelJob]:
     """Return one job for each number of lanes."""
     return list({len(job.lanes): job for job in jobs}.values())
 

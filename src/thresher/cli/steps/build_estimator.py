@@ -1,11 +1,12 @@
-"""From the words of the shell to an estimator: the rule, its parameters, classes and weights."""
+"""Build an estimator from options: the rule, its parameters, classes and class weights."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.rule_parameters import parameters, task_of
+from thresher.cli.options.values import class_weights_of, classes_of
 from thresher.errors import ParameterError
 from thresher.losses import Task
 from thresher.model.model import Model
@@ -14,20 +15,19 @@ from thresher.training.fitting import Specification, fit
 from thresher.training.run_options import RunOptions
 
 if TYPE_CHECKING:
-    from thresher.cli.commands.train import Options
     from thresher.data.source import Source
 
 DEFAULT_RULE = "ftrl"
 
 
-def specification_of(options: Options, task: Task | None = None) -> Specification:
-    """Return the rule and the parameters that the options stand for.
+def specification_of(options: TrainOptions, task: Task | None = None) -> Specification:
+    """Return the rule and its parameters.
 
     Parameters
     ----------
-    options : Options
+    options : TrainOptions
     task : {"classifier", "regressor"}, optional
-        By default as the loss and the labels say.
+        By default, the loss and the options for labels decide.
     """
     rule = options.rule or DEFAULT_RULE
     if rule not in RULES:
@@ -46,22 +46,20 @@ def specification_of(options: Options, task: Task | None = None) -> Specificatio
         "patience": options.patience,
         "class_weight": _class_weight(options, task),
     }
-    if not RULES[rule].streams:  # its tol is of the optimum, and needs no validation rows
+    if not RULES[rule].streams:  # its tol is the tolerance of the optimum, without validation rows
         given["tol"] = options.tol
     if options.store not in (None, "auto") and "store" not in RULES[rule].parameters:
-        raise ParameterError(
-            f"--store does not go with the rule {rule}, which has a store of its own"
-        )
+        raise ParameterError(f"--store cannot be used with the rule {rule}: its store is fixed")
     defaults = {name: value for name, value in given.items() if value is not None}
     if task not in RULES[rule].tasks:
-        raise ParameterError(f"the rule {rule} is not one for a {task}")
+        raise ParameterError(f"the rule {rule} has no {task}")
     params = parameters(rule, task, options.chosen, defaults)
     return Specification(rule, task, params, f"the rule {rule}")
 
 
 def estimator_of(spec: Specification) -> Any:
     """Return the estimator of a specification, not fitted."""
-    from thresher.estimators import estimator_class  # it imports scikit-learn, which takes a second
+    from thresher.estimators import estimator_class  # importing scikit-learn takes a second
 
     made = estimator_class(spec.rule, spec.task)
     known = made().get_params(deep=False)
@@ -71,14 +69,14 @@ def estimator_of(spec: Specification) -> Any:
 def fitted_model(spec: Specification, source: Source, **run: Any) -> Model:
     """Learn from a source; return the model.
 
-    A rule that learns row by row does so without an estimator: it starts faster.
+    For a rule that learns row by row, no estimator is made: importing estimators takes a second.
 
     Parameters
     ----------
     spec : Specification
     source : Source
     **run
-        As of `fit` of the estimators.
+        Arguments of the estimators' `fit`.
     """
     if not RULES[spec.rule].streams:
         model: Model = estimator_of(spec).fit(source, **run).model_
@@ -88,67 +86,36 @@ def fitted_model(spec: Specification, source: Source, **run: Any) -> Model:
     return state.model(spec.params)
 
 
-def check_loss(options: Options) -> None:
-    """Raise ParameterError for a loss that the rule does not have."""
+def check_loss(options: TrainOptions) -> None:
+    """Raise ParameterError if the rule does not have the loss."""
     rule = options.rule or DEFAULT_RULE
     losses = RULES[rule].losses
     if len(losses) == 1:
-        raise ParameterError(f"--loss does not go with the rule {rule}, whose loss is {losses[0]}")
+        raise ParameterError(
+            f"--loss cannot be used with the rule {rule}: its only loss is {losses[0]}"
+        )
     if options.loss not in losses:
         raise ParameterError(
             f"--loss must be one of {', '.join(losses)} with the rule {rule}; got {options.loss!r}"
         )
 
 
-def labels_of(options: Options) -> Any:
-    """Return what is said of the labels, as `fit` takes it for `classes`."""
-    found = classes_of(options)
-    if found is not None:
-        return found
+def labels_of(options: TrainOptions) -> Any:
+    """Return the argument `classes` of `fit`."""
+    classes = classes_of(options.classes)
+    if classes is not None:
+        return classes
     many = options.multiclass or options.reading.get("multilabel")
     return "arriving" if many else "binary"
 
 
-def classes_of(options: Options) -> Sequence[Any] | None:
-    """Return the classes that were given: numbers, or words where one of them is one."""
-    if options.classes is None:
-        return None
-    words = options.classes.split(",")
-    numbers = [_number(word) for word in words]
-    return words if any(isinstance(number, str) for number in numbers) else numbers
-
-
-def _number(word: str) -> Any:
-    try:
-        return float(word)
-    except ValueError:
-        return word
-
-
-def _class_weight(options: Options, task: Task) -> dict[Any, float] | str | None:
+def _class_weight(options: TrainOptions, task: Task) -> dict[Any, float] | str | None:
     if options.class_weight is None:
         return None
     if task == "regressor":
-        raise ParameterError("--class-weight needs classes; the loss is one for numbers")
+        raise ParameterError("--class-weight needs classes, but the loss is for numbers")
     if options.reading.get("multilabel"):
-        raise ParameterError("--class-weight does not go with --multilabel: rows have many labels")
-    return weights_in(options.class_weight)
-
-
-def weights_in(text: str) -> dict[Any, float] | str:
-    """Return the weights of classes that a text has: by class, or "balanced"."""
-    if text == "balanced":
-        return text
-    found: dict[Any, float] = {}
-    for entry in text.split(","):
-        word, _, weight = entry.rpartition(":")
-        label = _number(word)
-        try:
-            found[label] = float(weight)
-        except ValueError:
-            found[label] = -1.0
-        if not word or not 0 <= found[label] < float("inf"):
-            raise ParameterError(
-                f"--class-weight must be balanced, or CLASS:WEIGHT,..., weights >= 0; got {text!r}"
-            )
-    return found
+        raise ParameterError(
+            "--class-weight cannot be used with --multilabel: a row has several labels"
+        )
+    return class_weights_of(options.class_weight)

@@ -1,4 +1,4 @@
-"""Where results go: checked before rows are read, not after hours of work."""
+"""Check output files before training starts."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from thresher.errors import ParameterError
 
 
 def check_outputs(results: Mapping[str, str | None], others: Mapping[str, str | None]) -> None:
-    """Raise an error where a result cannot be written, or two outputs are one file.
+    """Raise an error if a result cannot be written, or two outputs are the same file.
 
     Parameters
     ----------
     results : mapping of str to path
-        Files written at the end, by their options; None: not wanted.
+        Files written at the end, by option. None: the option was not given.
     others : mapping of str to path
-        Files written meanwhile, which may be there already.
+        Files written during the run, by option. They may exist already.
     """
     known: dict[str, str] = {}
     for option, path in {**results, **others}.items():
         if path is None:
             continue
-        for other, there in known.items():
-            if _same_file(path, there):
+        for other, other_path in known.items():
+            if _same_file(path, other_path):
                 raise ParameterError(
-                    f"{option} {path} is the file of {other} too; each needs one of its own"
+                    f"{option} {path} is also the file of {other}; give two different files"
                 )
         known[option] = path
     for path in results.values():
@@ -35,8 +35,8 @@ def check_outputs(results: Mapping[str, str | None], others: Mapping[str, str | 
             check_place(path)
 
 
-def aside_of(reading: Mapping[str, Any]) -> str | None:
-    """Return the file that bad lines are put aside in, where there is one.
+def quarantine_of(reading: Mapping[str, Any]) -> str | None:
+    """Return the file for malformed lines (--on-bad-line quarantine=FILE), if there is one.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def aside_of(reading: Mapping[str, Any]) -> str | None:
 
 
 def _same_file(a: str, b: str) -> bool:
-    """Tell whether two paths lead to one file, be it by links; devices take all that comes."""
+    """Tell whether two paths lead to one file, links included; devices such as /dev/null never."""
     if os.path.exists(a) and os.path.exists(b):
         return os.path.isfile(a) and os.path.samefile(a, b)
     return os.path.realpath(a) == os.path.realpath(b)

@@ -1,11 +1,11 @@
-"""The cache of a run: made where there is none, or where it is not of these data any more."""
+"""`--cache`: parse the data once into a cache, and read the cache."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from thresher.cli.render.progress import Shown
+from thresher.cli.render.progress import TrainingProgress
 from thresher.data.block import Block
 from thresher.data.detect import CACHE_MAGIC
 from thresher.data.scan import scan
@@ -16,33 +16,39 @@ from thresher.rules import core_args
 from thresher.training.fitting import Specification
 
 
-def _check_may_go(path: str) -> None:
-    """Raise ParameterError where making a cache would overwrite what is none."""
+def _check_overwrite(path: str) -> None:
+    """Raise ParameterError if the file exists and is not a cache."""
     if os.path.isfile(path):
         with open(path, "rb") as file:
             head = file.read(len(CACHE_MAGIC))
         if head and head != CACHE_MAGIC:
-            raise ParameterError(f"--cache {path}: the file is there and is no cache; it stays")
+            raise ParameterError(
+                f"--cache {path}: the file exists and is not a cache; it is not overwritten"
+            )
 
 
 def cached(
-    source: Source, path: str, reading: dict[str, Any], watcher: Shown, spec: Specification
+    source: Source,
+    path: str,
+    reading: dict[str, Any],
+    observer: TrainingProgress,
+    spec: Specification,
 ) -> Source:
-    """Return the cache of a source, made now where it is not there or not current.
+    """Return a source that reads the cache; write the cache first if it is missing or outdated.
 
-    Its values are of the learner's number type, which halves what has to be read.
+    The cache holds values in the number type of the learner. For float32, that halves its size.
     """
     dtype = core_args.rows_dtype(spec.rule, spec.params)
     reason = why_not_current(path, source, dtype)
     if reason is not None:
-        _check_may_go(path)
-        watcher.tell("note", message=f"making the cache {path}: {reason}")
+        _check_overwrite(path)
+        observer.tell("note", message=f"writing the cache {path}: {reason}")
 
-        def see(block: Block) -> None:
-            if watcher.stops():
+        def check_stop(block: Block) -> None:
+            if observer.stops():
                 raise KeyboardInterrupt
 
-        write(source, path, "cache", see, dtype)
+        write(source, path, "cache", check_stop, dtype)
     kept = {name: reading[name] for name in ("bits", "multilabel", "threads") if name in reading}
     made = scan(path, format="cache", kinds=source.kinds, **kept)
     made.given = source.reading

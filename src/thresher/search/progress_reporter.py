@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from thresher.search.model_groups import losses_of
 from thresher.search.progress import SearchProgress
-from thresher.search.readings import losses_of
-from thresher.search.trained import Trained
+from thresher.search.trained import TrainedModels
 from thresher.training.observer import Observer
 from thresher.training.trainer import Trainer
 
 _SELDOM = 0.2  # seconds between reports
 
 
-class Reporter(Observer):
+class ProgressReporter(Observer):
     """Tells of the progress of a search: now and then, and when all rows of a matrix were read.
 
     Parameters
@@ -34,9 +34,9 @@ class Reporter(Observer):
     def __init__(self, tell: Callable[[SearchProgress], Any], readings: int) -> None:
         self.tell_of, self.readings, self.reading, self.rows = tell, readings, 0, 0
         self._began, self._told = time.perf_counter(), 0.0
-        self.trained: Trained | None = None
+        self.trained: TrainedModels | None = None
 
-    def begin(self, trained: Trained) -> None:
+    def begin(self, trained: TrainedModels) -> None:
         """Begin with the next group of models."""
         self.reading, self.trained = self.reading + 1, trained
 
