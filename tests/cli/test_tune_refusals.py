@@ -198,7 +198,7 @@ def test_the_page_shows_the_command_and_settings(folder, tmp_path):
     assert [head.get("scope") for head in heads] == ["col"] * 5
     note = root.find(".//p").text
     assert "+- is its standard error" in note
-    assert "nonzeros are those of the model that learned from all rows" in note
+    assert "Nonzeros are of the model trained on all rows" in note
     assert "chosen: the sparsest within one standard error of the best" in note
 
 

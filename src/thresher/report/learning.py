@@ -53,19 +53,19 @@ def curves(model: Model) -> str:
             )
         )
     if solver:
-        said = "The objective is measured after each pass."
+        remark = "The objective is measured after each pass."
     else:
-        said = (
+        remark = (
             "The progressive loss is the mean over the rows since the point before; each row is "
             "predicted before it is learned."
         )
     if len(runs_of(every)) > 1:
-        said += " Classes were learned one after the other; each has its own line."
+        remark += " Classes were learned one after the other; each has its own line."
     if drawn["validation loss"]:
-        said += " The model of the pass with the least validation loss was kept."
+        remark += " The model of the pass with the least validation loss was kept."
     if any(not math.isfinite(record.loss) for record in history):
-        said += " Losses that are not finite are not shown."
-    return f'<div class="charts">{"".join(parts)}</div>\n{note(said)}'
+        remark += " Losses that are not finite are not shown."
+    return f'<div class="charts">{"".join(parts)}</div>\n{note(remark)}'
 
 
 def search(model: Model) -> str:

@@ -10,6 +10,8 @@ import typer
 from thresher.data.formats import FORMATS
 from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
+_CLASS_LOSSES = [loss for loss in CLASSIFIER_LOSSES if loss not in REGRESSOR_LOSSES]
+
 # Panels of `--help`.
 READING = "Reading"
 LEARNING = "Learning"
@@ -152,7 +154,7 @@ Loss = Annotated[
     typer.Option(
         "--loss",
         metavar="LOSS",
-        help=f"For classes: {', '.join(CLASSIFIER_LOSSES)}. For numbers: "
+        help=f"For classes: {', '.join(_CLASS_LOSSES)}. For numbers: "
         f"{', '.join(REGRESSOR_LOSSES)}. Default: logistic.",
         rich_help_panel=LEARNING,
         show_default=False,
