@@ -109,35 +109,45 @@ void close(const RowOfCells<Real>& given, std::size_t line, std::uint64_t now, c
   }
 }
 
-// ---- FTRL ------------------------------------------------------------------------------------
+// ---- rules with two numbers per coordinate ----------------------------------------------------
 
-template <class Real, std::size_t N>
-void ftrl_open(const RowOfCells<Real>& row, std::size_t line, const Real* l1s, const Real* as,
-               const Real* cs, Real* ws, double* dot) {
+template <class A, class Real, std::size_t N>
+void pair_open(const RowOfCells<Real>& row, std::size_t line, const Real* constants,
+               std::size_t stride, Real* ws, double* dot) {
   using P = Wide<Real, N>;
-  const P l1 = P::load(l1s), a = P::load(as), c = P::load(cs);
-  const auto term = [=](std::size_t k, const Real* z, const Real* x)
+  const auto c =
+      constants_from<A, P>([=](std::size_t i) { return P::load(constants + i * stride); });
+  const auto term = [=](std::size_t k, const Real* first, const Real* x)
                         __attribute__((always_inline)) {
-                          const P w = ftrl_weight(P::load(z), P::load(z + N), l1, a, c);
+                          const P w = A::weight(P::load(first), P::load(first + N), c);
                           if (ws) w.store(ws + k * N);
                           return w * P::all(*x);
                         };
   add_up<Real, N>(row, line, dot, term);
 }
 
-template <class Real, std::size_t N>
-void ftrl_close(const RowOfCells<Real>& given, std::size_t line, const Real* slopes, const Real* as,
-                const Real* ws) {
+template <class A, class Real, std::size_t N>
+void pair_close(const RowOfCells<Real>& given, std::size_t line, const Real* constants,
+                std::size_t stride, const Real* slopes, const Real* ws) {
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
   Real* const lines = row.first.numbers + line;
   using P = Wide<Real, N>;
-  const P slope = P::load(slopes), a = P::load(as);
+  const auto c =
+      constants_from<A, P>([=](std::size_t i) { return P::load(constants + i * stride); });
+  const P slope = P::load(slopes);
   for (std::size_t k = 0; k < row.n; ++k) {
     Real* cell = lines + row.numbers[k] * row.stride;
-    P z = P::load(cell), n = P::load(cell + N);
-    ftrl_step(z, n, P::load(ws + k * N), slope * P::all(row.x[k]), a);
-    z.store(cell), n.store(cell + N);
+    P first = P::load(cell), second = P::load(cell + N);
+    A::step(first, second, P::load(ws + k * N), slope * P::all(row.x[k]), c);
+    first.store(cell), second.store(cell + N);
   }
+}
+
+template <class Real, std::size_t N, std::size_t... I>
+void set_pairs(Table<Real>& table, std::size_t size, std::index_sequence<I...>) {
+  ((table.pairs[I][size] = {pair_open<std::tuple_element_t<I, PairArithmetics>, Real, N>,
+                            pair_close<std::tuple_element_t<I, PairArithmetics>, Real, N>}),
+   ...);
 }
 
 // ---- averaged SGD ----------------------------------------------------------------------------
@@ -268,7 +278,7 @@ void set_truncated(Table<Real>& table, std::size_t size) {
 template <class Real, std::size_t N>
 void set_others(Table<Real>& table, std::size_t size) {
   set_truncated<Real, N, false>(table, size), set_truncated<Real, N, true>(table, size);
-  table.ftrl[size] = {ftrl_open<Real, N>, ftrl_close<Real, N>};
+  set_pairs<Real, N>(table, size, std::make_index_sequence<std::tuple_size_v<PairArithmetics>>{});
   table.inner[size] = inner<Real, N>;
   table.averaged_close[size] = averaged_close<Real, N>;
   table.perceptron_close[size] = perceptron_close<Real, N>;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <string>
 
 namespace thresher {
@@ -84,7 +85,7 @@ class Loss {
   bool normalises() const { return kind_ == Kind::clipped_square; }
 
   // Largest second derivative in p, or 0 where the slope is bounded and no rate can explode.
-  double curvature() const;
+  double curvature() const { return table[static_cast<std::size_t>(kind_)].curvature; }
 
   // curvature() bounds the second derivative everywhere, as solvers that never overshoot need it.
   bool has_bounded_curvature() const { return curvature() > 0 && kind_ != Kind::poisson; }
@@ -103,6 +104,26 @@ class Loss {
     epsilon_insensitive,
     quantile,
     poisson
+  };
+
+  // In the order of the kinds.
+  struct Entry {
+    const char* name;
+    double curvature;
+  };
+  static constexpr Entry table[] = {
+      {"logistic", 0.25},
+      {"hinge", 0.0},
+      {"margin", 0.0},
+      {"squared_hinge", 2.0},
+      {"squared", 1.0},
+      {"square", 2.0},
+      {"clipped_square", 2.0},
+      {"absolute", 0.0},
+      {"huber", 1.0},
+      {"epsilon_insensitive", 0.0},
+      {"quantile", 0.0},
+      {"poisson", 2.718281828459045},  // e, where predictions are of order 1
   };
 
   static Kind kind_of(const std::string& name);
