@@ -21,6 +21,7 @@ from thresher import (
 ROWS, COLUMNS = 300, 20
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(ROWS, COLUMNS)) * (RNG.random((ROWS, COLUMNS)) < 0.4)
+X = X.astype(np.float32).astype(np.float64)  # exact in float32
 X[[11, 140]] = 0.0
 Y = X[:, 0] - 2.0 * X[:, 3] + 0.5 * X[:, 5] + 0.3 + 0.1 * RNG.normal(size=ROWS)
 LABELS = np.where(Y > 0, "yes", "no")

@@ -53,10 +53,9 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 def visited(shuffle: Any, rows: int, seed: int | None = 0, **params: Any) -> np.ndarray:
-    """Weights after learning to predict 1 from unit rows, one feature each.
+    """Return the weights after learning to predict 1 from unit rows with one feature each.
 
-    A row seen at the steps t with rates r_t gets the weight 1 - prod (1 - r_t): which steps were
-    its own can be read from it.
+    A row learned at steps t with rates r_t has weight 1 - prod (1 - r_t), which identifies them.
     """
     model = TruncatedGradientRegressor(
         gravity=0.0, decay=1.0, fit_intercept=False, dtype="float64", shuffle=shuffle,
