@@ -257,8 +257,8 @@ def test_reading() -> None:
     assert str(error) == "bits must be a whole number from 1 to 40; got 50"
     assert shell_message(error) == "--bits must be a whole number from 1 to 40; got 50"
     error = raised(lambda: format_of("rows.what"))
-    assert str(error).endswith("or name it with format= in write")
-    assert shell_message(error).endswith("or name it with --to")
+    assert str(error).endswith("or set format= in write")
+    assert shell_message(error).endswith("or set --to")
 
 
 def test_searches_and_comparisons() -> None:

@@ -259,7 +259,7 @@ def test_bad_data_and_bad_output_folders(folder, tmp_path):
     _, done = tuned(folder, "-", *grid, code=1, stdin=b"", name="none.thresher")
     assert "no rows" in done.stderr
     _, done = tuned(folder, "rows.svm", *grid, "--memory", "100", code=1, name="none.thresher")
-    assert "--memory is 100 bytes, and a single model of this grid takes " in done.stderr
+    assert "--memory is 100 bytes, but a single model of this grid needs " in done.stderr
     (tmp_path / "bad.svm").write_text("1 3:x\n")
     done = called("tune", tmp_path / "bad.svm", "-m", tmp_path / "m", *grid, code=1)
     assert re.match(r".*bad.svm:1:5: ", done.stderr)

@@ -182,7 +182,7 @@ class FeatureDensityDisplay:
         last = fitted(estimator, ("BaseEstimator",), _OWNER, "an estimator")
         if isinstance(estimator, Pipeline) and len(estimator) > 1:
             X = estimator[:-1].transform(X)
-        if is_of(last, "Selected"):
+        if is_of(last, "PairSelector"):
             support = last.selected_
         elif hasattr(last, "model_"):
             support = last.model_

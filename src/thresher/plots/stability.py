@@ -161,7 +161,7 @@ class StabilityDisplay:
         [3, 7]
         """
         wanted = "StabilitySelection, StreamingStabilitySelection or StabilizedClassifier"
-        found = fitted(estimator, ("Selected", "StabilizedClassifier"), _OWNER, wanted)
+        found = fitted(estimator, ("PairSelector", "StabilizedClassifier"), _OWNER, wanted)
         if is_of(found, "StabilizedClassifier"):
             return cls.from_model(found.model_, names=names, ax=ax, name=name, **kwargs)
         table = found.selection_probabilities_.tocsc()
