@@ -45,11 +45,11 @@ class Run:
         self.notes, self.reports, self.executor = [], [], None
         with RayExecutor(mode, folder, cluster, patience, self.notes.append) as self.executor:
 
-            def told(report):
+            def see(report):
                 self.reports.append(report)
                 return watch(self, report) if watch is not None else None
 
-            self.bits = bits(run_stages(mode, self.executor, folder, every, committed, told))
+            self.bits = bits(run_stages(mode, self.executor, folder, every, committed, see))
 
     @property
     def remade(self):
@@ -261,7 +261,7 @@ def test_pieces_of_a_lost_node_move_until_no_worker_is_left(ray_nodes, tmp_path)
 # ---- no cluster ----------------------------------------------------------------------------------
 
 
-def refused(address, **environment):
+def output_of_connect(address, **environment):
     code = (
         "import sys; from thresher.distributed.ray.cluster import Cluster\n"
         "try: Cluster.connect(sys.argv[1] or None)\n"
@@ -284,7 +284,7 @@ def test_an_address_without_a_server(ray_home):
         reserved.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{reserved.getsockname()[1]}"  # bound, but without a listening server
         for given in ((address, {}), ("", {"RAY_ADDRESS": address})):
-            said = refused(given[0], **given[1])
+            said = output_of_connect(given[0], **given[1])
             assert said.startswith(f"ClusterError no Ray cluster can be used at {address}: ")
             assert "`ray start --head` starts one" in said
 
@@ -320,6 +320,6 @@ def test_an_invalid_address(ray_home, address):
 def test_ray_is_missing(ray_home, tmp_path):
     (tmp_path / "ray.py").write_text("raise ImportError('No module named ray')")
     path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
-    said = refused("", PYTHONPATH=path)
+    said = output_of_connect("", PYTHONPATH=path)
     assert said.startswith("ClusterError a cluster needs Ray")
     assert 'pip install "thresher[ray]"' in said
