@@ -268,6 +268,9 @@ def make_learner(
     numbers: Mapping[str, float],
     words: Mapping[str, str],
 ) -> Learner: ...
+def rule_names() -> list[str]:
+    """The names of all rules, sorted."""
+
 def loss_values(
     loss: str,
     epsilon: float,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from thresher.data import byte_stream
 from thresher.data.byte_stream import BinaryStream
-from thresher.data.detect import CACHE_MAGIC, detect_format
+from thresher.data.detect import detect_format
 from thresher.data.open_streams import open_bytes, open_seekable, peek_bytes
 from thresher.data.paths import expand
 from thresher.errors import DataError, ParameterError
@@ -362,7 +362,7 @@ def test_columnar_formats_need_plain_files(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (CACHE_MAGIC + b"\0\1", "cache"),
+        (b"\x89TCache\n\0\1", "cache"),
         (b"PAR1\x15", "parquet"),
         (b"ARROW1\0\0", "arrow"),
         (b"1 |f a:0.5 b\n", "vw"),

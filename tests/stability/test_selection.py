@@ -186,7 +186,7 @@ def test_support_of_any_estimator() -> None:
     ).fit(X, Y)
     assert selector.selected_.tolist() == [4, 9]
     bad = StabilitySelection(forest, pairs=1, support_of=lambda _: [40])
-    with pytest.raises(ParameterError, match=r"support_of\(estimator\) must hold .* 0\.\.39"):
+    with pytest.raises(ParameterError, match=r"support_of\(estimator\) must have .* 0\.\.39"):
         bad.fit(X, Y)
 
 

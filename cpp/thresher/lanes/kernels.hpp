@@ -63,13 +63,11 @@ enum class Pay { truncate, ceiling, round, truncate_l2, round_l2 };
 // precision: the same at every level.
 template <class Real>
 struct TruncatedKernels {
-  // Pays the lines at `line` of all cells and takes the inner products with x. The stamp is the last number
-  // of the line, or at `stamp` of the cell's stamps: it is set to `now`, there by the last line of a group.
+  // Applies the pending events of the lines at `line` of all cells, and takes the inner products with
+  // x. With `writes` it stores the weights, and `now` as the stamp: the last number of the line, or
+  // number `stamp` of the cell's stamps, which the last line of a group sets.
   void (*open)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
-               double* dot);
-  // The same, and writes nothing.
-  void (*look)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
-               double* dot);
+               bool writes, double* dot);
   // w += step x
   void (*close)(const RowOfCells<Real>&, std::size_t line, std::uint64_t now, const Real* step);
 };

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <string>
 
 namespace thresher {
@@ -85,18 +84,7 @@ class Loss {
   bool normalises() const { return kind_ == Kind::clipped_square; }
 
   // Largest second derivative in p, or 0 where the slope is bounded and no rate can explode.
-  double curvature() const {
-    switch (kind_) {
-      case Kind::logistic: return 0.25;
-      case Kind::squared:
-      case Kind::huber: return 1.0;
-      case Kind::square:
-      case Kind::squared_hinge:
-      case Kind::clipped_square: return 2.0;
-      case Kind::poisson: return std::exp(1.0);  // where predictions are of order 1
-      default: return 0.0;
-    }
-  }
+  double curvature() const;
 
   // curvature() bounds the second derivative everywhere, as solvers that never overshoot need it.
   bool has_bounded_curvature() const { return curvature() > 0 && kind_ != Kind::poisson; }
@@ -117,21 +105,7 @@ class Loss {
     poisson
   };
 
-  static Kind kind_of(const std::string& name) {
-    if (name == "logistic") return Kind::logistic;
-    if (name == "hinge") return Kind::hinge;
-    if (name == "margin") return Kind::margin;
-    if (name == "squared_hinge") return Kind::squared_hinge;
-    if (name == "squared") return Kind::squared;
-    if (name == "square") return Kind::square;
-    if (name == "clipped_square") return Kind::clipped_square;
-    if (name == "absolute") return Kind::absolute;
-    if (name == "huber") return Kind::huber;
-    if (name == "epsilon_insensitive") return Kind::epsilon_insensitive;
-    if (name == "quantile") return Kind::quantile;
-    if (name == "poisson") return Kind::poisson;
-    throw std::invalid_argument("unknown loss '" + name + "'");
-  }
+  static Kind kind_of(const std::string& name);
 
   Kind kind_;
   double epsilon_, quantile_;

@@ -13,9 +13,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "thresher/core/cell.hpp"
@@ -45,9 +45,7 @@ class FTRL {
   };
 
   explicit FTRL(const Params& params)
-      : least_l1_(static_cast<Real>(params.number("l1"))),
-        l1_(least_l1_),
-        steering_(params.number("target_nnz", 0.0)),
+      : l1_(static_cast<Real>(params.number("l1")), params.number("target_nnz", 0.0)),
         l2_(static_cast<Real>(params.number("l2"))),
         alpha_(params.number("alpha")),
         beta_(params.number("beta")),
@@ -58,7 +56,7 @@ class FTRL {
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
     use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(),
-         l1 = Pack<Real>::all(l1_), a = Pack<Real>::all(inverse_alpha()),
+         l1 = Pack<Real>::all(l1()), a = Pack<Real>::all(inverse_alpha()),
          c = Pack<Real>::all(-floor())](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x)
             __attribute__((always_inline)) {
               const Pack<Real> z = half<0>(cells), n = half<1>(cells);
@@ -97,25 +95,19 @@ class FTRL {
 
   void next_pass() {}
 
-  // l1 acts on z whenever a weight is read: as large as the first z that is one too many, it leaves as
-  // many weights as are wanted, exactly.
-  bool steering_due() const { return steering_.due(t_); }
+  bool steering_due() const { return l1_.due(t_); }
   template <class Each>
   void steer(Each&& each) {
-    if (!steering_.wanted()) return;
-    std::vector<Real> sizes;
+    if (!l1_.wanted()) return;
+    std::vector<Real> sizes;  // |z|
     each([&](const Cell& cell) { sizes.push_back(std::fabs(cell.first())); });
-    l1_ = least_l1_;
-    if (static_cast<double>(sizes.size()) <= steering_.target()) return;
-    const auto first_too_many = sizes.begin() + static_cast<std::ptrdiff_t>(steering_.target());
-    std::nth_element(sizes.begin(), first_too_many, sizes.end(), std::greater<Real>());
-    l1_ = std::max(least_l1_, *first_too_many);
+    l1_.steer(std::move(sizes));
   }
 
   // ---- what others may read ------------------------------------------------------------------
 
   double weight(const Cell& cell) const {
-    return soft(cell.first(), l1_) / (-floor() - std::sqrt(cell.second()) * inverse_alpha());
+    return soft(cell.first(), l1()) / (-floor() - std::sqrt(cell.second()) * inverse_alpha());
   }
   double average(const Cell& cell) const { return weight(cell); }
   double intercept() const {
@@ -151,7 +143,7 @@ class FTRL {
 
   // ---- as vectors need them ------------------------------------------------------------------
 
-  Real l1() const { return l1_; }
+  Real l1() const { return l1_.now(); }
   Real inverse_alpha() const { return static_cast<Real>(1.0 / alpha_); }
 
   // What is below the fraction when n = 0. Never 0, so that a coordinate with z = n = 0 has weight 0.
@@ -161,12 +153,11 @@ class FTRL {
 
   template <class Archive>
   void archive(Archive& io) {
-    io(bias_z_), io(bias_n_), io(t_), io(l1_);
+    io(bias_z_), io(bias_n_), io(t_), l1_.archive(io);
   }
 
  private:
-  Real least_l1_, l1_;  // as given; as it is now
-  Steering steering_;
+  SteeredThreshold<Real> l1_;
   Real l2_;
   double alpha_, beta_;
   bool fit_intercept_;

@@ -21,14 +21,6 @@ inline Shrink shrink_of(const std::string& name) {
   throw std::invalid_argument("unknown shrink '" + name + "'");
 }
 
-// What is pulled, `strength` times |v|, summed over the events that take a and leave something of v.
-inline double pulled(double strength, double v, double a, std::uint64_t events) {
-  const double size = std::fabs(v);
-  if (size == 0.0 || a == 0.0) return 0.0;
-  const double n = std::min(static_cast<double>(events), std::ceil(size / a) - 1.0);
-  return strength * n * (size - 0.5 * (n + 1.0) * a);
-}
-
 template <bool Averaged>
 struct Settlement {
   const Ledger& ledger;

@@ -16,11 +16,11 @@ from thresher.comparison.grids import (
     MIRROR_PASSES,
     Grid,
     Sizes,
+    adaptive_grid,
     averaged_grid,
     coordinate_grid,
     dual_averaging_grid,
     forward_backward_grid,
-    ftrl_grid,
     hard_cost,
     hard_grid,
     lasso_grid,
@@ -189,6 +189,22 @@ def _mean_of_runs(estimator: Any, sizes: Sizes) -> Any:
     return MeanOfRuns(estimator, RUNS)
 
 
+def _adaptive_rules() -> dict[str, Candidate]:
+    """Return the rules whose rate is relative to the norms of the rows, such as FTRL."""
+    found = {}
+    for name, rule in RULES.items():
+        if rule.rate_from_rows:
+            unit = " times rows times passes" if rule.penalty_unit == "gradients" else ""
+            found[name] = Candidate(
+                rule.estimators["classifier"].removesuffix("Classifier"),
+                name,
+                adaptive_grid,
+                f"15 values of {rule.penalty}, 0.0001 to 1 times lambda_max{unit}; "
+                f"{rule.rate_from_rows} 0.1, 1, 10 divided by the root of the mean squared norm",
+            )
+    return found
+
+
 CANDIDATES: dict[str, Candidate] = {
     "stabilized": Candidate(
         "stabilized (robust)",
@@ -218,13 +234,7 @@ CANDIDATES: dict[str, Candidate] = {
         "15 values of ceiling, 0.0001 to 1 times the largest step of a weight",
         fixed={"shrink": "round"},
     ),
-    "ftrl": Candidate(
-        "FTRL",
-        "ftrl",
-        ftrl_grid,
-        "15 values of l1, 0.0001 to 1 times lambda_max times rows times passes; alpha 0.1, 1, 10 "
-        "divided by the root of the mean squared norm",
-    ),
+    **_adaptive_rules(),
     "forward-backward": Candidate(
         "forward-backward",
         "forward-backward",

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from thresher.losses import LOSSES, Task
+from thresher.rules import RULES
 from thresher.search.gravities import GravityScale, default_gravities
 
 _COUNTS = (10, 30, 100, 300, 1000, 3000, 10_000)
@@ -92,10 +93,11 @@ def forward_backward_grid(estimator: Any, sizes: Sizes) -> Grid:
     return {"l1": _gravities(estimator, sizes), "eta0": ["auto", *sizes.rates(0.1, 1.0)]}
 
 
-def ftrl_grid(estimator: Any, sizes: Sizes) -> Grid:
-    """Return penalties and rates of FTRL."""
-    alphas = _rounded([factor / np.sqrt(sizes.square) for factor in (0.1, 1.0, 10.0)])
-    return {"l1": _gravities(estimator, sizes), "alpha": alphas}
+def adaptive_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return penalties and rates of a rule whose rate is relative to the norms of the rows."""
+    rule = RULES[estimator.rule]
+    rates = _rounded([factor / np.sqrt(sizes.square) for factor in (0.1, 1.0, 10.0)])
+    return {str(rule.penalty): _gravities(estimator, sizes), rule.rate_from_rows: rates}
 
 
 def dual_averaging_grid(estimator: Any, sizes: Sizes) -> Grid:

@@ -277,7 +277,9 @@ def gathered(
     if test is None:
         return X, tidy(rows.labels), None, None
     if not is_source(test):
-        raise ParameterError(owner="compare", parameter="X_test", allowed="a source where X is one")
+        raise ParameterError(
+            owner="compare", parameter="X_test", allowed="a source if X is a source"
+        )
     others = gather(test, None if check is None else check(), train.kinds)
     return X, tidy(rows.labels), others.matrix_of(seen), tidy(others.labels)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.data.bad_lines import check_policy
+from thresher.data.formats import FORMATS
 from thresher.errors import ParameterError
 
-FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
 KINDS = ("number", "truth", "string")  # kinds of table columns
 
 

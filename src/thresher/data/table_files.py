@@ -15,13 +15,14 @@ import numpy as np
 
 from thresher.data.bad_lines import BadCells
 from thresher.data.columns import arrow, integers, is_number, is_string, plain, strings
+from thresher.data.formats import FORMATS
 from thresher.data.open_streams import open_bytes, open_seekable
 from thresher.data.spans import Span
 from thresher.errors import DataError, ParameterError
 
 __all__ = ["TABLE_FORMATS", "OnRagged", "kinds_of", "read_csv", "read_tables", "typed"]
 
-TABLE_FORMATS = ("csv", "parquet", "arrow")
+TABLE_FORMATS = tuple(name for name, format in FORMATS.items() if format.kind == "table")
 
 _BLOCK = 1 << 18  # bytes per read, and the longest row; reading takes 50 MiB (80 MiB with 1 MiB)
 _MISSING = ("NA", "N/A", "null", "NULL", "None")  # and empty cells

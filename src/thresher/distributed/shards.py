@@ -9,6 +9,7 @@ from typing import Any
 
 from thresher.data import open_streams, paths
 from thresher.data.detect import detect_format
+from thresher.data.formats import FORMATS
 from thresher.data.parts import Part, part_of
 from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.source import Source
@@ -23,8 +24,6 @@ from thresher.distributed.splitting import (
     split_lines,
 )
 from thresher.errors import ParameterError
-
-_TABLES = ("csv", "parquet", "arrow")
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ def find_shards(
     files = _files(data)
     whole = [_whole_file(name, checked) for name in files]
     whole = [shard for shard in whole if shard.end != 0] or whole  # without empty files
-    if any(shard.format in _TABLES for shard in whole):
+    if any(FORMATS[shard.format].kind == "table" for shard in whole):
         options["kinds"] = Shards((tuple(whole),), options).source(0).kinds
     return Shards(_make_parts(whole, parts, most), options)
 
@@ -264,7 +263,9 @@ def _make_parts(
         return _split_all(files, allocate_spans(sizes, limits, count), count)
     except TooFewLines:  # a text has fewer lines than bytes
         limits = [
-            len(find_line_starts(shard.path)) if shard.format in ("svmlight", "vw") and n > 1 else n
+            len(find_line_starts(shard.path))
+            if FORMATS[shard.format].kind == "text" and n > 1
+            else n
             for shard, n in zip(files, limits, strict=True)
         ]
     if sum(limits) < count:

@@ -237,9 +237,7 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         self._set_classes(y, None)
         return MatrixSource(X, y, self._checked_weights(sample_weight, X))
 
-    def _valid_source(
-        self, eval_set: Any, separate: bool = False
-    ) -> Source | MatrixSource | None:
+    def _valid_source(self, eval_set: Any, separate: bool = False) -> Source | MatrixSource | None:
         """Return the validation rows as a source.
 
         `separate`: the training rows are a source, so `eval_set` sets its own width and classes.

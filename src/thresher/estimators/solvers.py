@@ -61,7 +61,9 @@ class WholeMatrixEstimator(LinearEstimator):
         if isinstance(classes, str) and classes == "binary":
             return TwoClasses(low).targets
         if classes is None or isinstance(classes, str):
-            arriving = ArrivingClasses(low)  # refuses rows without label, and text mixed with numbers
+            arriving = ArrivingClasses(
+                low
+            )  # refuses rows without label, and text mixed with numbers
             return lambda block: arriving.arrivals(block, None)
         return ManyClasses(classes, low).targets
 

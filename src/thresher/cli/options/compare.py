@@ -30,6 +30,7 @@ from thresher.cli.options.arguments import (
     reading_of,
 )
 from thresher.cli.options.parsed import CompareOptions
+from thresher.rules import RULES
 
 PROTOCOL = "Protocol"
 
@@ -62,11 +63,9 @@ def compare(
         typer.Option(
             "--rules",
             metavar="A,B,...",
-            help="stabilized, stabilized-paper, truncated-gradient, rounding, ftrl, "
-            "forward-backward, dual-averaging, margin-perceptron, mirror-descent, "
-            "coordinate-descent, hard-threshold; controls: averaged-sgd, sgd, sgd-mean, "
-            "l1-logistic, lasso. A rule that is named here is run even if it takes long. Default: "
-            "all rules that suit the data.",
+            help=f"Rules: {', '.join(RULES)}, stabilized-paper, rounding. Controls: sgd, sgd-mean, "
+            "l1-logistic, lasso. A rule that is named here is run even if it takes long. "
+            "Default: all rules that suit the data.",
             rich_help_panel=PROTOCOL,
             show_default=False,
         ),
@@ -172,6 +171,7 @@ def compare(
     depends on the data. Then each rule trains models on random orders of these rows, and each
     model predicts the test rows once. The table shows means and standard deviations over the
     orders. All rows are held in memory.
+
     Exit codes: 0 success; 1 bad data; 2 bad usage; 130 interrupted, the checkpoint holds finished
     work.
     """

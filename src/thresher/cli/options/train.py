@@ -252,6 +252,7 @@ def train(
     Labels are -1 and 1, or 0 and 1; other labels need --multiclass, --multilabel, or a loss for
     numbers. The loss shown is the progressive loss: the mean over the rows since the line before,
     each row predicted before it was learned.
+
     Exit codes: 0 success; 1 bad data or model; 2 bad usage; 130 interrupted.
     """
     reading = reading_of(locals())

@@ -173,6 +173,7 @@ def tune(
     weights of each combination. The result shows the error against the number of nonzero weights.
     A combination is on the frontier if no other one is better in both. To set parameters that are
     not in the grid, use the same options as in train.
+
     Exit codes: 0 success; 1 bad data; 2 bad usage; 130 interrupted, nothing was written.
     """
     reading = reading_of(locals())
