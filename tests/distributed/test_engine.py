@@ -58,10 +58,10 @@ def test_a_stopped_run_is_resumed_to_the_same_bits(tmp_path, keep, every, stop):
     mode, folder = Toy(keep=keep), CheckpointFolder(str(tmp_path))
     with pytest.raises(ContinueLater):
         run(mode, folder, 2, every, watch=lambda report: report.stage == stop)
-    told = []
-    again = run(mode, folder, 3, every, folder.committed(), watch=lambda r: told.append(r.stage))
+    reports = []
+    again = run(mode, folder, 3, every, folder.committed(), watch=lambda r: reports.append(r.stage))
     assert bits(again) == bits(run(mode))
-    assert told == list(range(stop + 1, 5))
+    assert reports == list(range(stop + 1, 5))
     assert sorted(os.listdir(tmp_path)) == ["committed.json", "stage-00000004"]
 
 
@@ -132,13 +132,13 @@ def test_repeated_losses_end_with_an_error_that_names_the_checkpoint(tmp_path):
 
 
 def test_reports_have_the_cost_of_a_stage(tmp_path):
-    told = []
-    run(Toy(), CheckpointFolder(str(tmp_path)), 2, every=2, watch=lambda r: told.append(r))
-    assert [r.checkpoint for r in told] == [False, True, False, True]
+    reports = []
+    run(Toy(), CheckpointFolder(str(tmp_path)), 2, every=2, watch=lambda r: reports.append(r))
+    assert [r.checkpoint for r in reports] == [False, True, False, True]
     # Parts send an array to each range; ranges send one, which both hosts get.
-    assert [r.bytes for r in told] == [(5 * 3 + 3 * 2) * 7 * 8] * 4
-    assert {r.rows for r in told} == {50}
-    assert all(r.slowest in (0, 1) and r.wait >= 0 and r.trouble is None for r in told)
+    assert [r.bytes for r in reports] == [(5 * 3 + 3 * 2) * 7 * 8] * 4
+    assert {r.rows for r in reports} == {50}
+    assert all(r.slowest in (0, 1) and r.wait >= 0 and r.trouble is None for r in reports)
     combined = []
     run(Toy(combine=True), hosts=2, watch=combined.append)
     assert combined[0].bytes == (2 * 3 + 3 * 2) * 7 * 8
@@ -258,7 +258,7 @@ def test_a_damaged_state_is_named(tmp_path):
 
 
 def test_with_a_full_disk_the_last_checkpoint_stays_and_the_run_continues(tmp_path, monkeypatch):
-    folder, told, notes = CheckpointFolder(str(tmp_path)), [], []
+    folder, reports, notes = CheckpointFolder(str(tmp_path)), [], []
     real = CheckpointFolder.write
 
     def write(self, kind, number, stage, state):
@@ -267,8 +267,8 @@ def test_with_a_full_disk_the_last_checkpoint_stays_and_the_run_continues(tmp_pa
         return real(self, kind, number, stage, state)
 
     def watch(report):
-        told.append((report.checkpoint, report.trouble is not None, folder.committed().stage))
-        assert os.listdir(tmp_path / f"stage-{told[-1][2]:08}")
+        reports.append((report.checkpoint, report.trouble is not None, folder.committed().stage))
+        assert os.listdir(tmp_path / f"stage-{reports[-1][2]:08}")
         assert len(os.listdir(tmp_path)) == 2
         if report.stage == 3:
             executor.hosts[0]._held.clear()  # steps since the last checkpoint are kept
@@ -277,7 +277,7 @@ def test_with_a_full_disk_the_last_checkpoint_stays_and_the_run_continues(tmp_pa
     executor = InProcessExecutor(Toy(), folder, 2)
     executor.note = notes.append
     assert bits(run(Toy(), folder, watch=watch, executor=executor)) == bits(run(Toy()))
-    assert told == [(True, False, 1), (False, True, 1), (False, True, 1), (True, False, 4)]
+    assert reports == [(True, False, 1), (False, True, 1), (False, True, 1), (True, False, 4)]
     assert len(notes) == 2
     assert "stage 2 could be written: [Errno 28] No space left" in notes[0]
 

@@ -45,11 +45,11 @@ class Run:
         self.notes, self.reports, self.executor = [], [], None
         with RayExecutor(mode, folder, cluster, patience, self.notes.append) as self.executor:
 
-            def told(report):
+            def see(report):
                 self.reports.append(report)
                 return watch(self, report) if watch is not None else None
 
-            self.bits = bits(run_stages(mode, self.executor, folder, every, committed, told))
+            self.bits = bits(run_stages(mode, self.executor, folder, every, committed, see))
 
     @property
     def remade(self):
@@ -103,7 +103,7 @@ def test_a_node_is_lost_and_another_one_added(ray_nodes, tmp_path):
     with ray_nodes.connect() as cluster:
         run = Run(cluster, mode, CheckpointFolder(str(tmp_path)), watch=watch)
     assert run.bits == in_process(mode)
-    assert "was lost" in run.notes[0]
+    assert "lost" in run.notes[0]
 
 
 def test_a_step_that_always_kills_its_worker_is_an_error(ray_nodes, tmp_path, monkeypatch):
@@ -176,8 +176,8 @@ def test_more_workers_than_processors_are_an_error(ray_nodes):
 DRIVER = """
 import sys
 from thresher.distributed.ray.cluster import Cluster
-from thresher.distributed.engine.loop import drive
-from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.loop import run_stages
+from thresher.distributed.engine.folder import CheckpointFolder
 from thresher.distributed.ray.executor import RayExecutor
 from support.toys import Toy
 
@@ -185,10 +185,11 @@ address, *paths = sys.argv[1:]
 modes = [Toy(), Toy(trouble={"0:3": "sleep 50"})][-len(paths):]
 with Cluster.connect(address or None, 2) as cluster:
     for mode, path in zip(modes, paths):
-        folder = Folder(path)
+        folder = CheckpointFolder(path)
         with RayExecutor(mode, folder, cluster) as executor:
             watch = lambda report: print(report.stage, flush=True)
-            print(drive(mode, executor, folder, 1, watch=watch).learned.facts["bits"], flush=True)
+            run = run_stages(mode, executor, folder, 1, watch=watch)
+            print(run.learned.facts["bits"], flush=True)
 """
 
 
@@ -260,7 +261,7 @@ def test_pieces_of_a_lost_node_move_until_no_worker_is_left(ray_nodes, tmp_path)
 # ---- no cluster ----------------------------------------------------------------------------------
 
 
-def refused(address, **environment):
+def output_of_connect(address, **environment):
     code = (
         "import sys; from thresher.distributed.ray.cluster import Cluster\n"
         "try: Cluster.connect(sys.argv[1] or None)\n"
@@ -283,7 +284,7 @@ def test_an_address_without_a_server(ray_home):
         reserved.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{reserved.getsockname()[1]}"  # bound, but without a listening server
         for given in ((address, {}), ("", {"RAY_ADDRESS": address})):
-            said = refused(given[0], **given[1])
+            said = output_of_connect(given[0], **given[1])
             assert said.startswith(f"ClusterError no Ray cluster can be used at {address}: ")
             assert "`ray start --head` starts one" in said
 
@@ -319,6 +320,6 @@ def test_an_invalid_address(ray_home, address):
 def test_ray_is_missing(ray_home, tmp_path):
     (tmp_path / "ray.py").write_text("raise ImportError('No module named ray')")
     path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
-    said = refused("", PYTHONPATH=path)
+    said = output_of_connect("", PYTHONPATH=path)
     assert said.startswith("ClusterError a cluster needs Ray")
     assert 'pip install "thresher[ray]"' in said

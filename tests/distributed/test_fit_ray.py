@@ -134,8 +134,8 @@ def test_a_killed_command_can_be_resumed(ray_nodes, long_shards, tmp_path, how):
     with train(tmp_path / "model", *cluster) as process:
         stage = 0
         while stage < 4:
-            told = json.loads(process.stdout.readline())
-            stage = told.get("stage", stage)
+            event = json.loads(process.stdout.readline())
+            stage = event.get("stage", stage)
         process.send_signal(how)
         _, said = process.communicate(timeout=40)
     if how == signal.SIGINT:

@@ -35,7 +35,7 @@ def data(tmp_path):
 def folder(tmp_path, data):
     """A folder with the manifest of a run."""
     folder = tmp_path / "checkpoint"
-    begun(folder, data)
+    start_run(folder, data)
     return folder
 
 
@@ -43,7 +43,7 @@ def described(data, parts=5, reading=None, **options):
     return Manifest.of({**OPTIONS, **options}, find_shards(data, reading, parts))
 
 
-def begun(folder, data, **options):
+def start_run(folder, data, **options):
     now = described(data, **options)
     replace(now, survey=survey_shards(now.shards)).write(folder)
 
@@ -74,14 +74,14 @@ def test_a_manifest_is_read_as_it_was_written(folder, data):
 def test_options_of_all_types_are_compared_as_written(tmp_path, data):
     options = {"class_weight": {-1: 1.0, 1: 2.0}, "steps": (1, 2), "eta": np.float64(0.5)}
     folder = tmp_path / "other"
-    begun(folder, data, parts=3, **options)
+    start_run(folder, data, parts=3, **options)
     assert resumed(folder, data, nobody, parts=3, **options)
     with pytest.raises(ModelFileError, match=r"class_weight was \{.*2.0\} .* is \{.*3.0\} now"):
         resumed(folder, data, parts=3, **options | {"class_weight": {-1: 1.0, 1: 3.0}})
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"l1": 0.25}, "l1 was 0.5 in the run that wrote it, and is 0.25 now"),
         ({"mode": "average"}, "mode was 'stages' in the run that wrote it, and is 'average' now"),
@@ -92,15 +92,15 @@ def test_options_of_all_types_are_compared_as_written(tmp_path, data):
         ({"reading": {"zero_based": True}}, "zero_based was False in the run"),
     ],
 )
-def test_other_options_are_errors(folder, data, changes, told):
+def test_other_options_are_errors(folder, data, changes, message):
     with pytest.raises(ModelFileError) as error:
         resumed(folder, data, **changes)
-    assert str(error.value).startswith(f"{folder}: {told}")
+    assert str(error.value).startswith(f"{folder}: {message}")
     assert str(error.value).endswith("a resumed run needs the same options")
 
 
 def test_an_option_that_is_no_longer_given_is_an_error(tmp_path, data):
-    begun(tmp_path / "other", data, reading={"bits": 9})
+    start_run(tmp_path / "other", data, reading={"bits": 9})
     with pytest.raises(ModelFileError, match="bits was 9 in the run that wrote it, and is None"):
         resumed(tmp_path / "other", data)
 
@@ -108,7 +108,7 @@ def test_an_option_that_is_no_longer_given_is_an_error(tmp_path, data):
 def test_kinds_of_columns_are_compared(tmp_path):
     pytest.importorskip("pyarrow", reason="needs the extra arrow")
     (tmp_path / "a.csv").write_text("x,label\n1,1\n2,0\n")
-    begun(tmp_path / "other", tmp_path / "a.csv", parts=None)
+    start_run(tmp_path / "other", tmp_path / "a.csv", parts=None)
     with pytest.raises(ModelFileError, match="kinds was"):
         resumed(
             tmp_path / "other", tmp_path / "a.csv", parts=None, reading={"kinds": {"x": "string"}}
@@ -152,7 +152,7 @@ def test_changed_tables_and_caches_are_errors(tmp_path, data):
         source = tmp_path / "source"
         source.write_text("1 1:1 2:2\n-1 3:1\n")
         write(scan(source), str(file), format)
-        begun(place, file, parts=1)
+        start_run(place, file, parts=1)
         write(scan(source), str(file), format)
         os.utime(file, ns=(1, 1))
         assert resumed(place, file, parts=1)
@@ -194,7 +194,7 @@ def test_files_in_another_order_are_an_error(folder, tmp_path):
 # ---- bits ----------------------------------------------------------------------------------------
 
 
-def refused(folder, data, name, version, **options):
+def check_not_resumed(folder, data, name, version, **options):
     """Check that a run which would give other bits is not resumed."""
     message = f"{folder}: written by Thresher {version}, whose results differ from this version's"
     message += f" in {name} "
@@ -209,16 +209,16 @@ def test_a_run_that_started_with_other_bits_is_not_resumed(folder, data, monkeyp
     for name, numbers in (("shuffling", BITS), ("summation", BITS), ("stabilized", RULE_BITS)):
         with monkeypatch.context() as later:
             later.setitem(numbers, name, 2)
-            refused(folder, data, name, __version__)
+            check_not_resumed(folder, data, name, __version__)
 
 
 def test_a_manifest_has_the_numbers_of_its_run(tmp_path, data, monkeypatch):
     folder, options = tmp_path / "other", {"mode": "average", "rule": "ftrl", "shuffle": False}
     with monkeypatch.context() as later:
         later.setitem(RULE_BITS, "ftrl", 2)
-        begun(folder, data, **options)
+        start_run(folder, data, **options)
         assert resumed(folder, data, nobody, **options)
-    refused(folder, data, "ftrl", __version__, **options)
+    check_not_resumed(folder, data, "ftrl", __version__, **options)
     assert manifest_to_resume(folder, resume=True).bits == bits_of("ftrl", shuffle=False) | {
         "ftrl": 2
     }
@@ -231,7 +231,7 @@ def test_a_manifest_without_numbers_has_the_first_ones(folder, data, monkeypatch
     file.write_text(json.dumps(content))
     assert resumed(folder, data, nobody)
     monkeypatch.setitem(BITS, "shuffling", 2)
-    refused(folder, data, "shuffling", "0.1.0 or earlier")
+    check_not_resumed(folder, data, "shuffling", "0.1.0 or earlier")
 
 
 # ---- the folder ----------------------------------------------------------------------------------
@@ -239,11 +239,11 @@ def test_a_manifest_without_numbers_has_the_first_ones(folder, data, monkeypatch
 
 def test_another_run_is_never_overwritten(folder, data):
     content = (folder / "manifest.json").read_bytes()
-    told = r"holds the checkpoint of another run; resume=True continues it, or"
-    with pytest.raises(ModelFileError, match=f"{folder}: {told} choose another folder"):
+    message = r"holds the checkpoint of another run; resume=True continues it, or"
+    with pytest.raises(ModelFileError, match=f"{folder}: {message} choose another folder"):
         manifest_to_resume(folder, resume=False)
-    with pytest.raises(ModelFileError, match=told):
-        begun(folder, data, l1=0.25)
+    with pytest.raises(ModelFileError, match=message):
+        start_run(folder, data, l1=0.25)
     assert (folder / "manifest.json").read_bytes() == content
 
 
@@ -291,7 +291,7 @@ def test_remote_files_are_not_divided_and_are_read_again(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "file_system", lambda url: (system, url.split("//")[1]))
     data = ["s3://d/1.svm", "s3://d/2.svm"]
     folder = tmp_path / "checkpoint"
-    begun(folder, data, parts=None)
+    start_run(folder, data, parts=None)
     assert resumed(folder, data, parts=None).rows == [9, 9]
     files["d/2.svm"] = files["d/2.svm"].replace(b":0.", b":1.")
     with pytest.raises(DataError, match=r"s3://d/2.svm: has changed since the run began"):

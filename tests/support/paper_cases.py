@@ -98,11 +98,11 @@ def alone(job: ClusterJob) -> tuple[_core.StabilizedLearner, list[_core.Stage]]:
     learner = _core.make_stabilized("paper", job.params["dtype"], job.width, numbers, words)
     batch = as_batch(X)
     batch.set_targets(y, None if weights[0] is None else np.concatenate(weights))
-    told: list[_core.Stage] = []
+    stages: list[_core.Stage] = []
     learner.learn(
-        batch, job.params["passes"], job.params["tol"] or 0.0, 1, lambda s: not told.append(s)
+        batch, job.params["passes"], job.params["tol"] or 0.0, 1, lambda s: not stages.append(s)
     )
-    return learner, told
+    return learner, stages
 
 
 def oracle(job: ClusterJob) -> StabilizedResult:

@@ -140,17 +140,17 @@ def _shards_of_piece(shards: Sequence[Shard], piece: int, pieces: int) -> tuple[
     """Return the shards of a piece. A cut depends on its number only, so pieces do not overlap."""
     total = sum(shard.bytes for shard in shards)
     low, high = total * piece // pieces, total * (piece + 1) // pieces
-    found, behind = [], 0
+    found, after = [], 0
     for shard in shards:
-        before, behind = behind, behind + shard.bytes
+        before, after = after, after + shard.bytes
         if shard.begin is None:
             if low <= before < high:
                 found.append(shard)
-        elif low < behind and before < high:
+        elif low < after and before < high:
             begin = _position(shard, low - before, total // pieces)
             end = _position(shard, high - before, total // pieces)
             if begin < end:
-                size = min(high, behind) - max(low, before)
+                size = min(high, after) - max(low, before)
                 found.append(replace(shard, begin=begin, end=end, bytes=size))
     return tuple(found)
 

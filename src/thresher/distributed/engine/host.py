@@ -229,7 +229,7 @@ def _saved_bundles(content: Arrays) -> list[Arrays]:
 
 
 def _received(packets: Sequence[Packet]) -> list[Arrays]:
-    """Return the bundles in the order of their senders' numbers, on whatever hosts they were.
+    """Return the bundles in the order of their senders' numbers, from all hosts.
 
     They are read-only, like arrays from another process. So a piece that writes into them fails in
     one process, too.

@@ -175,8 +175,8 @@ def _run_from(
         if watch is not None and watch(report):
             if folder is not None and not report.checkpoint:
                 _commit(executor, folder, stage, coordinator, history)
-            kept = f"; {folder.path} holds what was learned" if folder is not None else ""
-            raise ContinueLater(f"stopped after stage {stage}{kept}")
+            where = f"; the checkpoint is {folder.path}" if folder is not None else ""
+            raise ContinueLater(f"stopped after stage {stage}{where}")
     return ClusterRun(coordinator.result(executor), stage, history)
 
 
