@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 import thresher
 from fixtures import make
 from support.files import svmlight
-from thresher.comparison.checkpoint import Checkpoint as ComparisonCheckpoint
+from thresher.comparison.checkpoint import ComparisonCheckpoint
 from thresher.distributed import ContinueLater, fit
 from thresher.distributed.engine.manifest import Manifest
 from thresher.errors import DataError, ModelFileError
