@@ -43,7 +43,7 @@ def test_bad_csv(tmp_path, text, message):
         list(TableSource(path, "csv").blocks())
 
 
-def test_a_number_column_that_is_none_later(tmp_path, small):
+def test_a_cell_of_another_kind_in_a_later_batch(tmp_path, small):
     path = csv_file(tmp_path, "a,b,y\n" + "1,true,0\n" * 5 + "x,maybe,1\n")
     with pytest.raises(DataError, match=r":7: column 'a': expected a number.*found \"x\".*kinds"):
         rows_of(path)
@@ -83,7 +83,7 @@ def test_bad_weights(tmp_path, weight):
         rows_of(path, weight="w")
 
 
-def test_bad_rows_are_told_and_left_out(tmp_path, small):
+def test_bad_rows_are_reported_and_left_out(tmp_path, small):
     lines = [
         "a,b,y",
         "1,1,1",
@@ -108,14 +108,14 @@ def test_bad_rows_are_told_and_left_out(tmp_path, small):
     assert str(bad[0]) == f"{path}:3: expected 3 cells, found 1"
     assert "column 'b'" in str(bad[1])
     assert bad[2].text == "6,6,6,6"
-    # After a break, what was told before is not told again.
+    # After resuming, earlier bad rows are not reported again.
     again = []
     (rest,) = source.blocks(after=blocks[0].end, on_bad=again.append)
     assert rest.place(0) == f"{path}:9"
     assert [row.line for row in again] == [7, 8, 10]
 
 
-def test_bad_rows_are_told_in_the_order_of_their_lines(tmp_path):
+def test_bad_rows_are_reported_in_the_order_of_their_lines(tmp_path):
     text = "a,b,y\n1,inf,1\n2,2\nnan,3,1\n4,inf,1\n5,5,1\n6\n"
     path, bad = csv_file(tmp_path, text), []
     (block,) = TableSource(path, "csv").blocks(on_bad=bad.append)
@@ -123,7 +123,7 @@ def test_bad_rows_are_told_in_the_order_of_their_lines(tmp_path):
     assert block.place(0) == f"{path}:6"
 
 
-def test_ragged_lines_are_forgotten_once_they_were_told(tmp_path, small, monkeypatch):
+def test_ragged_lines_are_removed_after_they_were_reported(tmp_path, small, monkeypatch):
     kept = []
     lines = bad_lines.RaggedLines.lines
 
@@ -132,7 +132,7 @@ def test_ragged_lines_are_forgotten_once_they_were_told(tmp_path, small, monkeyp
         return lines(self, places)
 
     monkeypatch.setattr(bad_lines.RaggedLines, "lines", counted)
-    rows = 80_000  # Arrow reads some 256 KiB ahead
+    rows = 80_000  # Arrow reads about 256 KiB ahead
     text = "a,y\n" + "".join(
         f"{row}\n{row},1\n" if row % 8 == 0 else f"{row},1\n" for row in range(rows)
     )
@@ -145,7 +145,7 @@ def test_ragged_lines_are_forgotten_once_they_were_told(tmp_path, small, monkeyp
     assert kept[-1] == 0
 
 
-def test_files_that_are_no_tables(tmp_path):
+def test_files_that_are_not_tables(tmp_path):
     for name in ("parquet", "arrow"):
         path = csv_file(tmp_path, b"PAR1" + bytes(100), name)
         with pytest.raises(DataError, match=name):
@@ -170,12 +170,12 @@ def test_no_rows(tmp_path, text):
     assert rows_of(csv_file(tmp_path, text)) == []
 
 
-def test_a_packed_file_that_is_cut_off_gives_rows_first(tmp_path):
+def test_rows_before_the_end_of_a_truncated_file_are_read(tmp_path):
     rng = np.random.default_rng(0)
     text = "a,y\n" + "".join(f"{value},1\n" for value in rng.random(200_000))
     path = csv_file(tmp_path, gzip.compress(text.encode())[:-1000], "data.csv.gz")
     first = []
     with pytest.raises(DataError, match=r"data\.csv\.gz: the gzip data is cut off near byte"):
         first.extend(block.rows for block in TableSource(path, "csv").blocks())
-    assert first  # how many depends on how far Arrow reads ahead
+    assert first  # the number depends on how far Arrow reads ahead
     assert set(first) == {8192}

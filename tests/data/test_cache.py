@@ -33,7 +33,7 @@ class TestFingerprints:
         assert "does not say" in cache.is_current(path, now, options)
 
     @pytest.mark.parametrize("at", [0, 65_535, 65_536, 100_000])
-    def test_ends_of_files_count(self, tmp_path, at):
+    def test_a_change_at_either_end_of_a_file(self, tmp_path, at):
         source = tmp_path / "data.svm"
         found = []
         for byte in b"ab":

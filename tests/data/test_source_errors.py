@@ -26,7 +26,7 @@ def rows(folder):
     return path, X, y.astype(int)
 
 
-def test_labels_beside_a_source(rows):
+def test_labels_besides_a_source(rows):
     path, _, y = rows
     clf = made(*RULES["truncated"])
     with pytest.raises(thresher.ParameterError, match="has its own labels and weights"):
@@ -37,7 +37,7 @@ def test_labels_beside_a_source(rows):
         clf.fit(thresher.scan(path), sample_weight=np.ones(300))
 
 
-def test_named_features_without_room(folder):
+def test_named_features_need_a_hashed_store_or_bits(folder):
     source = thresher.scan(vw(folder / "room.vw", rows=50))
     with pytest.raises(thresher.ParameterError, match="store='hashed', or bits="):
         made(thresher.FTRLClassifier, {}).fit(source)
@@ -62,7 +62,7 @@ def test_standard_input_is_read_once(rows, monkeypatch):
         thresher.scan(["-", "-"])
 
 
-def test_bad_rows_name_their_place(folder):
+def test_errors_name_the_place_of_bad_rows(folder):
     path = folder / "bad.svm"
     path.write_text("1 1:1\n-1 2:x\n")
     with pytest.raises(thresher.DataError, match=rf"^{path}:2:6: "):
@@ -71,7 +71,7 @@ def test_bad_rows_name_their_place(folder):
     clf = made(*RULES["truncated"])
     with pytest.raises(thresher.DataError, match=rf"^{path}:3:1: the label 4 is not among"):
         clf.partial_fit(thresher.scan(path), classes=[-1, 1])
-    assert not hasattr(clf, "classes_")  # the first call is all or nothing
+    assert not hasattr(clf, "classes_")  # a failed first call changes nothing
 
 
 def test_scan_refuses(folder):
@@ -86,7 +86,7 @@ def test_scan_refuses(folder):
 
 
 def test_every_reading_can_be_stopped(folder):
-    """It is asked before each block, and never in vain."""
+    """`stops` is called before each block, and True ends the reading."""
     text = vw(folder / "stopped.vw", rows=20_000)
     readings = {
         "labels": lambda source: source.labels(),
@@ -99,16 +99,16 @@ def test_every_reading_can_be_stopped(folder):
         for name, reading in readings.items():
             source = thresher.scan(path, threads=1)
             assert len(list(source.blocks())) > 1
-            asked = []
+            calls = []
 
-            def stops(asked=asked):
-                asked.append(True)
-                return len(asked) > 1
+            def stops(calls=calls):
+                calls.append(True)
+                return len(calls) > 1
 
             source.stops = stops
             with pytest.raises(KeyboardInterrupt):
                 reading(source)
-            assert len(asked) == 2, name
+            assert len(calls) == 2, name
 
 
 def write_cache(source, path):

@@ -69,8 +69,8 @@ def test_bits_make_named_features_dense(folder):
     assert clf.predict(thresher.scan(path, bits=12)).shape == (400,)
 
 
-def test_features_that_training_did_not_have(rows, folder):
-    """They count for nothing, whatever their numbers."""
+def test_features_that_were_not_in_training(rows, folder):
+    """They do not change predictions, for any number."""
     path, X, _ = rows
     other = folder / "other.svm"
     other.write_text("".join(f"{line} 1000000:5\n" for line in path.read_text().splitlines()))
@@ -108,7 +108,7 @@ def test_batch_estimators_read_all_rows(rows):
 
 
 def learned(clf, *data, **options):
-    """Fit in the order of the rows: to a matrix and to a source alike."""
+    """Fit in the order of the rows, so that a matrix and a source give the same model."""
     clf.set_params(shuffle=False, gravity=1e-4, dtype="float64", eta0=0.1)
     return clf.fit(*data, **options)
 
@@ -132,7 +132,7 @@ def test_what_works_on_a_matrix_works_on_a_source(rows):
     )
 
 
-def test_warm_start_goes_on_with_a_source(rows):
+def test_warm_start_with_a_source(rows):
     path, X, y = rows
     kind = thresher.TruncatedGradientClassifier
     warm, other = (kind(warm_start=True, passes=2) for _ in range(2))
@@ -172,7 +172,7 @@ def test_certificates_and_levels_on_a_source(rows):
 
 
 def test_numbers_of_any_size(folder):
-    """Feature numbers of 2^63 and above live in a hashed store, and not in a dense one."""
+    """Feature numbers of 2^63 and above need a hashed store."""
     path = folder / "wide.svm"
     path.write_text(f"1 {2**64 - 1}:1\n-1 {2**63}:1\n" * 20)
     clf = made(thresher.FTRLClassifier, {"l1": 0.1, "store": "hashed"}).fit(thresher.scan(path))
@@ -182,8 +182,8 @@ def test_numbers_of_any_size(folder):
         made(thresher.FTRLClassifier, {}).fit(thresher.scan(path))
 
 
-def test_a_matrix_as_wide_as_the_source_said(rows):
-    """After a source, matrices may be as wide as its largest feature number."""
+def test_a_matrix_as_wide_as_the_source(rows):
+    """After a source, matrices have as many columns as its largest feature number."""
     path, X, _ = rows
     clf = made(*RULES["truncated"]).fit(thresher.scan(path))
     assert clf.coef_.shape == (1, X.shape[1])

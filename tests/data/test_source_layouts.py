@@ -44,21 +44,21 @@ def test_one_thread_equals_many(large, folder):
     same(fitted(thresher.scan(words, threads=4)).model_, one)
 
 
-def test_packed_equals_plain(rows):
+def test_compressed_equals_plain(rows):
     path, _, _ = rows
     plain = fitted(thresher.scan(path)).model_
     content = path.read_bytes()
     zstandard = pytest.importorskip("zstandard")
-    packers = {
+    compressors = {
         "gz": gzip.compress,
         "bz2": bz2.compress,
         "xz": lambda text: lzma.compress(text, preset=0),
         "zst": zstandard.ZstdCompressor().compress,
     }
-    for suffix, pack in packers.items():
-        packed = path.with_name(f"{path.name}.{suffix}")
-        packed.write_bytes(pack(content))
-        same(fitted(thresher.scan(packed)).model_, plain)
+    for suffix, compress in compressors.items():
+        compressed = path.with_name(f"{path.name}.{suffix}")
+        compressed.write_bytes(compress(content))
+        same(fitted(thresher.scan(compressed)).model_, plain)
 
 
 def test_cache_equals_text(large, folder):
@@ -75,7 +75,7 @@ def test_several_files_equal_one(large, folder):
     for number, start in enumerate(range(0, len(lines), 10_000)):
         text = "".join(lines[start : start + 10_000])
         if number == 1:
-            text = text.removesuffix("\n")  # the file's end is the line's
+            text = text.removesuffix("\n")  # the end of the file ends the line
         (folder / f"shard{number}.svm").write_text(text)
     whole = fitted(thresher.scan(large)).model_
     same(fitted(thresher.scan(folder / "shard?.svm")).model_, whole)
@@ -93,7 +93,7 @@ def test_iterators_of_batches(rows):
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("store", ["dense", "hashed"])
-def test_batches_of_an_iterator_are_numbered_as_a_matrix_is(rows, kind, store):
+def test_batches_of_an_iterator_have_the_feature_numbers_of_a_matrix(rows, kind, store):
     _, X, y = rows
     X = kind(X.toarray())
     parts = lambda: ((X[i : i + 70], y[i : i + 70]) for i in range(0, 300, 70))  # noqa: E731

@@ -34,7 +34,7 @@ def test_text_gives_the_model_of_csr(rows, rule, store, dtype):
     same(by_text.model_, by_matrix.model_)
     assert by_text.n_features_in_ == by_matrix.n_features_in_ == X.shape[1]
     assert by_text.predict(thresher.scan(path)).tolist() == by_matrix.predict(X).tolist()
-    # Rows of a source are predicted in double precision, whatever they were learned in.
+    # Rows of a source are always predicted in double precision.
     exact = 0 if dtype == "float64" else 1e-4
     decided = by_text.decision_function(source)
     np.testing.assert_allclose(decided, by_matrix.decision_function(X), rtol=0, atol=exact)
@@ -48,8 +48,8 @@ def test_text_gives_the_model_of_csr(rows, rule, store, dtype):
 
 
 @pytest.mark.parametrize("rule", ["truncated", "ftrl", "dual", "perceptron"])
-def test_partial_fit_in_turn(rows, folder, rule):
-    """Parts of the rows as files, or as matrices, one after another."""
+def test_partial_fit_of_parts(rows, folder, rule):
+    """Parts of the rows, one after another, as files or as matrices."""
     path, X, y = rows
     lines = path.read_text().splitlines(keepends=True)
     cls, params = RULES[rule]
@@ -64,7 +64,7 @@ def test_partial_fit_in_turn(rows, folder, rule):
     same(by_text.model_, whole.model_)
 
 
-def test_sources_and_matrices_take_turns(rows):
+def test_sources_and_matrices_alternate(rows):
     path, X, y = rows
     turns = made(*RULES["truncated"]).partial_fit(X, y, classes=[-1, 1])
     turns.partial_fit(thresher.scan(path)).partial_fit(X, y)

@@ -42,14 +42,14 @@ def test_csv_columns(tmp_path):
     assert block.words is block.native.weights is None
 
 
-def test_keys_are_those_of_names(tmp_path):
+def test_keys_are_hashes_of_names(tmp_path):
     path = csv_file(tmp_path, "age,city,12,label\n3,Rome,4,1\n")
     (block,) = TableSource(path, "csv").blocks()
     expected = [_core.hash_name(b"age"), _core.hash_name(b"city^Rome"), 12]
     assert block.native.keys.view(np.uint64).tolist() == expected
     (block,) = TableSource(path, "csv", bits=5).blocks(names=True)
     assert block.native.keys.tolist() == list(dict.fromkeys(key % 32 for key in expected))
-    assert block.native.values.sum() == 3 + 1 + 4  # where keys meet, values add up
+    assert block.native.values.sum() == 3 + 1 + 4  # values of equal keys are added
     assert block.native.width == 32
     assert dict(block.native.names)[12] == b"12"
 
@@ -65,7 +65,7 @@ def test_names_that_are_numbers(name, key):
 @pytest.mark.parametrize(
     "name", [b"007", b"18446744073709551616", b"-1", b"", b"1.5", "٣".encode()]
 )
-def test_names_that_are_no_numbers(name):
+def test_names_that_are_not_numbers(name):
     assert key_of(name) == _core.hash_name(name)
 
 
@@ -161,7 +161,7 @@ def test_text_and_ngrams(tmp_path):
     ),
     ngrams=st.integers(1, 4),
 )
-def test_text_is_what_a_loop_makes_of_it(texts, ngrams):
+def test_text_equals_a_simple_loop(texts, ngrams):
 
     from thresher.data.columns import entries_of_column
 
@@ -247,12 +247,12 @@ def test_which_column_is_the_label(tmp_path):
     with pytest.raises(DataError, match="y and target could be; name it"):
         rows_of(path)
     assert rows_of(path, label="y") == [[("target", 2)]]
-    # To predict, a label that is there is no feature.
+    # For prediction, the column of labels is not a feature.
     assert rows_of(path, label="target", label_needed=False) == [[("y", 1)]]
 
 
 @pytest.mark.parametrize("option", ["label", "weight", "text", "categorical", "ignore"])
-def test_columns_that_are_not_there(tmp_path, option):
+def test_missing_columns(tmp_path, option):
     path = csv_file(tmp_path, "a,y\n1,2\n")
     named = "none" if option in ("label", "weight") else ["none"]
     with pytest.raises(DataError, match="there is no column 'none'; the columns are a, y"):

@@ -36,7 +36,7 @@ def flat(blocks):
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "arrow"])
-def test_going_on_after_any_block(tmp_path, small, kind):
+def test_resuming_after_any_block(tmp_path, small, kind):
     import pyarrow.csv
 
     files = []
@@ -65,7 +65,7 @@ def test_going_on_after_any_block(tmp_path, small, kind):
         assert flat(scan(files).blocks(after=position)) == whole[done + 1 :]
 
 
-def test_big_batches_are_cut_by_rows_alone(tmp_path):
+def test_blocks_do_not_depend_on_row_groups(tmp_path):
     values = np.arange(20_000.0)
     path = table_file(tmp_path, {"a": values, "y": values}, row_group_size=15_000)
     blocks = list(TableSource(path, "parquet").blocks(dtype="float64"))
@@ -73,7 +73,7 @@ def test_big_batches_are_cut_by_rows_alone(tmp_path):
     np.testing.assert_array_equal(np.concatenate([block.native.values for block in blocks]), values)
 
 
-def test_memory_does_not_follow_the_file(tmp_path):
+def test_memory_does_not_grow_with_the_file(tmp_path):
     path = tmp_path / "big.parquet"
     rng = np.random.default_rng(0)
     with parquet.ParquetWriter(path, pa.schema([("a", pa.float64()), ("y", pa.float64())])) as file:

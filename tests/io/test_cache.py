@@ -29,10 +29,10 @@ def first_names(blocks):
     return found
 
 
-class TestNothingIsLost:
+class TestRoundTrip:
     @same_folder
     @given(st.lists(blocks(), max_size=3), st.text(max_size=80), st.binary(max_size=70))
-    def test_blocks_come_back(self, tmp_path, some, about, sketch):
+    def test_blocks_are_equal(self, tmp_path, some, about, sketch):
         path = tmp_path / "a.cache"
         about = about.encode("utf-8", "ignore").decode()
         write_cache(path, *some, about=about, sketch=sketch)
@@ -45,7 +45,7 @@ class TestNothingIsLost:
         for dtype in ("float32", "float64", "float32"):
             for number, block in enumerate(some):
                 found = reader.block(number, dtype)
-                # A name is enough once; those written a short while ago are left out.
+                # A block leaves out names that the blocks before it have.
                 assert {**fields(found), "names": 0} == {**fields(block), "names": 0}
                 assert set(found.names) <= set(block.names)
                 assert found.values.dtype == dtype
@@ -81,14 +81,14 @@ class TestNothingIsLost:
         expected = [1000 * bytes_ for bytes_ in (4, 8, 12, 8, 12, 16)]
         assert [size // 1000 * 1000 for size in sizes] == expected
 
-    def test_signs_of_zero_and_odd_values_survive(self, tmp_path):
+    def test_special_values_are_kept(self, tmp_path):
         odd = np.array([-0.0, 5e-324, 1e300, np.inf, np.nan, 1 + 2**-52])
         block = _core.make_block(np.array([0, 6]), np.arange(6), odd)
         write_cache(tmp_path / "odd", block)
         found = _core.CacheReader(tmp_path / "odd").block(0, "float64")
         assert found.values.tobytes() == odd.tobytes()
 
-    def test_bytes_depend_on_blocks_alone(self, tmp_path):
+    def test_equal_blocks_give_equal_files(self, tmp_path):
         assert write_cache(tmp_path / "a", plain_block()) == write_cache(
             tmp_path / "b", plain_block()
         )
@@ -97,7 +97,7 @@ class TestNothingIsLost:
 class TestLearning:
     @pytest.mark.parametrize("dtype", ["float32", "float64"])
     @pytest.mark.parametrize("store", ["dense", "hashed"])
-    def test_as_from_csr(self, tmp_path, dtype, store):
+    def test_equals_csr(self, tmp_path, dtype, store):
         rng = np.random.default_rng(3)
         X = sp.random(300, 50, 0.1, "csr", np.float64, rng)
         y = rng.choice([-1.0, 1.0], 300)
@@ -119,7 +119,7 @@ class TestLearning:
                 three.learn(reader.block(number, dtype).batch)
         assert one.state() == two.state() == three.state()
 
-    def test_blocks_outlive_their_reader(self, tmp_path):
+    def test_blocks_stay_valid_without_their_reader(self, tmp_path):
         write_cache(tmp_path / "a", *(plain_block(50, seed) for seed in range(8)))
         reader = _core.CacheReader(tmp_path / "a")
         kept = [reader.block(number, "float64") for number in (0, 1, 2, 7, 3, 4, 5, 6)]
@@ -130,7 +130,7 @@ class TestLearning:
         for array, seed in zip(arrays, (0, 1, 2, 7, 3, 4, 5, 6), strict=True):
             assert array.tobytes() == plain_block(50, seed).values.tobytes()
 
-    def test_a_forked_process_reads_on(self, tmp_path):
+    def test_a_forked_process_can_read(self, tmp_path):
         write_cache(tmp_path / "a", *(plain_block(50, seed) for seed in range(4)))
         reader = _core.CacheReader(tmp_path / "a")
         reader.block(0)
@@ -143,7 +143,7 @@ class TestLearning:
 
 
 def test_the_next_block_of_a_shuffled_cache_is_read_ahead(tmp_path):
-    """Each block but the first is asked for before the one in front of it is learned."""
+    """Each block after the first is requested before the previous block is learned."""
 
     class Spy:
         def __init__(self, reader):
@@ -160,12 +160,12 @@ def test_the_next_block_of_a_shuffled_cache_is_read_ahead(tmp_path):
     path = tmp_path / "rows.cache"
     write_cache(path, *(plain_block(seed=seed) for seed in range(9)))
     source = scan(path)
-    lying = [values(block.native, "float64") for block in source.blocks()]
+    stored = [values(block.native, "float64") for block in source.blocks()]
     spy = source.parts[0].reader = Spy(source.parts[0].reader)
     for number, block in enumerate(source.blocks(order=(3, 1))):
         assert spy.ahead == spy.asked[1:] + spy.ahead[number : number + 1]
         assert len(spy.ahead) == min(number + 1, 8)
-        assert values(block.native, "float64") == lying[spy.asked[number]]
+        assert values(block.native, "float64") == stored[spy.asked[number]]
     assert sorted(spy.asked) == list(range(9))
     assert spy.asked != sorted(spy.asked)
     spy.ahead.clear()

@@ -20,7 +20,7 @@ LINUX = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
 
 
 def everything(reader: _core.CacheReader) -> list[object]:
-    """Return all that a cache says, so that anything that changed shows."""
+    """Return all contents of a cache, for comparison."""
     found = [reader.about, reader.blocks, reader.rows, reader.nonzeros, reader.width]
     found += [reader.named, reader.sketch]
     for number in range(reader.blocks):
@@ -34,23 +34,23 @@ class TestDamage:
     def whole(self, tmp_path) -> bytes:
         return write_cache(tmp_path / "a.cache", plain_block(), plain_block(2, 1), about='{"a": 1}')
 
-    def test_cut_anywhere(self, whole):
+    def test_truncated_at_any_byte(self, whole):
         for size in range(len(whole)):
             with pytest.raises(_core.CacheError):
                 everything(_core.CacheReader.from_memory(whole[:size]))
 
-    def test_cut_is_called_cut(self, tmp_path, whole):
+    def test_the_error_of_a_truncated_file(self, tmp_path, whole):
         path = tmp_path / "cut.cache"
         path.write_bytes(whole[: len(whole) // 2])
         with pytest.raises(_core.CacheError, match=r"cut\.cache: the cache is cut short"):
             _core.CacheReader(path)
 
-    def test_longer_than_it_was(self, whole):
+    def test_bytes_after_the_end(self, whole):
         for more in (b"\0", bytes(64), whole[-128:]):
             with pytest.raises(_core.CacheError):
                 _core.CacheReader.from_memory(whole + more)
 
-    def test_every_bit_counts(self, whole):
+    def test_any_flipped_bit(self, whole):
         for at in range(len(whole)):
             for bit in range(8):
                 changed = bytearray(whole)
@@ -66,13 +66,13 @@ class TestDamage:
         size = data.draw(st.sampled_from([64, 512, 4096]))
         at = data.draw(st.integers(0, len(whole) // size - 1)) * size
         to = data.draw(st.integers(0, len(whole) // size - 1)) * size
-        for page in (bytes(size), whole[at : at + size]):  # never written, or written elsewhere
+        for page in (bytes(size), whole[at : at + size]):  # not written, or another page
             torn = whole[:to] + page + whole[to + size :]
             if torn != whole:
                 with pytest.raises(_core.CacheError):
                     everything(_core.CacheReader.from_memory(torn))
 
-    def test_block_is_named_with_its_bytes(self, tmp_path, whole):
+    def test_the_error_names_the_block_and_its_bytes(self, tmp_path, whole):
         path = tmp_path / "a.cache"
         at = whole.rindex(b"\x89TBlock\n")
         path.write_bytes(whole[: at + 200] + b"X" + whole[at + 201 :])
@@ -103,8 +103,8 @@ class TestDamage:
         with pytest.raises(_core.CacheError):
             everything(_core.CacheReader.from_memory(head + some))
 
-    @pytest.mark.skipif(LINUX < (5, 14), reason="the kernel cannot read ahead and say how it went")
-    def test_cut_while_it_is_open(self, tmp_path):
+    @pytest.mark.skipif(LINUX < (5, 14), reason="the kernel cannot report errors of reading ahead")
+    def test_truncated_while_it_is_open(self, tmp_path):
         path = tmp_path / "a.cache"
         write_cache(path, plain_block(2000), plain_block(2000, 1))
         reader = _core.CacheReader(path)

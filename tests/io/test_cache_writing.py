@@ -15,7 +15,7 @@ from thresher import _core
 
 
 class TestWriting:
-    def test_abandoned_leaves_nothing(self, tmp_path):
+    def test_an_abandoned_writer_leaves_no_file(self, tmp_path):
         path = tmp_path / "a.cache"
         before = write_cache(path, plain_block())
 
@@ -61,7 +61,7 @@ for room in (10, 40, 1000, 60_500):
         assert run.stdout.splitlines() == 4 * [f"{errno.EFBIG} {path} ['a.cache']"]
         assert path.read_bytes() == before
 
-    def test_a_fork_leaves_the_file_alone(self, tmp_path):
+    def test_a_forked_process_does_not_remove_the_file(self, tmp_path):
         writer = _core.CacheWriter(tmp_path / "a.cache", "{}")
         writer.add(plain_block())
         child = os.fork()
@@ -72,7 +72,7 @@ for room in (10, 40, 1000, 60_500):
         writer.finish()
         assert _core.CacheReader(tmp_path / "a.cache").rows == 3
 
-    def test_places_that_cannot_be(self, tmp_path):
+    def test_paths_that_cannot_be_written(self, tmp_path):
         with pytest.raises(FileNotFoundError) as caught:
             _core.CacheWriter(tmp_path / "none" / "a.cache", "{}")
         assert caught.value.filename == str(tmp_path / "none" / "a.cache")

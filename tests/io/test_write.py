@@ -1,4 +1,4 @@
-"""Blocks as text: what is read back is what was written."""
+"""Blocks written as text: reading gives the same rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_vw(text: bytes) -> list[Row]:
     for line in text.split(b"\n")[:-1]:
         head, features = line.split(b"|")
         tokens = head.split(b" ")
-        tag = tokens.pop()  # what touches the bar
+        tag = tokens.pop()  # the word directly before the bar
         assert not tag or tag[:1] == b"'"
         label = float(tokens[0]) if tokens else None
         weight = float(tokens[1]) if tokens[1:] else 1.0
@@ -175,7 +175,7 @@ def test_lines_of_vw():
         ({"value": np.nan}, "a value is nan", "a value is nan"),
     ],
 )
-def test_what_a_format_cannot_carry(given_, svmlight, vw):
+def test_rows_that_a_format_cannot_hold(given_, svmlight, vw):
     block = one_row(**({"value": 0.5} | given_))
     for text, message in ((_core.svmlight_text, svmlight), (_core.vw_text, vw)):
         if message is None:

@@ -2,7 +2,7 @@
 
 import thresher
 
-# Parameters that do not depend on the number of rows, which a source does not know beforehand.
+# Parameters that do not depend on the number of rows, which is not known for a source.
 RULES = {
     "truncated": (thresher.TruncatedGradientClassifier, {"gravity": 1e-3}),
     "forward": (thresher.ForwardBackwardClassifier, {"l1": 1e-3}),
@@ -26,7 +26,7 @@ def made(cls, params, **more):
 
 
 def same(model, other):
-    """Two models have the same weights, to the bit."""
+    """Assert that two models are bit-identical."""
     assert model.indices.tolist() == other.indices.tolist()
     for name in ("weights", "intercept"):
         assert getattr(model, name).tobytes() == getattr(other, name).tobytes()
