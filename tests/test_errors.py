@@ -201,7 +201,7 @@ ONCE = [
         thresher.MirrorDescentRegressor(passes=1),
         "needs the number of features before training, and iterator can be read only once: give "
         "bits= in scan",
-        "the number of features must be known beforehand: iterator needs --bits, or --cache FILE",
+        "the number of features must be known in advance: iterator needs --bits, or --cache FILE",
     ),
     (
         thresher.AveragedSGDRegressor(passes=1, center=True),

@@ -50,7 +50,9 @@ def labels_of(loss: str) -> tuple[float, ...]:
 
 def defaults(rule: str, **chosen: object) -> dict[str, object]:
     task = RULES[rule].tasks[0]
-    return {n: p.default_for(task) for n, p in RULES[rule].parameters.items()} | chosen
+    values = {n: p.default_for(task) for n, p in RULES[rule].parameters.items()}
+    rate = RULES[rule].rate_from_rows  # its "auto" needs rows
+    return values | ({rate: 1.0} if rate else {}) | chosen
 
 
 # ---- losses --------------------------------------------------------------------------------------
