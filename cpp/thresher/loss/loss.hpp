@@ -46,6 +46,11 @@ class Loss {
         const double gap = std::max(0.0, 1.0 - p * y);
         return {gap * gap, -2.0 * y * gap};
       }
+      case Kind::modified_huber: {  // max(0, 1 - py)^2, its tangent -4py below py = -1
+        const double margin = p * y, gap = std::max(0.0, 1.0 - margin);
+        return margin >= -1.0 ? Outcome{gap * gap, -2.0 * y * gap}
+                              : Outcome{-4.0 * margin, -4.0 * y};
+      }
       case Kind::squared: {  // (p - y)^2 / 2
         const double r = p - y;
         return {0.5 * r * r, r};
@@ -96,6 +101,7 @@ class Loss {
     hinge,
     margin,
     squared_hinge,
+    modified_huber,
     squared,
     square,
     clipped_square,
@@ -116,6 +122,7 @@ class Loss {
       {"hinge", 0.0},
       {"margin", 0.0},
       {"squared_hinge", 2.0},
+      {"modified_huber", 2.0},
       {"squared", 1.0},
       {"square", 2.0},
       {"clipped_square", 2.0},
