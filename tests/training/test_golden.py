@@ -1,6 +1,6 @@
 """Models of every rule, input and way of training are bit-identical to those of earlier commits.
 
-`golden.json` has a SHA-256 of each model; `python tests/training/test_golden.py --write` writes it.
+`golden.json` has a SHA-256 of each model; `make golden` writes it.
 A commit that changes a hash must say why. Its key "not today" lists cells that could not be
 trained, with the reason.
 """
@@ -76,5 +76,5 @@ def write() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
-        sys.exit("usage: python tests/training/test_golden.py --write")
+        sys.exit("usage: make golden")
     write()
