@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from oracles.adagrad import AdaGradPart, adagrad
 from oracles.averaging import Part
 from oracles.dual_averaging import dual_averaging
 from oracles.ftrl import ftrl
@@ -108,6 +109,19 @@ CASES: dict[str, RuleCase] = {
         lanes={"l1": [0.0, 0.5, 2.0], "l2": [0.0, 0.1], "alpha": [0.1, 1.0], "beta": [0.5, 1.0]},
         averaged={"l1": [0.0, 0.3], "l2": [0.0, 1.0]},
         resumed=[{"l1": 0.3, "l2": 0.1}],
+    ),
+    "adagrad": RuleCase(
+        oracle=adagrad,
+        drawn={
+            "l1": [0.0, 0.0107, 0.103],
+            "alpha": [0.11, 0.53],
+            "delta": [0.0, 1.0],
+            "fading": [False, True],
+        },
+        lanes={"l1": [0.0, 0.005, 0.05], "alpha": [0.1, 1.0], "delta": [0.5, 1.0]},
+        averaged={"l1": [0.0, 0.02, "auto"], "alpha": [0.3, 1.0], "delta": [1.0]},
+        part=AdaGradPart,
+        resumed=[{"l1": 0.02, "alpha": 0.5}, {"l1": 0.02, "alpha": 0.5, "fading": True}],
     ),
     "dual-averaging": RuleCase(
         oracle=dual_averaging,

@@ -34,8 +34,30 @@ struct FTRLArithmetic {
   }
 };
 
+// AdaGrad: v and s of a coordinate, with the constants eta P, delta and eta.
+struct AdaGradArithmetic {
+  template <class P>
+  struct Constants {
+    P eta_P, delta, eta;
+  };
+  static constexpr double of_no_lane[] = {0, 1, 0};
+
+  template <class P>
+  [[gnu::always_inline]] static P weight(const P& v, const P& s, const Constants<P>& k) {
+    return soft(v, k.eta_P / (k.delta + sqrt(s)));
+  }
+
+  template <class P>
+  [[gnu::always_inline]] static void step(P& v, P& s, const P& w, const P& g,
+                                          const Constants<P>& k) {
+    s = s + g * g;
+    const P H = k.delta + sqrt(s);
+    v = away_from_zero(w - k.eta * g / H, k.eta_P / H);
+  }
+};
+
 // Rules with two numbers per coordinate, whose lanes share kernels (lanes/pair_lanes.hpp).
-using PairArithmetics = std::tuple<FTRLArithmetic>;
+using PairArithmetics = std::tuple<FTRLArithmetic, AdaGradArithmetic>;
 
 // The number of constants of an arithmetic, and these from f(0), f(1), ...
 template <class A>
