@@ -108,8 +108,7 @@ class PrefixHash {
     const std::size_t before = before_;
     if (before + size > 16) [[unlikely]]
       return joined(name, size);
-    constexpr auto kept = [](std::uint64_t word,
-                             std::size_t bytes) {  // keeps the first `bytes` > 0 bytes
+    constexpr auto kept = [](std::uint64_t word, std::size_t bytes) {  // bytes > 0
       return word & ~std::uint64_t{0} >> (64 - 8 * bytes);
     };
     const std::uint64_t a = kept(load<std::uint64_t>(name), std::min<std::size_t>(size, 8));
