@@ -216,14 +216,14 @@ def test_missing_arguments_are_refused() -> None:
             "truncated_gradient", "dense", "float64", 10, numbers, words, [0, 1], targets
         )
 
-    with pytest.raises(ValueError, match="seen: a column for each clock"):
+    with pytest.raises(ValueError, match="seen needs a column for each clock"):
         made([-1, -1]).learn(batch_of(X, np.ones(10)), seen=np.ones((10, 1), np.uint8))
     with pytest.raises(ValueError, match="learning needs labels, or classes"):
         made([0, 1]).learn(batch_of(X, np.ones(10)))
     classes = (np.arange(11), np.zeros(10, np.int32))
     with pytest.raises(ValueError, match="learning needs labels, or classes"):
         made([-1, 1]).learn(batch_of(X, None), classes=classes)
-    with pytest.raises(ValueError, match="clocks: 0 or more"):
+    with pytest.raises(ValueError, match="a clock must be 0 or more"):
         _core.make_lanes(
             "truncated_gradient", "dense", "float64", 10, numbers, words, [0, -1], [-1, -1]
         )

@@ -226,7 +226,7 @@ def test_many_blocks(folder):
 @pytest.mark.parametrize(
     ("text", "format", "message"),
     [
-        ("1 2.5 | 3\n", "svmlight", r"x\.vw:1: the weight is 2.5; svmlight carries no weights"),
+        ("1 2.5 | 3\n", "svmlight", r"x\.vw:1: the weight is 2.5; svmlight has no weights"),
         ("1 | 3\n| 3\n", "svmlight", r"x\.vw:2: .*label"),
         ("1 | 18446744073709551615\n", "svmlight", r"x\.vw:1: .*zero-based"),
     ],

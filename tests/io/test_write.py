@@ -164,10 +164,10 @@ def test_lines_of_vw():
         ({"labels": np.array([np.nan])}, "row 0: there is no label; svmlight needs one", None),
         ({"labels": None}, "svmlight needs one", None),
         ({"labels": np.array([np.inf])}, "the label is inf", "the label is inf"),
-        ({"weights": np.array([2.0])}, "the weight is 2; svmlight carries no weights", None),
+        ({"weights": np.array([2.0])}, "the weight is 2; svmlight has no weights", None),
         (
             {"labels": np.array([np.nan]), "weights": np.array([2.0])},
-            "svmlight carries no weights",
+            "svmlight has no weights",
             "a weight without a label",
         ),
         ({"tags": [b"a b"]}, None, "the tag has a space or a bar"),

@@ -1,5 +1,5 @@
-// Names of features that a parser met: each at least once a parser, and so a file.
-// Where there are very many of them some come again: what is remembered is bounded.
+// Collects the names of features that a parser reads: each at least once per parser, and so per
+// file. Memory is bounded, so with very many names some are reported more than once.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Names {
     names_ = &names;
     if (on_ && (again_ || recent_.empty())) {
       recent_.assign(slots, 0);
-      recent_[0] = 1;  // no key of that slot, as 0 is none of the others
+      recent_[0] = 1;  // never a key of slot 0, as 0 is never a key of other slots
     }
   }
 
@@ -31,7 +31,7 @@ class Names {
     if (!on_) [[likely]]
       return false;
     std::uint64_t& recent = recent_[key % slots];
-    if (recent == key) return false;  // mostly so, and quicker asked than the set
+    if (recent == key) return false;  // the common case, and faster than a lookup in the set
     recent = key;
     return !wanted_ || wanted_->lacks(folded);
   }
@@ -53,7 +53,7 @@ class Names {
   bool on_, again_;
   std::shared_ptr<const KeySet> wanted_;
   std::vector<Name>* names_ = nullptr;
-  std::vector<std::uint64_t> recent_;  // one key for each value of its lower bits
+  std::vector<std::uint64_t> recent_;  // the last key per value of its lower bits
 };
 
 }  // namespace thresher::io

@@ -1,11 +1,11 @@
-// The kernels, for the level of vectors that the including file names. See kernels.hpp for what they do.
+// The kernels for the vector level of the including file. kernels.hpp describes them.
 #include "thresher/core/coordinate.hpp"
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/lanes/wide.hpp"
 
 namespace thresher::lanes::THRESHER_LEVEL {
 
-// sum of term(k, place of the line, place of x) over the row, for each lane.
+// Sums term(k, pointer to the line, pointer to x) over the row, for each lane.
 template <class Real, std::size_t N, class Term>
 THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double* dot,
                             const Term& given) {
@@ -51,14 +51,14 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
   const double Q_now = debt.Q_now, B_now = debt.B_now, B_before = debt.B_before;
   const double *Q = debt.Q, *B = debt.B;
   const std::uint64_t now = debt.now;
-  // A kernel that writes nothing stores into an array of its own: half as many kernels, and no branch.
+  // If `writes` is false, results go to an unused array. This avoids a branch and a second kernel.
   Real unused[N];
   Real* const lines = row.first.numbers + line;
   Real* const out = writes ? lines : unused;
-  const std::ptrdiff_t kept = writes ? -1 : 0;  // bits of an offset
+  const std::ptrdiff_t kept = writes ? -1 : 0;  // mask of an offset
   Real* const stamps_outside = row.first.stamps + stamp;
   const bool sets_stamps = writes && debt.last;
-  // By value: what is captured by reference is loaded anew after every store.
+  // Captured by value: captures by reference would be loaded again after every store.
   const auto term = [=](std::size_t k, Real* place, const Real* x) __attribute__((always_inline)) {
     Stamp e;
     if constexpr (Inside) {
@@ -69,9 +69,9 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
     }
     P v = Inside ? P::load_without_last(place) : P::load(place);
     double owed = Q_now - Q[e];
-    P before = v;  // the last event, in rounding
+    P before = v;  // the weight before the last event, for rounding
     if constexpr (l2) {
-      const double left = B_now / B[e];  // of v, by all events
+      const double left = B_now / B[e];  // factor that all pending events leave of v
       owed *= B_now;
       if constexpr (pay == Pay::round_l2) before = v * P::all(static_cast<Real>(B_before / B[e]));
       v = v * P::all(static_cast<Real>(left));
@@ -185,14 +185,14 @@ void perceptron_close(const RowOfCells<Real>& given, std::size_t line, const Rea
 
 // ---- the logistic loss -----------------------------------------------------------------------
 
-// e^t for t <= 0; below -700, where nothing is left of it, e^-700.
+// e^t for t <= 0; e^-700 below -700, where it is negligible.
 template <class P>
 THRESHER_INLINE P exp_of_negative(const P& given) {
   const P least = P::all(-700.0), magic = P::all(0x1.8p52);
   const P t = where_greater(given, least, given, least);
-  const P n = (t * P::all(1.4426950408889634074) + magic) - magic;  // the nearest whole number
+  const P n = (t * P::all(1.4426950408889634074) + magic) - magic;  // the nearest integer
   const P r = (t - n * P::all(0x1.62e42fefa0000p-1)) - n * P::all(0x1.cf79abc9e3b3ap-40);  // ln 2
-  const P r2 = r * r, r4 = r2 * r2;  // four chains, each a quarter as long
+  const P r2 = r * r, r4 = r2 * r2;  // four independent chains, each a quarter as long
   const auto chain = [&](const auto&... terms) __attribute__((always_inline)) {
     P sum = P::all(0.0);
     ((sum = sum * r4 + P::all(terms)), ...);
@@ -230,7 +230,7 @@ Weighed weigh(const LossesOfRow& row, double weight, const double* rates, double
       value = P::load(row.value + s), slope = P::load(row.slope + s);
       factor = P::load(row.factor + s);
     }
-    // A prediction that is not finite has no slope: what is not finite stays.
+    // A prediction that is not finite has no slope; g is then not finite either.
     P g = where_not_greater(absolute(p), finite, weights * slope, p);
     g = where_greater(alive, zero, g, zero);
     g.store(row.g + s);

@@ -1,5 +1,5 @@
-// Lanes of a rule R with two numbers per coordinate, whose arithmetic is R::Arithmetic
-// (core/coordinate.hpp): FTRL, AdaGrad. A line is the first numbers of its lanes, then the second.
+// Lanes of a rule R with two numbers per coordinate: FTRL, AdaGrad. The arithmetic is R::Arithmetic
+// (core/coordinate.hpp). A line is the first numbers of its lanes, then the second numbers.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class PairLanes : public PairedLanes<R> {
       p[slots_.slot(lane)] += rules_[lane].intercept();
   }
   double pace() const { return 1.0; }
-  static constexpr double largest = 1e15;  // as R::fits: squares are added up
+  static constexpr double largest = 1e15;  // as in R::fits: squares are summed
 
   void close(const RowOfCells<Real>& row, const double* g, double scale) {
     for (std::size_t s = 0; s < slots_.count(); ++s) slope_[s] = static_cast<Real>(scale * g[s]);
@@ -60,7 +60,7 @@ class PairLanes : public PairedLanes<R> {
   }
   void finish(const double* g) {
     Base::finish(g);
-    if constexpr (LedgerRule<R>) set_constants();  // they follow the clock
+    if constexpr (LedgerRule<R>) set_constants();  // they depend on the clock
   }
   void read(const Cell<Real>& cell, bool average, double* w) const {
     look(alone(cell), average, w);
@@ -109,7 +109,7 @@ class PairLanes : public PairedLanes<R> {
     kernels().open(row, slots_.line(i), constants_.data() + first, slots_.padded(), w, dot + first);
   }
 
-  // By constant, then by slot.
+  // constants_[i * padded + slot] is constant i of a slot.
   void set_constants() {
     constants_.resize(constants_of<A> * slots_.padded());
     for (std::size_t i = 0; i < constants_of<A>; ++i)
@@ -123,7 +123,7 @@ class PairLanes : public PairedLanes<R> {
   }
 
   std::vector<Real> constants_;
-  std::vector<Real> slope_, w_;  // of the row
+  std::vector<Real> slope_, w_;  // of the current row
 };
 
 }  // namespace thresher::lanes
