@@ -1,4 +1,4 @@
-"""A small mode whose numbers show every mistake: of order, of a step left out or taken twice."""
+"""A small mode whose numbers change if messages are reordered, or a step is lost or repeated."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from thresher.distributed.engine.pieces import Arrays, Lead, Learned, Mode, Outc
 
 @dataclass(frozen=True)
 class Toy(Mode):
-    """Parts and ranges that add up floats of very different sizes.
+    """Parts and ranges that add floats of very different sizes.
 
     Attributes
     ----------
     parts, ranges, stages : int
     width : int
-        Of the arrays that are sent.
+        Length of the arrays that are sent.
     combine : bool
-        Whether parts of one bench add up what they send, which is whole numbers then.
+        Whether the parts on one machine add the arrays that they send; these are integers then.
     keep : bool
-        Whether a stage ends with mail that the next one receives.
+        Whether a stage sends arrays that the next stage receives.
     trouble : dict
-        What happens to a part, by "part:stage" or "part:*": "sleep" or the name of an exception.
+        What happens to a part, by "part:stage" or "part:*": "sleep", "die" or an exception name.
     log : str or None
-        A folder where a part writes its process id as it takes a step.
+        A folder where a part writes its process id at each step.
     """
 
     parts: int = 5
@@ -70,7 +70,7 @@ class ToyPart(Piece):
     def step(self, message, received) -> Outcome:
         self.steps += 1
         self._trouble(message["stage"])
-        for arrays in received:  # in order: (a + b) + c is not a + (b + c)
+        for arrays in received:  # the order matters: (a + b) + c is not a + (b + c)
             self.value = self.value * 1.1 + arrays["x"]
         if message["doing"] == "hear":
             return Outcome({"steps": int(self.steps[0])})
@@ -162,5 +162,5 @@ class ToyLead(Lead):
 
 
 def bits(driven: Driven) -> tuple[dict[str, Any], int, list[dict[str, Any]]]:
-    """Return all that a run came to."""
+    """Return the whole result of a run."""
     return driven.learned.facts, driven.stages, untimed(driven)
