@@ -253,8 +253,8 @@ def descend(
 def truncated(v: Any, k: Any, gravity: float) -> Any:
     """Return soft(v, gravity k), compared as |v|/k with gravity.
 
-    The gravity is one of the ratios |Dv|/k; the feature it came from is rejected whatever
-    gravity * k rounds to.
+    The gravity is one of the ratios |Dv|/k. The feature of that ratio must be rejected, also if
+    gravity * k is rounded down.
     """
     real = type(v)
     if abs(v) / k <= real(gravity):

@@ -219,9 +219,9 @@ VALUES = X[:, 0]
 
 def test_a_model_that_diverges() -> None:
     """Its score is error_score, other models do not change, and one warning names it."""
-    with pytest.warns(FitFailedWarning, match=re.escape("{'eta0': 1000000.0}")) as told:
+    with pytest.warns(FitFailedWarning, match=re.escape("{'eta0': 1000000.0}")) as caught:
         ours = OnePassSearchCV(WILD, RATES, cv=3, error_score=-7.0).fit(X, VALUES)
-    assert sum(w.category is FitFailedWarning for w in told) == 1
+    assert sum(w.category is FitFailedWarning for w in caught) == 1
     with pytest.warns(FitFailedWarning):
         theirs = GridSearchCV(WILD, RATES, cv=3, error_score=-7.0).fit(X, VALUES)
     np.testing.assert_allclose(

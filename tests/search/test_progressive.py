@@ -43,9 +43,9 @@ def test_progressive_scores(tmp_path: Path, labels: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(again.predict(X), search.predict(X))
     with pytest.raises(ParameterError, match="cannot go on learning"):
         search.best_estimator_.partial_fit(X, y)
-    anew = clone(search.best_estimator_).fit(X, y)
-    assert type(anew) is thresher.TruncatedGradientClassifier
-    assert anew.model_.nnz > 0
+    again = clone(search.best_estimator_).fit(X, y)
+    assert type(again) is thresher.TruncatedGradientClassifier
+    assert again.model_.nnz > 0
 
 
 def test_progressive_scores_of_a_file(tmp_path: Path) -> None:
@@ -111,6 +111,6 @@ def test_words_from_a_pipe() -> None:
         OnePassSearchCV(clf, {"gravity": [0.1]}),
         thresher.SparsityPath(clf, [0.001, 0.1]),
     ):
-        with pytest.raises(DataError, match="give fit classes= for others") as told:
+        with pytest.raises(DataError, match="give fit classes= for other labels") as caught:
             search.fit(pipe(X, y))
-        assert "--" not in str(told.value)
+        assert "--" not in str(caught.value)

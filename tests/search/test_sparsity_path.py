@@ -96,24 +96,24 @@ def test_estimators_have_their_class_and_cannot_continue():
         copied.fit(X, Y)
     assert fitted.model_.frontier.at == path.chosen_index_
     assert fitted.score(X, Y) > 0.8
-    anew = clone(fitted).fit(X, Y)
-    assert anew.model_.frontier is None
-    np.testing.assert_array_equal(anew.predict(X), fitted.predict(X))
+    again = clone(fitted).fit(X, Y)
+    assert again.model_.frontier is None
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
 @pytest.mark.parametrize("limit", [None, 30 * 8 * 9])
 def test_scores_weights_splitters_and_memory(limit):
     weights = RNG.uniform(0.5, 2.0, len(Y))
-    told = []
+    reports = []
     path = SparsityPath(
         TRUNCATED,
         GRAVITIES,
         cv=KFold(3),
         scoring="neg_log_loss",
         memory_limit=limit,
-        callback=told.append,
+        callback=reports.append,
     ).fit(X, Y, weights)
-    assert (max(progress.readings for progress in told) == 1) == (limit is None)
+    assert (max(progress.readings for progress in reports) == 1) == (limit is None)
     assert path.frontier_.measure == "log loss"
     scores = cross_val_score(
         clone(TRUNCATED).set_params(gravity=0.01), X, Y, cv=KFold(3), scoring="neg_log_loss",

@@ -86,12 +86,12 @@ def called(*arguments, code=0, stdin=b"", stdout=None):
     """
     streams = sys.argv, sys.stdin, sys.stdout, sys.stderr
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    out, told = (
+    out, errors = (
         io.TextIOWrapper(buffer, write_through=True)
         for buffer in (stdout or io.BytesIO(), io.BytesIO())
     )
     sys.argv = ["thresher", *map(str, arguments)]
-    sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin)), out, told
+    sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin)), out, errors
     open_streams._peeked.clear()  # standard input of an earlier call
     try:
         main()
@@ -103,7 +103,7 @@ def called(*arguments, code=0, stdin=b"", stdout=None):
         for number, handler in handlers.items():
             signal.signal(number, handler)
     done = subprocess.CompletedProcess(
-        list(arguments), found, *(text.buffer.getvalue().decode() for text in (out, told))
+        list(arguments), found, *(text.buffer.getvalue().decode() for text in (out, errors))
     )
     assert found == code, (found, done.stdout, done.stderr)
     return done

@@ -139,10 +139,10 @@ class ToyLead(Lead):
 
     def stage(self, crew) -> dict[str, Any]:
         self.stages += 1
-        told = crew.parts({"doing": "send", "stage": self.stages})
+        answers = crew.parts({"doing": "send", "stage": self.stages})
         steps = self.stages if self.mode.keep else 2 * self.stages - 1
-        assert [facts["steps"] for facts in told] == [steps] * self.mode.parts
-        for facts in told:
+        assert [facts["steps"] for facts in answers] == [steps] * self.mode.parts
+        for facts in answers:
             self.seen = self.seen * 0.9 + facts["sum"]
         for facts in crew.ranges({}):
             self.seen = self.seen * 0.9 + facts["total"]

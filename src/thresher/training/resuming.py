@@ -190,7 +190,7 @@ def _restore(t: Trainer, learning: Mapping[str, Any], saved: Checkpoint, seconds
 
 def _check_input(t: Trainer, about: Mapping[str, Any]) -> None:
     """Raise DataError where the input is not what it was; read again what cannot tell by itself."""
-    if t.source.is_as(about["source"]):
+    if t.source.is_unchanged(about["source"]):
         t.trail.state = about["trail"]
         return
     if not t.source.traced:

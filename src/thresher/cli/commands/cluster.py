@@ -35,7 +35,7 @@ def train_on_cluster(options: Options) -> int:
     estimator = estimator_of(specification_of(options))
     watcher = shown(options.quiet, options.json, estimator.passes)
     source = scan(list(options.data), **options.reading)
-    source.spare(options.model, folder)
+    source.refuse_outputs(options.model, folder)
     wishes = Wishes(
         options.mode, options.ray, options.workers, options.parts, options.rounds, options.batch,
         options.blocks, folder, options.resume, _stages(options.every), names=options.names,

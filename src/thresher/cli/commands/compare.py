@@ -140,7 +140,9 @@ def _source(
     options: Options, files: Sequence[str], reading: dict[str, Any] | None = None
 ) -> Source:
     source = scan(list(files), **(options.reading if reading is None else reading))
-    source.spare(options.html, options.output, options.checkpoint, aside_of(options.reading))
+    source.refuse_outputs(
+        options.html, options.output, options.checkpoint, aside_of(options.reading)
+    )
     return source
 
 

@@ -124,7 +124,7 @@ def train(options: Options) -> int:
 def opened(options: Options, observer: Shown, *outputs: str | None) -> Source:
     """Return the source of the data, of which nothing has been read but its first bytes."""
     source = observer.watched(scan(list(options.data), **options.reading))
-    source.spare(*outputs, options.cache, aside_of(options.reading))
+    source.refuse_outputs(*outputs, options.cache, aside_of(options.reading))
     return source
 
 
