@@ -247,7 +247,7 @@ def test_labels_of_two_classes() -> None:
     pipe = thresher.scan(iter([([[1.0]], [1.0]), ([[2.0]], [5.0])]))
     error = raised(lambda: search.fit(pipe), LabelError)
     assert (error.value, error.allowed) == (5.0, "-1 and 1, or 0 and 1")
-    assert str(error).endswith("; give fit classes= for others")
+    assert str(error).endswith("; give fit classes= for other labels")
     advice = "; use --multiclass for other classes, or --loss squared for numbers"
     assert shell_message(error).endswith(advice)
 

@@ -236,5 +236,5 @@ def test_a_file_that_became_smaller_is_an_error(tmp_path):
 def test_facts_of_different_spans_differ(tmp_path):
     path = svmlight(tmp_path / "rows.svm", rows=20)
     first, second = (spanned(path, [Span(0, end)]) for end in (10, 20))
-    assert first.is_as(first.facts())
-    assert not first.is_as(second.facts())
+    assert first.is_unchanged(first.facts())
+    assert not first.is_unchanged(second.facts())

@@ -66,10 +66,10 @@ def test_regret_bound(
             y = float(rng.choice([-1.0, 1.0]))
         else:
             y = max((-1.0, 1.0), key=lambda label, p=p: losses.value(loss, p, label))
-        suffered, w = run.step(i - 1, y)
+        loss_before, w = run.step(i - 1, y)
         g_i = period * gravity if i % period == 0 else 0.0
         below = np.abs(w) <= ceiling
-        left += (1 - 0.5 * A * eta) * suffered + g_i * np.abs(w[below]).sum()
+        left += (1 - 0.5 * A * eta) * loss_before + g_i * np.abs(w[below]).sum()
         labels.append(y), kept.append((g_i, below))
     for wbar in (np.zeros(6), rng.normal(size=6), w):
         right = eta * B * len(X) / 2 + wbar @ wbar / (2 * eta)

@@ -21,7 +21,7 @@ def before(request, tmp_path):
     known = json.loads((tmp_path / "results.json").read_text())
     if known["platform"] != make.PLATFORM:
         pytest.skip(f"the results were computed on {known['platform']}")
-    with make.standing_in(tmp_path):
+    with make.working_in(tmp_path):
         yield known["results"]
 
 

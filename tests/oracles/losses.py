@@ -54,7 +54,7 @@ CONSTANTS: dict[str, Callable[[float], tuple[float, float]]] = {
     "hinge": lambda C: (0.0, C**2),
     "logistic": lambda C: (0.0, C**2),
     "clipped_square": lambda C: (4 * C**2, 0.0),
-    # Ours, for: from derivative^2 = 4 L, <= 2 L, <= 1, <= 1. Poisson has none.
+    # Not in a paper, for: from derivative^2 = 4 L, <= 2 L, <= 1, <= 1. Poisson has no bound.
     "squared_hinge": lambda C: (4 * C**2, 0.0),
     "modified_huber": lambda C: (4 * C**2, 0.0),
     "huber": lambda C: (2 * C**2, 0.0),

@@ -25,20 +25,20 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return files_of(tmp_path_factory.mktemp("search"))
 
 
-def test_classes_are_counted_and_not_tabled(
+def test_targets_of_single_outputs_are_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of several classes, the one of each row is known without what each output is told."""
+    """With several classes, the class of each row suffices."""
     path = svmlight(tmp_path / "rows.svm", rows=120, classes=(2, 4, 9))
     asked, before = list[int](), Targets.__getitem__
 
-    def told(self: Targets, output: int) -> Any:
-        if len(self) > 1 and output != 0:  # a batch is told of one
+    def counted(self: Targets, output: int) -> Any:
+        if len(self) > 1 and output != 0:  # a batch needs the targets of output 0
             asked.append(output)
         return before(self, output)
 
     clf = thresher.FTRLClassifier(passes=1)
-    monkeypatch.setattr(Targets, "__getitem__", told)
+    monkeypatch.setattr(Targets, "__getitem__", counted)
     search = OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, refit=False).fit(scan(path))
     assert search.best_score_ > 0.5
     weights = {2: 1.0, 4: 2.0, 9: 1.0}
@@ -50,7 +50,7 @@ def test_classes_are_counted_and_not_tabled(
 
 
 def test_folds_are_fixed() -> None:
-    """SplitMix64 of seed 0: its first numbers are published."""
+    """The first numbers of SplitMix64 with seed 0 are published."""
     assert fold_numbers(0, 1, 2**40).tolist() == [0xE220A8397B1DCDAF % 2**40]
     assert fold_numbers(1, 2, 1000).tolist() == [
         0x6E789E6AA1B965F4 % 1000,
@@ -62,7 +62,7 @@ def test_folds_are_fixed() -> None:
 
 @given(st.integers(0, 2**40), st.lists(st.integers(0, 50), max_size=6), st.integers(2, 11))
 def test_folds_do_not_depend_on_blocks(first: int, sizes: list[int], count: int) -> None:
-    """However rows are cut."""
+    """Folds of blocks equal those of all rows together."""
     starts = first + np.cumsum([0, *sizes])
     parts = [fold_numbers(int(at), size, count) for at, size in zip(starts, sizes, strict=False)]
     whole = fold_numbers(first, sum(sizes), count)

@@ -64,7 +64,7 @@ def test_refused(files: dict[str, Path], params: Any, options: Any, message: str
 
 @pytest.mark.usefixtures("untrained")
 def test_refused_of_sources(files: dict[str, Path], tmp_path: Path) -> None:
-    """What a source has, or has not."""
+    """Errors that depend on the source."""
     clf = thresher.FTRLClassifier(passes=1)
     grid = {"l1": [0.1]}
     rows = np.eye(4), np.array([0, 1, 0, 1])
@@ -101,7 +101,7 @@ def test_refused_of_sources(files: dict[str, Path], tmp_path: Path) -> None:
 
 
 def test_a_pipe_that_is_too_wide() -> None:
-    """Memory is looked at before weights are made for more features."""
+    """The memory limit is checked before the store grows."""
     X = np.zeros((20, 3000))
     X[:10, 0], X[10:, 2999] = 1.0, 1.0
     search = OnePassSearchCV(
@@ -111,8 +111,8 @@ def test_a_pipe_that_is_too_wide() -> None:
         search.fit(pipe(X, np.arange(20) % 2, size=5))
 
 
-def test_labels_that_a_loss_does_not_take() -> None:
-    """Those of every loss of the grid are refused, and not of the estimator's alone."""
+def test_labels_that_a_loss_does_not_allow() -> None:
+    """Labels are checked for every loss of the grid."""
     reg = thresher.FTRLRegressor(passes=1)
     search = OnePassSearchCV(reg, {"loss": ["squared", "poisson", "clipped_square"]})
     with pytest.raises(thresher.DataError, match="the label is -3; loss poisson needs >= 0"):
@@ -120,7 +120,7 @@ def test_labels_that_a_loss_does_not_take() -> None:
 
 
 def test_labels_of_two_kinds() -> None:
-    """Numbers and words cannot be put in an order."""
+    """Numbers and words cannot be sorted together."""
     batches = [(np.eye(2), np.array([0, 1])), (np.eye(2), np.array(["no", "yes"]))]
     search = OnePassSearchCV(thresher.FTRLClassifier(), {"l1": [0.1]})
     with pytest.raises(ParameterError, match="labels are partly numbers and partly words"):

@@ -26,8 +26,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return files_of(tmp_path_factory.mktemp("search"))
 
 
-# At an alpha of 1e-3, a change of the last bit of these rows moves the scores of averaged SGD,
-# trained alone, by 3e-4.
+# With alpha = 1e-3, a change of the last bit of these rows changes the scores of a single averaged
+# SGD model by 3e-4.
 RULES: list[tuple[str, dict[str, Any]]] = [
     ("TruncatedGradient", {"gravity": [1e-3, 0.05], "average": [False, True]}),
     ("ForwardBackward", {"l1": [1e-3, 0.05]}),
@@ -41,7 +41,7 @@ RULES: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize("name", ["two", "three"])
 @pytest.mark.parametrize(("rule", "grid"), RULES)
 def test_classifiers(files: dict[str, Path], rule: str, grid: Any, name: str) -> None:
-    """All scores, of two classes and of more."""
+    """All scores, with two and with more classes."""
     cls = getattr(thresher, f"{rule}Classifier")
     found = agree(files[name], cls(dtype="float64", **AS_STORED), grid, OF_CLASSES)
     assert found.best_score_ > 0.5
@@ -51,19 +51,19 @@ def test_classifiers(files: dict[str, Path], rule: str, grid: Any, name: str) ->
 @pytest.mark.filterwarnings("ignore:.*all weights are zero")
 @pytest.mark.parametrize(("rule", "grid"), RULES)
 def test_regressors(files: dict[str, Path], rule: str, grid: Any) -> None:
-    """All scores of values."""
+    """All scores of regressions."""
     cls = getattr(thresher, f"{rule}Regressor")
     agree(files["values"], cls(dtype="float64", loss="huber", **AS_STORED), grid, OF_VALUES)
 
 
 def test_mirror_descent(files: dict[str, Path]) -> None:
-    """Its norm is that of the number of features, which the look before tells."""
+    """Its norm depends on the number of features, which is found before training."""
     clf = thresher.MirrorDescentClassifier(**AS_STORED)
     agree(files["two"], clf, {"l1": [1e-3, 1e-2]}, ["accuracy", "neg_log_loss"])
 
 
 def test_stores_threads_and_memory(files: dict[str, Path]) -> None:
-    """None of them matters."""
+    """The result does not depend on store, threads and memory limit."""
     grid = {"l1": [0.1, 2.0], "loss": ["logistic", "clipped_square"]}
     for options in ({}, {"n_jobs": 2}, {"memory_limit": 60 * 64 * 3}):
         for store in ("dense", "hashed"):
@@ -73,8 +73,8 @@ def test_stores_threads_and_memory(files: dict[str, Path]) -> None:
             assert found.n_readings_ >= 2
 
 
-def test_the_last_fit_is_to_the_source(files: dict[str, Path]) -> None:
-    """Shuffled within blocks, as a fit to the source is."""
+def test_the_final_fit_is_to_the_source(files: dict[str, Path]) -> None:
+    """It equals a fit to the source, shuffled within blocks."""
     clf = thresher.TruncatedGradientClassifier(passes=2, random_state=0)
     search = OnePassSearchCV(clf, {"gravity": ["auto", 0.01]}, cv=3).fit(scan(files["two"]))
     alone = clf.set_params(**search.best_params_).fit(scan(files["two"]))
@@ -99,8 +99,8 @@ class Counted:
 
 
 def test_how_often_it_reads(files: dict[str, Path]) -> None:
-    """Once for each pass and once to score; before, once for labels or width not known yet."""
-    for cls, options, looks in (
+    """Once per pass and once to score; one more time if labels or width are not known."""
+    for cls, options, before in (
         (thresher.FTRLClassifier, {}, 1),
         (thresher.FTRLRegressor, {}, 1),
         (thresher.FTRLRegressor, {"bits": 10}, 0),
@@ -109,11 +109,11 @@ def test_how_often_it_reads(files: dict[str, Path]) -> None:
         counted = Counted(source)
         search = OnePassSearchCV(cls(passes=3), {"l1": [0.1, 0.3, 1.0]}, cv=5, refit=False)
         search.fit(source)
-        assert counted.count == looks + 3 + 1
+        assert counted.count == before + 3 + 1
 
 
 def test_progress() -> None:
-    """A callback is told now and then, and of the losses so far."""
+    """The callback is called at intervals, with the losses so far."""
     seen: list[Any] = []
     batches = [(np.eye(3), np.array([0, 1, 1]))] * 3
 
@@ -139,7 +139,7 @@ def test_names(files: dict[str, Path]) -> None:
 
 
 def test_weights(tmp_path: Path) -> None:
-    """Rows of weight 0 neither teach nor count; class weights are those of a fit."""
+    """Rows of weight 0 are neither learned nor scored; class weights equal those of a fit."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     y = (X[:, 0] > 0).astype(int)
@@ -156,7 +156,7 @@ def test_weights(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["two", "three"])
 def test_balanced_classes(files: dict[str, Path], name: str) -> None:
-    """The weights of a fold are those of the rows it learns from: folds train apart."""
+    """Each fold has the class weights of its training rows, so folds train separately."""
     clf = thresher.FTRLClassifier(dtype="float64", class_weight="balanced", **AS_STORED)
     found = agree(files[name], clf, {"l1": [0.1, 2.0]}, ["accuracy", "neg_log_loss"])
     assert found.n_readings_ == 4
@@ -166,8 +166,8 @@ def test_balanced_classes(files: dict[str, Path], name: str) -> None:
     assert (plain.nonzeros_ != found.nonzeros_).any()
 
 
-def test_balanced_classes_of_rows_as_they_come(files: dict[str, Path]) -> None:
-    """Where rows can be read twice, they are counted first; a pipe is refused, with the reason."""
+def test_balanced_classes_with_progressive_scores(files: dict[str, Path]) -> None:
+    """A file is read once more to count the rows of each class; a pipe is an error."""
     X, y = load_svmlight_file(str(files["three"]))
     clf = thresher.FTRLClassifier(dtype="float64", passes=1, class_weight="balanced")
     options = {"param_grid": {"l1": [0.1, 2.0]}, "cv": "progressive", "refit": False}
@@ -182,8 +182,8 @@ def test_balanced_classes_of_rows_as_they_come(files: dict[str, Path]) -> None:
         search.fit(pipe(X.toarray(), y.astype(int)), classes=[2, 4, 9])
 
 
-def test_rates_and_stores_that_rows_decide(files: dict[str, Path]) -> None:
-    """The first rows decide the rate of FTRL, and names the store, as in a fit."""
+def test_automatic_rates_and_stores(files: dict[str, Path]) -> None:
+    """As in a fit, the first rows decide the rate of FTRL, and names decide the store."""
     X, y = load_svmlight_file(str(files["two"]))
     for rows in ((scan(files["two"]),), (X, y.astype(int))):
         clf = thresher.FTRLClassifier(alpha="auto", dtype="float64", **AS_STORED)
@@ -191,9 +191,9 @@ def test_rates_and_stores_that_rows_decide(files: dict[str, Path]) -> None:
         found = OnePassSearchCV(clf, grid, cv=4).fit(*rows)
         rate = clf.fit(*rows).model_.parameters["alpha"]
         assert isinstance(rate, float)
-        told = OnePassSearchCV(clf, {**grid, "alpha": [rate, 0.05]}, cv=4).fit(*rows)
+        given = OnePassSearchCV(clf, {**grid, "alpha": [rate, 0.05]}, cv=4).fit(*rows)
         for name in ("mean_test_score", "std_test_score"):
-            assert found.cv_results_[name].tolist() == told.cv_results_[name].tolist()
+            assert found.cv_results_[name].tolist() == given.cv_results_[name].tolist()
     path = thresher.SparsityPath(clf, [0.1, 2.0]).fit(scan(files["two"]))
     assert {model.parameters["alpha"] for model in path.models_ if model} == {rate}
     named = thresher.FTRLClassifier(store="auto", passes=1)
@@ -204,7 +204,7 @@ def test_rates_and_stores_that_rows_decide(files: dict[str, Path]) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("cv", [3, "progressive"])
 def test_weights_that_are_all_zero(cv: Any) -> None:
-    """There is nothing to learn, or nothing to score by: an error, and no warnings of numpy's."""
+    """Nothing can be learned or scored: an error, without warnings of NumPy."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     y = (X[:, 0] > 0).astype(int)

@@ -1,4 +1,4 @@
-"""Stability selection of a stream: halves as lanes equal fits on the halves alone."""
+"""Stability selection on a stream: models in lanes equal separate fits on the halves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FTRL = thresher.FTRLClassifier(l1=20.0, **ONE_PASS)
 
 
 def half_masks(selector: StreamingStabilitySelection, strata: Any) -> np.ndarray:
-    """Return which rows each half of a selector has."""
+    """Return a mask of rows for each half of a selector."""
     seed = np.random.RandomState(selector.random_state).randint(2**31 - 1, size=2)[0]
     assigner = HalfAssigner(selector.pairs, int(seed))
     strata = np.asarray(strata, np.int64)
@@ -37,7 +37,7 @@ def half_masks(selector: StreamingStabilitySelection, strata: Any) -> np.ndarray
 
 
 def recounted(selector: StreamingStabilitySelection, X: Any, y: Any, strata: Any) -> np.ndarray:
-    """Fit each half alone, with each value; return the shares that select each feature."""
+    """Fit each half separately, with each value; return the selection probabilities."""
     values = selector.param_values or [None]
     counts, unions = np.zeros((len(values), X.shape[1])), []
     for half in half_masks(selector, strata).T:
@@ -71,7 +71,7 @@ def test_halves_are_complementary_and_equal(strata, pairs, seed, cut):
     for stratum in set(strata.tolist()):
         sizes = masks[strata == stratum].sum(axis=0, dtype=int)
         assert np.abs(sizes[::2] - sizes[1::2]).max() <= 1
-    again = HalfAssigner(pairs, seed)  # cut in two
+    again = HalfAssigner(pairs, seed)  # the same rows in two blocks
     parts = [again.members(part, again.numbered(part)) for part in np.split(strata, [cut])]
     np.testing.assert_array_equal(np.concatenate(parts), masks)
     fewer = HalfAssigner(1, seed)
@@ -82,14 +82,14 @@ def test_halves_are_random():
     strata = np.zeros(4000, np.int64)
     assigner = HalfAssigner(80, 7)
     first = assigner.members(strata, assigner.numbered(strata))[::2, ::2].astype(float)
-    assert np.abs(first.mean(axis=0) - 0.5).max() < 0.06  # 2,000 coins each: 5 sigma is 0.056
+    assert np.abs(first.mean(axis=0) - 0.5).max() < 0.06  # 2,000 random bits: 5 sigma is 0.056
     correlated = np.corrcoef(first.T) - np.eye(80)
     assert np.abs(correlated).max() < 0.12
     other = HalfAssigner(80, 8)
     assert (other.members(strata, other.numbered(strata))[::2, ::2] != first).mean() > 0.45
 
 
-# ---- equal to fits alone -------------------------------------------------------------------------
+# ---- equal to separate fits ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_halves_are_random():
     ids=lambda value: type(value).__name__ if hasattr(value, "fit") else None,
 )
 @pytest.mark.parametrize("stratify", [True, False])
-def test_probabilities_are_those_of_fits_alone(estimator, name, values, stratify):
+def test_probabilities_equal_separate_fits(estimator, name, values, stratify):
     selector = StreamingStabilitySelection(
         estimator, param_name=name, param_values=values, pairs=3, stratify=stratify, random_state=5
     ).fit(X, Y)
@@ -159,7 +159,7 @@ def test_shuffled_rows_keep_their_halves():
     assert {4, 9} <= set(runs[0].selected_.tolist())
 
 
-def test_finds_what_stability_selection_finds():
+def test_selects_the_same_as_stability_selection():
     slow = StabilitySelection(FTRL, pairs=20, refit=False, random_state=0).fit(X, Y)
     fast = StreamingStabilitySelection(FTRL, pairs=20, random_state=0).fit(X, Y)
     apart = slow.selection_probabilities_ - fast.selection_probabilities_
@@ -177,7 +177,7 @@ def test_finds_what_stability_selection_finds():
 def test_source_equals_matrix(tmp_path, store, classes):
     path = svmlight(tmp_path / "rows.svm", rows=500, classes=classes)
     rows, y = load_svmlight_file(str(path))
-    rows.data[rows.indices == 50] = 0  # stored, and zero
+    rows.data[rows.indices == 50] = 0  # stored zeros
     estimator = clone(FTRL).set_params(store=store, l1=2.0)
     options = {"param_name": "l1", "param_values": [0.5, 2.0], "pairs": 6, "random_state": 9}
     of_matrix = StreamingStabilitySelection(estimator, **options).fit(rows, y.astype(int))
@@ -276,13 +276,13 @@ def test_weights_of_a_source(tmp_path):
         ({"random_state": "luck"}, "StreamingStabilitySelection: random_state: "),
     ],
 )
-def test_parameters_that_are_refused(options, message):
+def test_errors_of_parameters(options, message):
     options = {"estimator": FTRL, "pairs": 2, **options}
     with pytest.raises(ParameterError, match=message):
         StreamingStabilitySelection(**options).fit(X[:6], [1, 2, 1, 2, 1, 2])
 
 
-def test_rows_that_are_refused(tmp_path):
+def test_errors_of_rows(tmp_path):
     selector = StreamingStabilitySelection(FTRL, pairs=2)
     with pytest.raises(ValueError, match="StreamingStabilitySelection needs rows of at least 2"):
         selector.fit(X, np.ones(len(X), int))
@@ -306,7 +306,7 @@ def test_rows_that_are_refused(tmp_path):
     assert not hasattr(selector, "selected_")
 
 
-def test_more_models_than_memory(tmp_path):
+def test_models_that_do_not_fit_in_memory(tmp_path):
     selector = StreamingStabilitySelection(FTRL, pairs=50, memory_limit=10_000)
     with pytest.raises(
         MemoryError, match=r"100 models need [\d,]+ bytes, and memory_limit is 10,0"
@@ -321,7 +321,7 @@ def test_more_models_than_memory(tmp_path):
             selector.fit(thresher.scan(path))
 
 
-def test_what_diverges_is_named():
+def test_the_error_names_the_half_that_diverges():
     wild = thresher.TruncatedGradientRegressor(eta0=1e6, gravity=0.0, **ONE_PASS)
     selector = StreamingStabilitySelection(wild, pairs=2, random_state=0)
     with pytest.raises(DivergenceError, match="half 1 of pair 1: "):

@@ -25,7 +25,7 @@ EARLY = "0.1.0 or earlier"
 def folder(tmp_path):
     """Change to a folder with a copy of the files of version 0.1.0."""
     shutil.copytree(Path(make.__file__).parent / "0.1.0", tmp_path, dirs_exist_ok=True)
-    with make.standing_in(tmp_path):
+    with make.working_in(tmp_path):
         yield tmp_path
 
 

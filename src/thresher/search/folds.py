@@ -30,7 +30,7 @@ class Split:
     sorted: bool
     repeats: bool
 
-    def alone(self, shuffle: Any) -> bool:
+    def trains_separately(self, shuffle: Any) -> bool:
         """Tell whether its models need their own order of rows, and so train separately."""
         return self.repeats if shuffle is not False else not self.sorted
 

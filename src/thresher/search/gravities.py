@@ -244,8 +244,8 @@ def gravity_scale_of(
     scale = GravityScale(loss, *of_loss, centred=bool(params["fit_intercept"]), limit=limit)
     if params.get("class_weight") == "balanced":
         classes = None  # then the source is read to count the rows of each class
-    asked = loss, params, source, owner, classes
-    labels = labels_for(estimator.rule, estimator.task, *asked)
+    facts = loss, params, source, owner, classes
+    labels = labels_for(estimator.rule, estimator.task, *facts)
     factors = class_factors(params.get("class_weight"), labels, owner, strict=False)
     block: Any
     while scale.more(labels.outputs):

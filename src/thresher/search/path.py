@@ -295,8 +295,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _conclude(self, splits: int, found: _Results, views: Mapping[int, Any]) -> None:
-        asked = found, len(self.gravities_), max(splits, 1)
-        scores, self.failures_ = scores_of(*asked), failures_of(*asked)
+        sizes = len(self.gravities_), max(splits, 1)
+        scores, self.failures_ = scores_of(found, *sizes), failures_of(found, *sizes)
         measure, errors = errors_of(scores, self.scoring, is_classifier(self.estimator))
         self.split_errors_ = errors
         self.errors_ = errors.mean(axis=1)

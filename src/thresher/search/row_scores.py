@@ -79,8 +79,8 @@ class RowScores(Scores):
                 elif not failure and true is not None and raw is not None:
                     scores = self._quick_score(jobs[i], raw, true)
                 elif not failure:
-                    asked = trained.scored(i, X, raw), X, y, self.scorer, params, self.error_score
-                    scores = _score(*asked)
+                    model = trained.scored(i, X, raw)
+                    scores = _score(model, X, y, self.scorer, params, self.error_score)
                 yield Scored(i, scores, failure, seconds + time.perf_counter() - began)
             done += len(test)
             report.report(trained.trainer.plan.passes + 1, done)
@@ -109,9 +109,9 @@ class RowScores(Scores):
         outputs = len(trained.lanes[own[0]])
         few = max(1, _PREDICTIONS // (len(test) * outputs))
         for average in (False, True):
-            asked = [i for i in own if jobs[i].point.average == average]
-            for first in range(0, len(asked), few):
-                some, began = asked[first : first + few], time.perf_counter()
+            chosen = [i for i in own if jobs[i].point.average == average]
+            for first in range(0, len(chosen), few):
+                some, began = chosen[first : first + few], time.perf_counter()
                 raw = trained.predict(batch, some, test, average)
                 seconds = (time.perf_counter() - began) / len(some)
                 for k, i in enumerate(some):

@@ -61,11 +61,13 @@ class Splits(ABC):
     def together(self, params: Mapping[str, Any]) -> list[list[int]]:
         """Return groups of splits that can train together."""
         balanced = params.get("class_weight") == "balanced"  # each split has other class weights
-        apart = [n for n in self.numbers if balanced or self.is_apart(n, params["shuffle"])]
-        shared = [n for n in self.numbers if n not in apart]
-        return [*([shared] if shared else []), *([n] for n in apart)]
+        separate = [
+            n for n in self.numbers if balanced or self.trains_separately(n, params["shuffle"])
+        ]
+        shared = [n for n in self.numbers if n not in separate]
+        return [*([shared] if shared else []), *([n] for n in separate)]
 
-    def is_apart(self, split: int, shuffle: Any) -> bool:
+    def trains_separately(self, split: int, shuffle: Any) -> bool:
         """Tell whether the models of a split need their own order of rows."""
         return False
 
@@ -129,9 +131,9 @@ class MatrixSplits(Splits):
             check_labels(loss, self.source.block.labels)
         return NumericLabels(*losses)
 
-    def is_apart(self, split: int, shuffle: Any) -> bool:
+    def trains_separately(self, split: int, shuffle: Any) -> bool:
         """Tell whether a split repeats rows, or has its own order of rows."""
-        return self.parts[split].alone(shuffle)
+        return self.parts[split].trains_separately(shuffle)
 
     def rows_in(self, split: int) -> int:
         """Return how many rows a split learns from in a pass."""
@@ -147,10 +149,10 @@ class MatrixSplits(Splits):
 
     def visited(self, splits: Sequence[int], shuffle: Any) -> tuple[MatrixSource, Seen | None]:
         """Return the rows to train some splits on, and a function for the rows of each split."""
-        block, apart = self.source.block, self.is_apart(splits[0], shuffle)
-        only = self.parts[splits[0]].train if apart else None
+        block, separate = self.source.block, self.trains_separately(splits[0], shuffle)
+        only = self.parts[splits[0]].train if separate else None
         source = MatrixSource(block.X, block.labels, block.weights, only)
-        if apart:
+        if separate:
             return source, None
         seen = seen_by(self.parts, block.rows)
         return source, lambda targets, row, rows: seen if rows is None else seen[rows]

@@ -59,14 +59,14 @@ class SumScores(Scores):
 
     def add(
         self,
-        asked: Sequence[int],
+        chosen: Sequence[int],
         raw: NDArray[np.float64],
         true: NDArray[Any],
         weights: NDArray[np.float64] | None,
     ) -> None:
         """Add rows: raw predictions of some jobs, with the outputs of a job in adjacent columns."""
         at = 0
-        for i in asked:
+        for i in chosen:
             own = raw[:, at : at + len(self.lanes[i])]
             at += len(self.lanes[i])
             self.weights[i] += len(true) if weights is None else weights.sum()
@@ -118,14 +118,14 @@ class SumScores(Scores):
     ) -> None:
         """Add rows that the models of a split did not learn from."""
         for average in (False, True):
-            asked = [
+            chosen = [
                 i
                 for i, job in enumerate(self.jobs)
                 if job.split == split and job.point.average == average
             ]
-            if asked:
-                raw = trained.predict(batch, asked, rows, average)
-                self.add(asked, raw, true, weights)
+            if chosen:
+                raw = trained.predict(batch, chosen, rows, average)
+                self.add(chosen, raw, true, weights)
 
     def _check_weights(self, trained: TrainedModels) -> None:
         """Raise DataError if the weights of all training rows or of all rows of a fold are 0."""

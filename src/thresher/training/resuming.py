@@ -193,7 +193,7 @@ def _restore(
 
 def _check_input(t: Trainer, about: Mapping[str, Any]) -> None:
     """Raise DataError if the input has changed; read it again if nothing else can show that."""
-    if t.source.is_as(about["source"]):
+    if t.source.is_unchanged(about["source"]):
         t.input_digests.state = about["trail"]
         return
     if not t.source.traced:

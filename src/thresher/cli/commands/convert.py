@@ -20,7 +20,7 @@ def convert(files: Sequence[str], to: str | None, reading: dict[str, Any], quiet
         raise ParameterError(f"--to must be one of {', '.join(WRITTEN)}; got {to!r}")
     to = to or format_of(output)
     source = scan(data, **reading)
-    source.spare(output)
+    source.refuse_outputs(output)
     rows = write(source, output, to)
     if source.bad_lines.warning:
         print(f"warning: {source.bad_lines.warning}", file=sys.stderr)

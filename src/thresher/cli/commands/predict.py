@@ -33,7 +33,7 @@ def predict(
     model = load(model_file)
     render = renderer(model, kind)
     source = scan(list(data), **reading_of(model, reading))
-    source.spare(output)
+    source.refuse_outputs(output)
     rows, known = 0, model.nnz == 0
     with _opened(output) as out:
         for block, raw in model.raw_blocks(source):

@@ -35,7 +35,7 @@ def train_on_cluster(options: TrainOptions) -> int:
     estimator = estimator_of(specification_of(options))
     observer = progress_for(options.quiet, options.json, estimator.passes)
     source = scan(list(options.data), **options.reading)
-    source.spare(options.model, folder)
+    source.refuse_outputs(options.model, folder)
     cluster_options = ClusterOptions(
         mode=options.mode,
         address=options.ray,
