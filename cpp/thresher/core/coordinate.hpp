@@ -1,5 +1,5 @@
-// The arithmetic of one coordinate, which a rule shares between its vectors of four coordinates of one model
-// (core/pack.hpp) and of one coordinate of many models (lanes/wide.hpp): P is either.
+// The arithmetic of one coordinate. P is a vector of four coordinates of one model (core/pack.hpp),
+// or of one coordinate of many models (lanes/wide.hpp): a rule and its lanes share this code.
 #pragma once
 
 namespace thresher {

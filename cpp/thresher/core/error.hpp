@@ -1,5 +1,5 @@
-// What can go wrong, by who has to act: the data (DataError), a parameter (std::invalid_argument),
-// or the learning rate (Divergence). The bindings map each to one Python exception.
+// Errors by their cause: the data (DataError), a parameter (std::invalid_argument), or the learning
+// rate (Divergence). The bindings map each to one Python exception.
 #pragma once
 
 #include <cmath>
@@ -20,14 +20,14 @@ struct Divergence : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What every learner asks of a row's label and weight.
+// Every learner checks the label and the weight of a row.
 inline void check_target(std::int64_t row, double label, double weight) {
   if (!std::isfinite(label)) throw DataError(row, "the label is NaN or inf; labels must be finite");
   if (!(weight >= 0 && std::isfinite(weight)))
     throw DataError(row, "the sample weight must be a finite number >= 0");
 }
 
-// A number as a message shows it.
+// A number, formatted for a message.
 inline std::string shown(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", value);

@@ -1,11 +1,12 @@
-// Reads a batch row by row: keys checked and unique, values in the learner's number type.
+// Reads a batch row by row: checks keys, makes them unique, and converts values to the learner's
+// type.
 //
-// A row whose keys strictly increase, or of a batch that says its rows are distinct, is used where it lies.
-// Any other row is merged first: repeated keys add up (a learner stages a row's cells, so the second
-// update of a cell would erase the first).
+// A row is used without copying if its keys strictly increase, or if the batch says that its keys
+// are distinct. Any other row is merged first: values of repeated keys are added. (A learner copies
+// the cells of a row before the step, so a second update of a cell would overwrite the first.)
 //
-// While a row is staged the cells of the keys `distance` nonzeros further on are prefetched, across row ends: see
-// ahead(). Measured: up to 2x where the weights do not fit the cache.
+// While a learner works on a row, it prefetches the cells of the keys `distance` nonzeros later,
+// also in later rows: see ahead(). Measured: up to 2x where the weights do not fit in the cache.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +24,10 @@ namespace thresher {
 template <class Real>
 class Rows {
  public:
-  // Keys are in [0, width), or any 64-bit number where width is 0.
+  // Keys are in [0, width), or any 64-bit number if width is 0.
   Rows(const Batch& batch, const Visit& visit, std::uint64_t width)
       : batch_(batch), visit_(visit), width_(width), position_(visit.first - 1) {
-    // Which alternative a batch holds is asked here, once, and not for every row.
+    // The types of a batch are checked here, once, and not for every row.
     if (const auto* p = std::get_if<const std::int32_t*>(&batch.starts)) starts_32_ = *p;
     if (const auto* p = std::get_if<const std::int64_t*>(&batch.starts)) starts_64_ = *p;
     if (const auto* p = std::get_if<const std::int32_t*>(&batch.keys)) all_32_ = *p;
@@ -39,14 +40,14 @@ class Rows {
       if (width_ && count > width_) throw DataError(0, outside(batch.columns - 1));
       keys32_.resize(count), values_.resize(count);
     } else {
-      // Readers know the largest key: no row need be looked at, unless one is outside.
+      // Readers know the largest key: rows need no check, unless a key can be outside.
       const bool bounded = count > 0 && count <= width_;
       distinct_ = batch.distinct && (width_ == 0 || bounded);
       start_ahead();
     }
   }
 
-  // Stages the next row; false when there is none.
+  // Reads the next row; false after the last one.
   bool next() {
     if (++position_ >= visit_.last) return false;
     row_ = visit_.row(position_);
@@ -84,9 +85,9 @@ class Rows {
     else f(keys_64_);
   }
 
-  // Takes the next n keys from a cursor that runs `distance` nonzeros ahead of the rows, and returns
-  // as many of them as lie together: those the caller prefetches while it walks through the row.
-  // The others, after a jump to another row, are not fetched early.
+  // Advances by n keys a cursor that is `distance` nonzeros ahead of the rows. Returns those of the
+  // n keys that are contiguous in memory: the caller prefetches their cells while it works on the
+  // row. The others, after a jump to another row, are not prefetched.
   template <class Key>
   [[gnu::always_inline]] std::pair<const Key*, std::size_t> ahead(std::size_t n) {
     const Key* from = nullptr;
@@ -100,8 +101,8 @@ class Rows {
     return run;
   }
 
-  // The same for rows in an order of their own, by rows: the keys of the row `rows_on` on, whose cells the
-  // caller prefetches. That row's own memory was fetched a few rows before.
+  // The same by rows, for shuffled orders: the keys of the row that comes `rows_on` rows later. The
+  // caller prefetches their cells. The row's own memory was prefetched a few rows before.
   template <class Key>
   [[gnu::always_inline]] std::pair<const Key*, std::size_t> row_ahead(std::int64_t rows_on) const {
     const Key* from = nullptr;
@@ -124,7 +125,7 @@ class Rows {
         std::count_if(x_, x_ + count_, [](Real v) { return v != Real(0); }));
   }
 
-  // Throws if the label or the weight of the row is none.
+  // Throws if the label or the weight of the row is not valid.
   void check_target() const { thresher::check_target(row_, label(), weight()); }
 
   // Throws if a value of the row is not finite, or so large that its square is not.
@@ -159,8 +160,8 @@ class Rows {
           const auto columns = static_cast<std::size_t>(batch_.columns);
           const auto* x = values + static_cast<std::size_t>(row_) * columns;
           std::size_t n = 0;
-          for (std::size_t j = 0; j < columns;
-               ++j) {  // free of branches: always write, keep if nonzero
+          // Without branches: always writes, and advances if nonzero.
+          for (std::size_t j = 0; j < columns; ++j) {
             keys32_[n] = static_cast<std::int32_t>(j);
             values_[n] = static_cast<Real>(x[j]);
             n += x[j] != 0;
@@ -173,7 +174,7 @@ class Rows {
 
   template <class Key>
   static bool increase(const Key* keys, std::size_t n) {
-    Key increasing = -1;  // all bits set while it holds; as wide as a key, so that it vectorises
+    Key increasing = -1;  // all bits set: true; as wide as a key, so that the loop vectorises
     for (std::size_t k = 1; k < n; ++k) increasing &= -static_cast<Key>(keys[k - 1] < keys[k]);
     return increasing;
   }
@@ -205,12 +206,12 @@ class Rows {
   }
 
   void check_key(std::int64_t key) const {
-    if (static_cast<std::uint64_t>(key) >= width_) [[unlikely]]  // a negative key is huge here
+    if (static_cast<std::uint64_t>(key) >= width_) [[unlikely]]  // a negative key becomes huge
       throw DataError(row_, outside(key));
   }
 
-  // Adds up repeated keys, each staying where it first stood. A small open-addressing table maps a key
-  // to its place in the merged row.
+  // Adds the values of repeated keys, in the order of their first occurrence. A small
+  // open-addressing table maps a key to its place in the merged row.
   template <class Key>
   void merge(const Key* keys) {
     std::size_t capacity = 16;
@@ -244,7 +245,7 @@ class Rows {
     else return keys64_;
   }
 
-  // The cursor of ahead(). In the order in which rows lie, all keys are one run.
+  // The cursor of ahead(). Without an order, the keys of all rows are contiguous.
   void start_ahead() {
     if (visit_.first >= visit_.last) return;
     if (visit_.order) {
@@ -274,7 +275,7 @@ class Rows {
     fetch_row(position + rows_early);
   }
 
-  // In a shuffled order the rows themselves are far apart: fetch a row's own memory before its cells.
+  // In a shuffled order rows are far apart: prefetch a row's own memory before its cells.
   void fetch_row(std::int64_t position) const {
     if (position + rows_early < visit_.last) {
       const std::int64_t later = visit_.row(position + rows_early);
@@ -300,14 +301,14 @@ class Rows {
   std::uint64_t width_;
   const std::int32_t *starts_32_ = nullptr, *all_32_ = nullptr;
   const std::int64_t *starts_64_ = nullptr, *all_64_ = nullptr;
-  const Real* same_ = nullptr;  // the batch's values, where they are of type Real
+  const Real* same_ = nullptr;  // the batch's values, if they are of type Real
   std::int64_t position_, row_ = 0, begin_ = 0;
   std::size_t count_ = 0;
   const std::int32_t* keys_32_ = nullptr;  // exactly one of the two is set
   const std::int64_t* keys_64_ = nullptr;
   const Real* x_ = nullptr;
 
-  bool distinct_ = false;    // all keys are known to be distinct and inside
+  bool distinct_ = false;    // all keys are known to be distinct and below the width
   bool increasing_ = false;  // the keys of the row, or of the next one if checked_
   bool checked_ = false;
 

@@ -1,4 +1,4 @@
-// What learners say when weights diverge.
+// The scale of a row, and the safe rate that learners recommend when weights diverge.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace thresher {
 
-// clipped_square looks at x / sqrt(|x|_0).
+// clipped_square uses x / sqrt(|x|_0), all other losses x.
 template <class Real>
 double row_scale(const Loss& loss, const Rows<Real>& rows) {
   if (!loss.normalises()) return 1.0;
@@ -19,11 +19,11 @@ double row_scale(const Loss& loss, const Rows<Real>& rows) {
   return nonzeros ? 1.0 / std::sqrt(static_cast<double>(nonzeros)) : 1.0;
 }
 
-// Steps of 1 / (curvature * weight * (||x||^2 + 1)) do not overshoot their row.
+// Steps of 1 / (curvature * weight * (||x||^2 + 1)) do not overshoot on their row.
 template <class Real>
 double safe_rate(const Batch& batch, const Loss& loss) {
   double largest = 0.0;
-  Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, 0);  // whatever the keys of other rows
+  Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, 0);  // accepts any key
   while (rows.next()) {
     double squares = 0.0;
     for (std::size_t k = 0; k < rows.count(); ++k)

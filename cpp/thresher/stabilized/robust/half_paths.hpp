@@ -1,5 +1,6 @@
-// What paths of the robust rule do with rows: SGD on halves of them, or on all (stabilized/robust/robust.hpp). It is the
-// same whether the rows are all there are, or those of one part of a cluster's rows (stabilized/robust/pieces.hpp).
+// The paths of the robust rule: SGD on halves of the rows, or on all rows
+// (stabilized/robust/robust.hpp). The rows are all rows, or those of one part on a cluster
+// (stabilized/robust/pieces.hpp).
 #pragma once
 
 #include <algorithm>
@@ -21,20 +22,20 @@
 
 namespace thresher {
 
-// How large rows are: means over all of them, wherever they are.
+// Means over all rows, of all parts.
 struct RowSizes {
   double norm;    // of weight times ||x||^2
   double weight;  // of the weight
 };
 
-// What paths leave behind, added up in their order; by places in the rows' `ids`.
+// The results of paths, summed in the order of the paths; indexed by positions in the rows' `ids`.
 struct PathSums {
   std::vector<double> z, w;  // z of the first pass, and the mean of the second half of the iterates
   std::vector<std::uint32_t> plus, minus;  // paths whose mean is above 0, and below
   std::vector<std::int64_t> updates;
   double bias = 0.0;
   double loss = 0.0, weight = 0.0;  // progressive
-  std::int64_t rows = 0;            // that all paths together have taken
+  std::int64_t rows = 0;            // steps of all paths
 
   explicit PathSums(std::size_t features)
       : z(features), w(features), plus(features), minus(features), updates(features) {}
@@ -45,7 +46,7 @@ class RobustPaths {
   using Rows = CandidateRows<Real>;
 
  public:
-  // Paths first .. first + count - 1 of all that there are; both even, for paths go in pairs.
+  // Paths first .. first + count - 1; both numbers are even, because paths come in pairs.
   RobustPaths(const Loss& loss, const Params& params, std::size_t first, std::size_t count)
       : loss_(loss),
         paths_(static_cast<std::size_t>(params.number("paths"))),
@@ -59,7 +60,7 @@ class RobustPaths {
   std::size_t count() const { return count_; }
   std::int64_t refit_steps() const { return refit_steps_; }
 
-  // Enough steps for weights to say something on small sets; on large ones a pass or two has more.
+  // Small data sets need several passes for meaningful weights; large ones have enough rows in two.
   std::int64_t stage_passes(const Rows& rows) const {
     const std::int64_t half = half_of(rows);
     return std::max<std::int64_t>(2, (stage_steps_ + half - 1) / half);
@@ -72,9 +73,9 @@ class RobustPaths {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(rows.count()) / 2);
   }
 
-  // A stage's evidence: pairs of paths through the two halves of random splits of the rows, from w = 0.
-  // `look` is called now and then by the caller's own thread, and throws on Ctrl-C.
-  PathSums halves(Team& team, const std::function<void()>& look, const Rows& rows,
+  // The evidence of a stage: pairs of paths learn from the two halves of random splits of the rows,
+  // from w = 0. The caller's thread sometimes calls `check_interrupt`, which throws on Ctrl-C.
+  PathSums halves(Team& team, const std::function<void()>& check_interrupt, const Rows& rows,
                   const RowSizes& sizes, std::int64_t stage, std::int64_t passes) const {
     const auto n = static_cast<std::int64_t>(rows.count()), half = half_of(rows);
     const auto walks = [&](std::size_t number, Path& path) {
@@ -90,12 +91,12 @@ class RobustPaths {
       };
       walk(rows, sizes, passes, orders, path);
     };
-    return all_paths(team, look, rows.ids.size(), walks);
+    return all_paths(team, check_interrupt, rows.ids.size(), walks);
   }
 
-  // Paths through all rows, each in orders of its own, from the weights start(place) and a bias.
+  // Paths learn from all rows, each in its own orders, from the weights start(position) and a bias.
   template <class Start>
-  PathSums whole(Team& team, const std::function<void()>& look, const Rows& rows,
+  PathSums whole(Team& team, const std::function<void()>& check_interrupt, const Rows& rows,
                  const RowSizes& sizes, std::int64_t stage, std::int64_t passes, Start&& start,
                  double bias) const {
     const std::size_t m = rows.ids.size();
@@ -107,14 +108,14 @@ class RobustPaths {
       const auto orders = [&](std::int64_t pass) { return order(number, stage, pass, n); };
       walk(rows, sizes, passes, orders, path);
     };
-    return all_paths(team, look, m, walks);
+    return all_paths(team, check_interrupt, m, walks);
   }
 
  private:
-  // What a path leaves behind, feature by feature.
+  // The result of a path for one feature.
   struct Cell {
     Real w = 0, squares = 0;
-    Real late = 0;  // sum of updates, each times the share of the averaged iterates before it
+    Real late = 0;  // sum of updates, each times the share of averaged iterates before it
     std::uint32_t updates = 0;
   };
   struct Path {
@@ -122,14 +123,14 @@ class RobustPaths {
     std::vector<Real> z;
     double bias = 0.0, late_bias = 0.0;
     Tally tally;
-    std::atomic<bool>* ended = nullptr;           // one for all paths
-    const std::function<void()>* look = nullptr;  // of the caller's own path: throws on Ctrl-C
+    std::atomic<bool>* ended = nullptr;  // shared by all paths: one of them threw
+    const std::function<void()>* check_interrupt = nullptr;  // in the caller's thread only
     std::uint32_t rows = 0;
 
-    // Whether to go home; now and then it looks for Ctrl-C.
-    bool looks() {
+    // Whether to stop; checks every 1024 rows.
+    bool should_stop() {
       if (++rows % 1024 != 0) return false;
-      if (look) (*look)();
+      if (check_interrupt) (*check_interrupt)();
       return ended->load(std::memory_order_relaxed);
     }
   };
@@ -139,7 +140,7 @@ class RobustPaths {
     return permutation(seed_, path, static_cast<std::uint64_t>((stage << 20) + pass), rows);
   }
 
-  // SGD over all rows of `orders(0)`, `orders(1)`, ...; z of the first pass; the mean of the second half.
+  // SGD over the rows of orders(0), orders(1), ...; sets z after the first pass.
   template <class Orders>
   void walk(const Rows& rows, const RowSizes& sizes, std::int64_t passes, const Orders& orders,
             Path& path) const {
@@ -151,7 +152,7 @@ class RobustPaths {
         start = std::floor(total / 2), window = total - start;
       }
       for (const std::int64_t row : order) {
-        if (path.looks()) return;
+        if (path.should_stop()) return;
         const auto r = static_cast<std::size_t>(row);
         const std::size_t begin = rows.starts[r], end = rows.starts[r + 1];
         const double share = std::max(0.0, t++ - start) / window;
@@ -164,7 +165,7 @@ class RobustPaths {
         const Outcome outcome = loss_(p, rows.labels[r]);
         path.tally.add(outcome, rows.weights[r]);
         const double g = rows.weights[r] * outcome.slope;
-        if (g == 0.0) continue;  // no gradient, no evidence
+        if (g == 0.0) continue;  // no gradient: no evidence
         const double norm = std::max(sizes.norm, rows.norms[r]);
         const double step = -eta_ * g / (norm > 0 ? norm : 1.0);
         const double step_bias = -eta_ * g / std::max(sizes.weight, rows.weights[r]);  // its x is 1
@@ -189,10 +190,10 @@ class RobustPaths {
     }
   }
 
-  // Paths in waves of as many as there are workers, added up in the order of the paths, so that sums do
-  // not depend on the number of workers.
+  // Runs as many paths at a time as there are workers. Sums them in the order of the paths, so that
+  // sums do not depend on the number of workers.
   template <class Walks>
-  PathSums all_paths(Team& team, const std::function<void()>& look, std::size_t features,
+  PathSums all_paths(Team& team, const std::function<void()>& check_interrupt, std::size_t features,
                      const Walks& walks) const {
     PathSums sums(features);
     std::vector<Path> wave(team.size());
@@ -202,7 +203,7 @@ class RobustPaths {
       team.each(count, [&](std::size_t i, std::size_t worker) {
         wave[i] = Path{};
         wave[i].ended = &ended;
-        if (worker == 0) wave[i].look = &look;
+        if (worker == 0) wave[i].check_interrupt = &check_interrupt;
         try {
           walks(first_ + from + i, wave[i]);
         } catch (...) {

@@ -244,7 +244,7 @@ class _Range(Piece):
             return Outcome({"left": core.left}, [self.mode.packed(admitted)])
         if message["do"] == "judge":
             return Outcome({"may_stay": core.judge(message["rows"], numbers["keep"])})
-        core.settle()
+        core.set_weights()
         keys, weights = core.weights()
         if message["last"]:
             return Outcome({"nonzeros": len(keys)})
