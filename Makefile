@@ -1,29 +1,29 @@
-# Everything a developer does. A fresh machine needs Python >= 3.11 with venv and headers, a C++20 compiler
-# and make; all else is installed into .venv.
+# All developer commands. You need Python >= 3.11 with venv and headers, a C++20 compiler and make;
+# everything else is installed into .venv.
 #
-#   make demo       see it work                   make test       lint, types and tests: what CI runs
-#   make build      rebuild after a C++ edit      make stub       rewrite src/thresher/_core.pyi
+#   make demo       a demonstration               make test       lint, types and tests, as in CI
+#   make build      rebuild after a C++ change    make stub       rewrite src/thresher/_core.pyi
 #   make format     format all sources            make sanitize   tests under ASan and UBSan
 #   make bench      benchmarks of the core        make soak       long property tests
-#   make docs       run the examples in the docs  make fuzz       readers on made-up files, a minute each
-#   make clean      remove all that was built     make experiments  the papers' results, docs/results.md
-#   make quick      lint, types and the tests that matter most, in under a minute
+#   make docs       run the examples in the docs  make fuzz       fuzz the readers, a minute each
+#   make clean      remove all build results      make experiments  docs/results.md from the papers
+#   make quick      lint, types and the most important tests, in under a minute
 #
-# `make fuzz` needs clang with its libFuzzer (Debian: apt install clang libclang-rt-dev), and takes
-# FUZZ_SECONDS (of each target) and FUZZ_TARGETS.
+# `make fuzz` needs clang with libFuzzer (Debian: apt install clang libclang-rt-dev). Options:
+# FUZZ_SECONDS (for each target) and FUZZ_TARGETS.
 #
-# Python edits need no rebuild: the install is editable. PYTEST_ARGS is passed on, as in
+# The install is editable, so Python changes need no rebuild. PYTEST_ARGS is passed to pytest, as in
 # `make test PYTEST_ARGS="-k ftrl"`.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
-PYTEST_JOBS ?= $(shell expr $$(nproc) + 1)   # tests wait: for a command, a cluster, a browser
+PYTEST_JOBS ?= $(shell expr $$(nproc) + 1)   # many tests wait: for a command, a cluster, a browser
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 PY := $(BIN)/python
 PYTEST := $(PY) -m pytest
-# Tests on Ray (tests/**/test_*_ray.py) run in one process: tests/conftest.py.
+# All tests with Ray (tests/**/test_*_ray.py) run in one process; see tests/conftest.py.
 PARALLEL := -n $(PYTEST_JOBS) --maxprocesses 4 --dist loadgroup
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 EDITABLE := $(PIP_INSTALL) --no-build-isolation --editable
@@ -31,7 +31,7 @@ CPP := $(shell find cpp -type f \( -name '*.hpp' -o -name '*.cpp' \))
 MODULES := $(sort $(shell find src -name '*.py'))
 NATIVE := CMakeLists.txt $(CPP) src/thresher/_version.py
 
-# cmake and ninja are those of the environment.
+# Use cmake and ninja of the environment.
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
@@ -41,8 +41,8 @@ export PATH := $(BIN):$(PATH)
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
 
-# --- environments: each stamp says that what is written beside it was done -----------------------
-# An install's stamp bears the time when it began, so that an edit made meanwhile is not missed.
+# --- environments: each stamp file records that a step is done ------------------------------------
+# The stamp of an install has the time at which the install began, so later edits trigger a new one.
 
 $(VENV)/.created:
 	@command -v $(PYTHON) >/dev/null || \
@@ -58,24 +58,24 @@ $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# Build requirements: those of pyproject.toml, and cmake and ninja.
+# Build requirements of pyproject.toml, and cmake and ninja.
 $(VENV)/.tools: pyproject.toml | $(VENV)/.created
 	$(PY) $(PIP_INSTALL) cmake ninja $$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])')
 	@touch $@
 
-# An editable install knows the modules that were there when it was made: it is made again for others.
+# An editable install only knows the modules that existed then; new modules need a new install.
 $(VENV)/.modules: FORCE | $(VENV)/.created
 	@echo $(MODULES) | cmp -s - $@ || echo $(MODULES) > $@
 
 FORCE:
 
-# The package with its run-time dependencies. The build folder persists, so that only what changed is compiled.
+# The package with its run-time dependencies. The build folder is kept, so builds are incremental.
 $(VENV)/.installed: $(VENV)/.tools $(VENV)/.modules $(NATIVE)
 	@touch $@.began
 	$(PY) $(EDITABLE) .
 	@mv $@.began $@
 
-# What developers need besides.
+# Additional packages for developers.
 $(VENV)/.dev: $(VENV)/.tools | $(VENV)/.installed
 	$(PY) $(EDITABLE) '.[dev]'
 	@touch $@
@@ -121,7 +121,7 @@ stub: $(VENV)/.dev $(VENV)/.installed
 	$(PY) -m nanobind.stubgen -q -m thresher._core -o src/thresher/_core.pyi
 	$(BIN)/ruff format --quiet src/thresher/_core.pyi
 
-# pytest's exit code 5: there was nothing to run.
+# Exit code 5 of pytest means that there are no tests.
 docs: $(VENV)/.dev $(VENV)/.installed
 	$(PYTEST) --doctest-glob='*.md' src README.md $(wildcard docs) || [ $$? -eq 5 ]
 
@@ -131,11 +131,12 @@ soak: $(VENV)/.dev $(VENV)/.installed
 bench: $(VENV)/.dev $(VENV)/.installed
 	$(PY) benchmarks/core.py
 
-# EXPERIMENTS names some; EXPERIMENT_ARGS is passed on, as in `make experiments EXPERIMENT_ARGS=--missing`.
+# EXPERIMENTS selects experiments. EXPERIMENT_ARGS is passed on, as in
+# `make experiments EXPERIMENT_ARGS=--missing`.
 experiments: $(VENV)/.dev $(VENV)/.installed
 	$(PY) -m experiments $(EXPERIMENTS) $(EXPERIMENT_ARGS)
 
-# --- sanitizers: a second environment, which borrows the first one's packages but has its own core --
+# --- sanitizers: a second environment with the packages of the first and its own core -----------
 
 SANITIZE := .venv-sanitize
 SANITIZE_PY := $(CURDIR)/$(SANITIZE)/bin/python
@@ -157,8 +158,8 @@ sanitize: $(SANITIZE)/.installed
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  $(SANITIZE_PY) -m pytest $(PYTEST_ARGS)
 
-# --- fuzzing: files made up by libFuzzer, from those in tests/corpus on -----------------------------
-# What is new goes to build/fuzz/corpus; an input that breaks a reader stays in build/fuzz/broken.
+# --- fuzzing: libFuzzer generates files, starting from those in tests/corpus ---------------------
+# New inputs go to build/fuzz/corpus. Inputs that break a reader go to build/fuzz/broken.
 
 FUZZ := build/fuzz
 FUZZ_SECONDS ?= 60
@@ -179,7 +180,7 @@ $(FUZZ)/.built: $(VENV)/.tools CMakeLists.txt cpp/fuzz/CMakeLists.txt $(CPP)
 	cmake --build $(FUZZ)
 	@touch $@
 
-# atheris brings its own libFuzzer. It need not install everywhere, so it is no part of the extra `dev`.
+# atheris has its own libFuzzer. It cannot be installed everywhere, so it is not in the extra `dev`.
 $(VENV)/.atheris: | $(VENV)/.dev
 	$(PY) $(PIP_INSTALL) atheris || \
 	  { echo "error: atheris cannot be installed here; without it: make fuzz FUZZ_TARGETS='$(FUZZ_NATIVE)'" >&2; exit 1; }
@@ -194,7 +195,7 @@ $(addprefix fuzz-,$(FUZZ_NATIVE)): fuzz-%: $(FUZZ)/.built
 $(addprefix fuzz-,$(FUZZ_PYTHON)): fuzz-%: $(VENV)/.atheris $(VENV)/.installed
 	$(call run_fuzzer,$(PY) tests/fuzzing/run.py $*,$*,-max_len=65536)
 
-# $(call run_fuzzer,command,target,options). The log shows why an input broke it.
+# $(call run_fuzzer,command,target,options). The log shows why an input failed.
 define run_fuzzer
 @mkdir -p $(FUZZ)/corpus/$(2) $(FUZZ)/broken tests/corpus/$(2)
 @echo "fuzzing $(2) for $(FUZZ_SECONDS) s"
@@ -204,8 +205,8 @@ define run_fuzzer
 @sed -n 's/^stat::number_of_executed_units: */  inputs tried: /p' $(FUZZ)/$(2).log
 endef
 
-# Of tests/corpus and of what was found, few inputs that together take every branch that is taken. atheris
-# knows branches only by how often they are taken.
+# Reduces tests/corpus and the inputs found to a small set with the same branch coverage. atheris
+# always includes the counts of branches.
 fuzz-merge-%: $(FUZZ)/.built $(VENV)/.atheris
 	rm -rf $(FUZZ)/merged/$* && mkdir -p $(FUZZ)/merged/$*
 	$(if $(filter $*,$(FUZZ_NATIVE)),$(FUZZ)/bin/$* -use_counters=0 -use_cmp=0,$(PY) tests/fuzzing/run.py $*) \

@@ -1,20 +1,21 @@
-"""What averaging over parts costs in accuracy, against one machine at equal passes.
+"""Accuracy of averaging over parts, against one machine with the same number of passes.
 
     python benchmarks/averaging.py [--sets a9a basehock] [--seeds 5] [--passes 5] [--json FILE]
 
-One machine is the ordinary ``estimator.fit(scan(file))``, at the defaults of the estimator but for
-the number of passes; parts are ``thresher.distributed.fit(estimator, file, parts=...)`` of the same
-file and passes, without a cluster (the result is the same with one). A seed draws the order of the
-rows, and so what is in each part, and for basehock what is held out to test on: a third.
+One machine is the ordinary ``estimator.fit(scan(file))``, with the defaults of the estimator except
+for the number of passes. Parts are ``thresher.distributed.fit(estimator, file, parts=...)`` with
+the same file and passes, without a cluster (the result is the same with one). A seed draws the
+order of the rows, and so the content of each part. For basehock it also draws the test rows: a
+third.
 
-The last weights of SGD are noisy, and a mean over parts has less noise, which is no merit of parts:
-one machine can have it too. So truncated gradient learns with ``average=True`` besides (averaged
-SGD always does; no other rule has that), and parts are held against the better of both.
+The last weights of SGD are noisy. A mean over parts has less noise, but one machine can also reduce
+the noise by averaging. So truncated gradient is also trained with ``average=True`` (averaged SGD
+always averages, other rules cannot), and parts are compared with the better of both.
 
-A table shows accuracy and error in percent, their means over seeds and the standard errors, and how
-far they are from those of one machine, relative (of accuracy with the standard error of differences
-on the same rows). The bar: accuracy no more than 2 % below. Where
-errors are small that is a mild bar: see how the error itself changes.
+The table shows accuracy and error in percent: means over seeds with standard errors, and the
+relative differences from one machine (for accuracy with the standard error of differences on the
+same rows). The requirement is that the accuracy is at most 2 % lower. This is easy to meet if
+errors are small: see also how the error itself changes.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ ESTIMATORS: dict[str, Any] = {
     "mirror-descent": thresher.MirrorDescentClassifier(),
     "margin-perceptron": thresher.MarginPerceptronClassifier(),
 }
-SPLIT = ("basehock", "relathe", "pcmac", "dexter")  # sets that are one file
+SPLIT = ("basehock", "relathe", "pcmac", "dexter")  # data sets of one file
 
 
 def splits(name: str, seeds: int) -> Iterator[tuple[Any, np.ndarray, Any, np.ndarray]]:
-    """Yield rows to learn from in an order of their own, and rows to test on, for each seed."""
+    """Yield training rows in a random order, and test rows, for each seed."""
     data = thresher.datasets.load(name, DATA, unit_norm="_vs_" in name)
     X, y, X_test, y_test = data.X_train, data.y_train, data.X_test, data.y_test
     for seed in range(seeds):
@@ -67,7 +68,7 @@ def splits(name: str, seeds: int) -> Iterator[tuple[Any, np.ndarray, Any, np.nda
 
 
 def accuracy(estimator: Any, X: Any, y: np.ndarray) -> float:
-    """Return the percentage of rows that a fitted estimator has right."""
+    """Return the accuracy of a fitted estimator in percent."""
     model = estimator.model_
     w = np.zeros(X.shape[1])
     w[model.indices.astype(int)] = model.weights
@@ -99,7 +100,7 @@ def shown(values: np.ndarray) -> str:
 
 
 def show(found: dict[str, np.ndarray], settings: list[tuple[int, int]]) -> list[str]:
-    """Print a table of a set; return what is below the bar."""
+    """Print the table of a data set; return the settings that miss the requirement."""
     below = []
     for rule, right in found.items():
         stem = rule.removesuffix(", average")
@@ -116,11 +117,11 @@ def show(found: dict[str, np.ndarray], settings: list[tuple[int, int]]) -> list[
             if len(rivals) > 1:
                 other = f"; against the better {against_best:+7.2%}, error {errors[1]:+7.2%}"
             print(
-                f"    {parts} parts, {rounds} in a pass {shown(right[:, i])}  accuracy "
+                f"    {parts} parts, {rounds} rounds per pass {shown(right[:, i])}  accuracy "
                 f"{change:+7.2%} ({noise:.2%}), error {errors[0]:+7.2%}{other}{verdict}"
             )
             if worst < BAR:
-                below.append(f"{rule}, {parts} parts, {rounds} in a pass: {worst:+.2%}")
+                below.append(f"{rule}, {parts} parts, {rounds} rounds per pass: {worst:+.2%}")
     return below
 
 
@@ -134,7 +135,7 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=5)
     parser.add_argument("--parts", nargs="+", type=int, default=[2, 4, 8])
     parser.add_argument("--rounds", nargs="+", type=int, default=[1, 4])
-    parser.add_argument("--json", type=Path, help="where to write all accuracies")
+    parser.add_argument("--json", type=Path, help="file for all accuracies")
     options = parser.parse_args()
     settings = [(parts, rounds) for parts in options.parts for rounds in options.rounds]
     results: dict[str, Any] = {"settings": settings, "passes": options.passes}
@@ -148,7 +149,7 @@ def main() -> None:
         results[name] = {rule: right.tolist() for rule, right in found.items()}
         if options.json:
             options.json.write_text(json.dumps(results, indent=1))
-    print("\nbelow the bar:", *(below or ["nothing"]), sep="\n  ")
+    print("\nmore than 2 % worse:", *(below or ["nothing"]), sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -1,22 +1,25 @@
-"""Memory and findings in a space of 3 x 10^9 features, nearly all of which are met only once.
+"""Memory and results in a space of 3 x 10^9 features, nearly all of which occur only once.
 
 `python benchmarks/billions.py [--examples 10000000] [--chart build/bench/billions.png]`, one core.
 
-A row has 100 features. On average 1.2 of them come from a pool of 120 features, each in 1 % of the
-rows: half of those matter (their weights are +-1.5 to +-3, the label is drawn from the logistic
-model), half are decoys as frequent and worth nothing. All others are drawn evenly from the whole
-space: 10 million rows bring some 840 million different features.
+A row has 100 features. On average 1.2 of them come from a pool of 120 features, each of which is in
+1 % of the rows. Half of the pool matters (weights of +-1.5 to +-3; the label is drawn from the
+logistic model); the other half are decoys, equally frequent and without effect. All other features
+are drawn uniformly from the whole space: 10 million rows have about 840 million distinct features.
 
-Truncated gradient in the hashed store takes them in one pass. Between two truncations, K = `period`
-rows apart, every row leaves about 100 new weights, none larger than `eta0`. A truncation pulls by
-eta0 * K * gravity: with K * gravity >= 1, a feature that was met once is gone at the next one, so
-that at most 100 K weights live, however many were seen, and the table, which forgets its dead
-whenever it is full, follows. A feature that matters must bring more than the pull in K rows, so K
-should be many times larger than the rows between two meetings, and `gravity` below its mean
-gradient: at 0.003, 33 of the 60 that matter were lost. `eta0` sets how far weights swing: at
-0.05 one or two are zero now and then. A short period (K = 10) needs less memory, since weights die
-one by one, but some 26,000 features of the last rows are always in the model. FTRL never forgets a
-feature it has met: its store grows with the stream.
+Truncated gradient with the hashed store trains on them in one pass. Between two truncations, which
+are K = `period` rows apart, every row adds about 100 new weights, none larger than `eta0`. A
+truncation subtracts eta0 * K * gravity. With K * gravity >= 1, it removes every feature that
+occurred once. So at most 100 K weights are nonzero, for any number of features seen. The hash table
+drops zero weights whenever it is full, so it stays small.
+
+- A feature that matters must gain more than the truncation in K rows. So K should be many times
+  larger than the number of rows between two occurrences, and `gravity` below the mean gradient of
+  the feature: at 0.003, 33 of the 60 features that matter were lost.
+- `eta0` sets how much weights fluctuate: at 0.05 one or two are zero from time to time.
+- A short period (K = 10) needs less memory, because weights become zero one by one, but about
+  26,000 features of the last rows are always in the model.
+- FTRL never forgets a feature that it has seen: its store grows with the stream.
 """
 
 from __future__ import annotations
@@ -37,25 +40,25 @@ from thresher import TruncatedGradientClassifier
 WIDTH = 3_000_000_000
 PER_ROW = 100
 POOL = 120
-SLOTS, SHARE = 4, 0.3  # places of a row that hold a feature of the pool, each with this chance
-BATCH = 12_800  # no multiple of the period of 4000: memory is looked at in its five phases
+SLOTS, SHARE = 4, 0.3  # places of a row for features of the pool, and their probability
+BATCH = 12_800  # not a multiple of the period of 4000: samples memory in five phases
 PHASES = 5
 
 
 class Stream:
-    """Rows, with what is true about them."""
+    """Random rows, with the true weights."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.pool = self.rng.choice(WIDTH, POOL, replace=False)
-        self.truth = np.zeros(POOL + 1)  # behind the pool: any other feature
+        self.truth = np.zeros(POOL + 1)  # the last entry: any other feature
         half = POOL // 2
         signs = np.where(np.arange(half) % 2, 1.0, -1.0)
         self.truth[:half] = signs * self.rng.uniform(1.5, 3.0, half)
         self.relevant, self.decoys = self.pool[:half], self.pool[half:]
 
     def batches(self, examples: int) -> Iterator[tuple[sp.csr_matrix, NDArray[np.bool_]]]:
-        """Draw rows until there were enough."""
+        """Draw the given number of rows, in batches."""
         for start in range(0, examples, BATCH):
             n = min(BATCH, examples - start)
             keys = self.rng.integers(WIDTH, size=(n, PER_ROW), dtype=np.uint32).astype(np.int64)
@@ -65,7 +68,7 @@ class Stream:
                 member < POOL, self.pool[np.minimum(member, POOL - 1)], keys[:, :SLOTS]
             )
             p = 1 / (1 + np.exp(-self.truth[member].sum(axis=1)))
-            X = sp.csr_matrix((n, WIDTH), dtype=np.float32)  # SciPy's own check would copy
+            X = sp.csr_matrix((n, WIDTH), dtype=np.float32)  # SciPy's check would copy
             X.data = np.ones(n * PER_ROW, np.float32)
             X.indices = keys.ravel()
             X.indptr = np.arange(0, n * PER_ROW + 1, PER_ROW, dtype=np.int64)
@@ -74,14 +77,14 @@ class Stream:
 
 @dataclass
 class Sample:
-    """What is in memory after so many rows."""
+    """Memory after some number of rows."""
 
     examples: int
-    seen: float  # different features, expected
+    seen: float  # expected number of distinct features
     live: int
     store: int  # bytes
-    resident: int  # bytes above those before the first row
-    loss: float  # of the rows since the sample before
+    resident: int  # bytes more than before the first row
+    loss: float  # of the rows since the previous sample
 
 
 def resident() -> int:
@@ -92,7 +95,7 @@ def resident() -> int:
 def train(
     clf: TruncatedGradientClassifier, stream: Stream, examples: int
 ) -> tuple[list[Sample], float]:
-    """Learn the stream; return samples of memory, and the seconds spent on learning alone."""
+    """Train on the stream; return samples of memory, and the seconds of training alone."""
     samples: list[Sample] = []
     seconds, before, tally = 0.0, resident(), (0.0, 0.0)
     done = 0
@@ -117,9 +120,9 @@ def train(
 
 
 def table(samples: list[Sample]) -> None:
-    """Print memory along the run: the largest within each of 20 stretches."""
+    """Print memory during the run: the maximum of each of 20 intervals."""
     print(
-        f"\n{'rows':>12}{'features seen':>16}{'live weights':>22}{'store':>12}{'resident':>12}"
+        f"\n{'rows':>12}{'features seen':>16}{'nonzero weights':>22}{'store':>12}{'resident':>12}"
         f"{'loss':>9}\n{'':28}{'least':>11}{'most':>11}{'MiB':>12}{'MiB above':>12}"
     )
     for part in np.array_split(np.arange(len(samples)), min(20, len(samples))):
@@ -134,7 +137,7 @@ def table(samples: list[Sample]) -> None:
 
 
 def chart(samples: list[Sample], path: Path) -> None:
-    """Draw memory along the run."""
+    """Plot memory during the run."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -151,7 +154,7 @@ def chart(samples: list[Sample], path: Path) -> None:
     cycles = living[:whole].reshape(-1, PHASES)
     least, most = cycles.min(axis=1), cycles.max(axis=1)
     ends = rows[PHASES - 1 : whole : PHASES]
-    label = "living, 16 bytes each: from after a truncation to before the next"
+    label = "nonzero weights, 16 bytes each: after a truncation to before the next"
     axes.fill_between(ends, least, most, alpha=0.3, color="tab:red", label=label)
     axes.set(yscale="log", xlabel="million rows", ylabel="MiB")
     axes.set_title(f"One pass through a space of {WIDTH:,} features")
@@ -186,8 +189,8 @@ def main() -> None:
         f"\nfeatures that matter: {len(found & relevant)} of {len(relevant)} found\n"
         f"decoys of the same frequency: {len(found & decoys)} of {len(decoys)} in the model\n"
         f"others in the model: {len(found - relevant - decoys):,}\n"
-        f"{whole:.0f} s in all, {learning:.0f} s of them learning: "
-        f"{arguments.examples / learning:,.0f} rows a second"
+        f"{whole:.0f} s in all, {learning:.0f} s of them for training: "
+        f"{arguments.examples / learning:,.0f} rows per second"
     )
     chart(samples, arguments.chart)
 

@@ -1,13 +1,13 @@
-"""The binary cache: how fast it is written and read, and what learning from it costs.
+"""The binary cache: speed of writing and reading, and the time of training from it.
 
 One run, interleaved, best of several: `python benchmarks/cache.py [--rows 500000] [--repeats 5]`.
 
-Learning from the cache is compared with learning from the same CSR matrix in memory: one epoch of
-truncated gradient, core alone, on a learner that has its memory. "fresh" opens the file, so that
-every block is checked; "again" is a later pass. The file lies in the page cache, but for "cold".
-"alone" takes the blocks from the last to the first, so that no thread reads ahead and converts.
-Resident memory is that of a process of its own, above what it had before it opened the file, with
-the learner's store allocated and touched.
+Training from the cache is compared with training from the same CSR matrix in memory: one epoch of
+truncated gradient, core alone, on a learner with allocated memory. "fresh" opens the file, so every
+block is checked; "again" is a later pass. The file is in the page cache, except for "cold". "alone"
+takes the blocks from last to first, so that no thread reads ahead and converts. Resident memory is
+measured in a separate process: the increase since before the file was opened, with the learner's
+store allocated and touched.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from core import ETA, GRAVITY, best_of, core_alone, stream
 
+from core import ETA, GRAVITY, best_of, core_alone, stream
 from thresher import TruncatedGradientClassifier, _core
 from thresher.rules.core_args import core_parameters
 
@@ -54,7 +54,7 @@ def write(path: str, made: list[_core.Block]) -> None:
 
 
 def read(reader: _core.CacheReader, dtype: str) -> None:
-    """Read all blocks, and do nothing with them."""
+    """Read all blocks and discard them."""
     for number in range(reader.blocks):
         reader.block(number, dtype)
 
@@ -66,7 +66,7 @@ def forget(path: str) -> None:
 
 
 def make_learner(dtype: str = "float32") -> Any:
-    """Return a learner of the rule that core_alone() runs."""
+    """Return a learner with the rule of core_alone()."""
     params = TruncatedGradientClassifier(gravity=GRAVITY, eta0=ETA, fit_intercept=False)
     numbers, words = core_parameters("truncated-gradient", params.get_params(), 1)
     return _core.make_learner("truncated_gradient", "dense", dtype, WIDTH, numbers, words)
@@ -75,7 +75,7 @@ def make_learner(dtype: str = "float32") -> Any:
 def learning(
     path: str, keep_open: bool = True, cold: bool = False, alone: bool = False
 ) -> Callable[[], None]:
-    """Return an epoch from a cache."""
+    """Return a function that trains one epoch from a cache."""
     learner = make_learner()
     kept = _core.CacheReader(path)
 
@@ -92,12 +92,12 @@ def learning(
 
 
 def speeds(rows: int, repeats: int, folder: str) -> None:
-    """Print rates of writing and reading, and times of learning."""
+    """Print rates of writing and reading, and times of training."""
     X, y = stream(rows, WIDTH)
     path = os.path.join(folder, "narrow.cache")
     wide = os.path.join(folder, "wide.cache")
     X64 = X.astype(np.float64)
-    X64.data *= 1 + 1e-12  # no float holds them
+    X64.data *= 1 + 1e-12  # not exact in single precision
     made, made64 = blocks(X, y), blocks(X64, y)
     write(path, made), write(wide, made64)
     reader, wide_reader = _core.CacheReader(path), _core.CacheReader(wide)
@@ -143,7 +143,7 @@ def speeds(rows: int, repeats: int, folder: str) -> None:
 
 
 def memory(folder: str) -> None:
-    """Print the resident memory of learning from the caches."""
+    """Print the resident memory of training from the caches."""
     code = f"""
 import sys, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
@@ -163,9 +163,9 @@ for number in 2 * list(range(reader.blocks)):
     learner.learn(reader.block(number, "float32").batch)
 most, last = status("VmHWM") - before, status("VmRSS") - before
 print(f"  {{os.path.basename(sys.argv[1])}}, {{reader.file_bytes / 2**20:.0f}} MiB: "
-      f"{{most:.0f}} MiB above at most, {{last:.0f}} at the end")
+      f"{{most:.0f}} MiB more at most, {{last:.0f}} at the end")
 """
-    print("resident memory of learning, two passes")
+    print("resident memory of training, two passes")
     for name in ("narrow.cache", "wide.cache"):
         subprocess.run([sys.executable, "-c", code, os.path.join(folder, name)], check=True)
 
@@ -175,7 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--folder", help="where files are written; a temporary one by default")
+    parser.add_argument("--folder", help="folder for files; default: a temporary one")
     arguments = parser.parse_args()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:

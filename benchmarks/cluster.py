@@ -1,31 +1,34 @@
-"""What a cluster costs: seconds and bytes of a stage, on two workers of one machine.
+"""Cost of a cluster: seconds and bytes of a stage, on two workers of one machine.
 
     python benchmarks/cluster.py [--only paper robust average columns] [--repeats 3] [--json FILE]
 
-Needs Ray. Rows are made up: 100 draws each, the r-th most frequent feature as often as 1/r, as
-words of a text; two files in the binary cache, each a part. All ways of a table learn the same
-files, in turn, `--repeats` times. Of each stage, the fastest repeat counts (machines that are
-shared only ever slow it down); a table has the median, the least and the mean over stages.
+Needs Ray. Rows are synthetic: 100 draws each; the r-th most frequent feature has frequency 1/r,
+like words of a text. There are two files in the binary cache; each is a part. All methods of a
+table train on the same files, in turn, `--repeats` times. For each stage, the fastest repeat counts
+(other work on the machine only makes it slower). A table has the median, the minimum and the mean
+over stages.
 
-paper    ``StabilizedClassifier(variant="paper")``, 16 paths, 10^6 features, stages of 250 rows a
-         path, which touch about 10^5 features. With ``keep=0``: the published rule would soon have
-         purged nearly all features of such rows, and stages would cost nothing. "work": both parts
-         in this process on one thread. "in process": the same with a thread for each processor
-         (``workers=0``). "native": ``fit`` of all rows on one machine, ``n_jobs=2``, as many stages
-         of as many rows. Overhead of two workers is the stage's wall time less half the wall time
-         of "work" in the same stage: what it takes beyond work that is shared out evenly, at no
-         cost. Bars: below 100 ms; below 25 bytes for a touched feature. In the first stage parts
-         also tell how many rows have each feature: its bytes are shown apart.
-         Checkpoints are written where temporary files are.
+paper    ``StabilizedClassifier(variant="paper")``, 16 paths, 10^6 features, stages of 250 rows per
+         path, which touch about 10^5 features. With ``keep=0``, because the published rule would
+         soon purge nearly all features of such rows, and stages would cost nothing. "work": both
+         parts in this process on one thread. "in process": the same with a thread for each
+         processor (``workers=0``). "native": ``fit`` of all rows on one machine, ``n_jobs=2``, with
+         the same number of stages and rows. The overhead of two workers is the wall time of the
+         stage minus half the wall time of "work" in the same stage: the time beyond a perfect
+         division of the work. Requirements: below 100 ms; below 25 bytes per touched feature. In
+         the first stage, parts also send how many rows have each feature; these bytes are shown
+         separately. Checkpoints are written to the folder of temporary files.
 robust   the same with variant "robust", a few passes; stage by stage.
-average  ``FTRLClassifier``, 2^20 features, one round a pass. The peer is ``fit(scan(files))`` with
-         three passes, less that with one, by two: so neither counts opening files and first looks.
-columns  ``MarginPerceptronClassifier``: a stage's seconds by its round trips, one for each batch.
+average  ``FTRLClassifier``, 2^20 features, one round per pass. It is compared with
+         ``fit(scan(files))``: three passes minus one pass, divided by two, so that neither counts
+         opening files and the first scan.
+columns  ``MarginPerceptronClassifier``: seconds of a stage divided by its round trips, one for each
+         batch.
 
-Bytes are of arrays that are sent between parts and ranges of features, as often as they are
-received; those that stay in one worker are counted too. Touched are the distinct features of which
-parts sent anything in the stage, all parts together; "part" divides by what each part has touched,
-added up. Results of all workers and of none are compared: they must be equal, bit for bit.
+Bytes are those of arrays sent between parts and ranges of features, counted for each receiver;
+arrays that stay on one worker are counted too. Touched features are the distinct features for which
+any part sent data in the stage; "part" divides by the features touched by each part, added up. The
+results with workers and without are compared: they must be bit-identical.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ from thresher.distributed.ray.cluster import Cluster
 
 
 def in_ms(seconds: np.ndarray) -> dict[str, float]:
-    """Return the median, the least and the mean, in milliseconds."""
+    """Return the median, the minimum and the mean, in milliseconds."""
     ms = 1000 * np.asarray(seconds)
     return {"median": float(np.median(ms)), "least": float(ms.min()), "mean": float(ms.mean())}
 
@@ -105,7 +108,7 @@ def paper(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     for name in list(results)[2:]:
         print(f"  {name:36}" + "".join(f"{k} {v:,.1f}  " for k, v in results[name].items()))
     overhead = results["ms"]["overhead, 2 workers"]["median"]
-    print(f"  bars: overhead {overhead:.1f} ms (100), {np.median(each):.1f} bytes (25)")
+    print(f"  requirements: overhead {overhead:.1f} ms (100), {np.median(each):.1f} bytes (25)")
     return results
 
 
@@ -122,7 +125,7 @@ def robust(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     names = {"work": ways.work, "in process": ways.in_process, "2 workers": ways.workers}
     times = turns(names, options.repeats)
     results = []
-    print(f"robust: {options.passes} passes; seconds of a stage")
+    print(f"robust: {options.passes} passes; seconds per stage")
     print(
         "  stage     left   touched      bytes  each  part    work  in process  2 workers  over ms"
     )
@@ -190,7 +193,7 @@ def columns(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             mode="columns", batch=batch,
         )  # fmt: skip
         times = turns({"in process": ways.in_process, "2 workers": ways.workers}, options.repeats)
-        trips = [1 - report.rows // -batch for report in ways.reports[1:]]  # and one to learn it
+        trips = [1 - report.rows // -batch for report in ways.reports[1:]]  # and one to train
         row = {way: in_ms(seconds[1:] / trips) for way, seconds in times.items()}
         results[batch] = row
         print(
@@ -206,22 +209,22 @@ def main() -> None:
     tables = {"paper": paper, "robust": robust, "average": average, "columns": columns}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=list(tables), default=list(tables))
-    parser.add_argument("--stages", type=int, default=20, help="of the published variant")
-    parser.add_argument("--keep", type=float, default=0.0, help="of the published variant")
-    parser.add_argument("--rows", type=int, default=20_000, help="of robust stages and columns")
+    parser.add_argument("--stages", type=int, default=20, help="for the published variant")
+    parser.add_argument("--keep", type=float, default=0.0, help="for the published variant")
+    parser.add_argument("--rows", type=int, default=20_000, help="for robust and columns")
     parser.add_argument("--average-rows", type=int, default=200_000)
     parser.add_argument("--width", type=int, default=1_000_000)
     parser.add_argument("--paths", type=int, default=16)
-    parser.add_argument("--burst", type=int, default=50, help="rows; a stage has 5 bursts a path")
-    parser.add_argument("--passes", type=int, default=3, help="of the robust variant")
+    parser.add_argument("--burst", type=int, default=50, help="rows; a stage has 5 bursts per path")
+    parser.add_argument("--passes", type=int, default=3, help="for the robust variant")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*gravity is 0")
     results: dict[str, Any] = {"options": {k: str(v) for k, v in vars(options).items()}}
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["HOME"] = folder  # Ray leaves a file there
-        # By default its workers let all others on a machine go first, and so the peers.
+        os.environ["HOME"] = folder  # Ray writes a file there
+        # By default, Ray workers run at a low priority; this would favour the other methods.
         os.environ.setdefault("RAY_worker_niceness", "0")
         with Cluster.connect("local", WORKERS):
             for name in options.only:

@@ -1,4 +1,4 @@
-"""Ways to fit on a cluster and without one, for cluster.py: rows, turns, counts of features."""
+"""Methods to fit with and without a cluster, for cluster.py: rows, turns, counts of features."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ import scipy.sparse as sp
 from cache import blocks, write
 
 from thresher.distributed import StageReport, fit
-from thresher.distributed.engine.encoding import unpacked_keys
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.loop import Driven, drive
-from thresher.distributed.fitting import Fitting, Wishes
+from thresher.distributed.cluster_fit import ClusterFit
+from thresher.distributed.engine.encoding import unpack_keys
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.loop import ClusterRun, run_stages
+from thresher.distributed.options import ClusterOptions
 
 WORKERS = 2
 Run = Callable[[], list[float]]
 
 
 def made_rows(rows: int, width: int, per_row: int = 100) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Make rows of at most so many distinct features, and labels that depend on them."""
+    """Make rows of at most `per_row` distinct features, and labels that depend on them."""
     rng = np.random.default_rng(0)
     drawn = np.exp(rng.random((rows, per_row)) * np.log(width)).astype(np.int64) % width
-    drawn = drawn * 0x9E3779B1 % width  # frequent features lie anywhere
+    drawn = drawn * 0x9E3779B1 % width  # spread the frequent features over the space
     starts = np.arange(0, rows * per_row + 1, per_row)
     X = sp.csr_matrix((np.ones(rows * per_row, np.float32), drawn.ravel(), starts), (rows, width))
     X.sum_duplicates()
@@ -45,10 +46,10 @@ def files_of(folder: Path, X: sp.csr_matrix, y: np.ndarray) -> list[str]:
     return files
 
 
-class Counting(InProcess):
-    """Pieces on one thread of this process; counts the features of which parts have sent.
+class Counting(InProcessExecutor):
+    """Pieces on one thread of this process; counts the features for which parts sent data.
 
-    Each part is on a bench of its own, as on a worker: else counts of several may be sent as one.
+    Each part is on a separate host, as on a worker; else counts of parts could be combined.
 
     Attributes
     ----------
@@ -62,46 +63,47 @@ class Counting(InProcess):
         self.touched: list[tuple[int, int]] = []
         self._most = (0, 0)
 
-    def _step(self, kind: Any, message: dict[str, Any]) -> list[dict[str, Any]]:
-        told = super()._step(kind, message)
+    def _step(self, kind: Any, message: Any) -> list[Any]:
+        replies = super()._step(kind, message)
         if kind == "part":
-            sent = [a for places in self._mail["part"] for packet in places for _, a in packet]
+            packets = [packet for sent in self._unreceived["part"] for packet in sent]
+            sent = [arrays for packet in packets for _, arrays in packet]
             keys = [_keys(arrays) for arrays in sent]  # there is one range
             distinct = len(np.unique(np.concatenate(keys))) if keys else 0
             self._most = max(self._most, (distinct, sum(map(len, keys))))
-        return told
+        return replies
 
     def end_stage(self, report: StageReport) -> None:
-        """Take note of a stage."""
+        """Record a stage."""
         self.touched.append(self._most)
         self._most = (0, 0)
 
 
 def _keys(arrays: dict[str, Any]) -> np.ndarray:
-    """Return the features of which a part has sent something."""
+    """Return the features for which a part has sent data."""
     if "first" in arrays:
-        return unpacked_keys(arrays)
+        return unpack_keys(arrays)
     names = [name for name in ("at", "seen", "0:keys") if name in arrays]
     return np.unique(np.concatenate([arrays[name] for name in names])) if names else np.zeros(0)
 
 
-class Alone(Fitting):
-    """A fit in this process on one thread, of which features can be counted."""
+class Alone(ClusterFit):
+    """A fit in this process on one thread, which counts touched features."""
 
     counts: list[tuple[int, int]] | None = None
 
-    def _drive(self, mode: Any, cluster: Any, folder: Any, watch: Any, note: Any) -> Driven:
+    def _run_mode(self, mode: Any, cluster: Any, folder: Any, watch: Any, note: Any) -> ClusterRun:
         if self.counts is None:
-            return drive(mode, InProcess(mode, folder), folder, 1, None, watch)
-        crew = Counting(mode, folder)
-        driven = drive(mode, crew, folder, 1, None, crew.end_stage)
-        self.counts += crew.touched
+            return run_stages(mode, InProcessExecutor(mode, folder), folder, 1, None, watch)
+        executor = Counting(mode, folder)
+        driven = run_stages(mode, executor, folder, 1, None, executor.end_stage)
+        self.counts += executor.touched
         return driven
 
 
 def touched_by(estimator: Any, files: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many features are touched in each stage: distinct ones, and summed over parts."""
-    alone = Alone(estimator, files, Wishes(workers=0))
+    """Return the features touched in each stage: distinct ones, and the sum over parts."""
+    alone = Alone(estimator, files, ClusterOptions(workers=0))
     alone.counts = []
     alone.run()
     distinct, entries = np.array(alone.counts).T
@@ -109,7 +111,7 @@ def touched_by(estimator: Any, files: list[str]) -> tuple[np.ndarray, np.ndarray
 
 
 def turns(ways: dict[str, Run], repeats: int) -> dict[str, np.ndarray]:
-    """Run all in turn; return seconds of stages, of each the fastest."""
+    """Run all in turn; return the fastest time of each stage, in seconds."""
     found: dict[str, list[list[float]]] = {way: [] for way in ways}
     for _ in range(repeats):
         for way, run in ways.items():
@@ -118,7 +120,7 @@ def turns(ways: dict[str, Run], repeats: int) -> dict[str, np.ndarray]:
 
 
 class Ways:
-    """Ways to fit a kind of estimator to files; keeps reports, and compares models."""
+    """Methods to fit an estimator to files; keeps reports and compares models."""
 
     def __init__(self, make: Callable[[], Any], files: list[str], **options: Any) -> None:
         self.make, self.files, self.options = make, files, options
@@ -129,7 +131,7 @@ class Ways:
     def workers(self, checkpoint: bool = False, **more: Any) -> list[float]:
         """Fit on two workers."""
         with tempfile.TemporaryDirectory() as folder:
-            more |= {"checkpoint": folder} if checkpoint else {}
+            more |= {"checkpoint": folder, "keep_checkpoint": True} if checkpoint else {}
             self.reports = self._fit(workers=WORKERS, **more)
             self.written = sum(
                 os.path.getsize(Path(at, file))
@@ -146,7 +148,7 @@ class Ways:
         """Fit on one thread."""
         reports: list[StageReport] = []
         estimator = self.make()
-        Alone(estimator, self.files, Wishes(workers=0)).run(reports.append)
+        Alone(estimator, self.files, ClusterOptions(workers=0)).run(reports.append)
         self._compare(estimator)
         return [report.seconds for report in reports]
 

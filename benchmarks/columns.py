@@ -1,12 +1,12 @@
-"""Mode "columns" against the serial margin perceptron: test error and time by the size of batches.
+"""Mode "columns" against the serial margin perceptron: test error and time by batch size.
 
 `python benchmarks/columns.py [--sets a9a comp_vs_rec] [--batches 1 64 1024] [--blocks 8]`
 
-All blocks are in this process, one after the other, so that a time is the work of all of them,
-without any messages; it is that of learning, without reading and cutting rows. Both learn with the
-defaults of the estimator but for the number of passes, in the same orders of rows. Errors are means
-over seeds, with the standard deviation; the serial rule's own tells how much of a difference is
-noise.
+All blocks are in this process and run one after the other, so the time is the work of all blocks
+without any messages. It is the time of training, without reading and splitting rows. Both methods
+use the defaults of the estimator except for the number of passes, and the same orders of rows.
+Errors are means over seeds, with the standard deviation; that of the serial rule shows which
+differences are noise.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from sklearn.utils import check_random_state
 
 from thresher import MarginPerceptronClassifier, datasets
 from thresher.data.labels import TwoClasses
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.loop import StageReport, drive
-from thresher.distributed.engine.pieces import Job
-from thresher.distributed.modes.columns import Columns
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.loop import StageReport, run_stages
+from thresher.distributed.engine.pieces import ClusterJob
+from thresher.distributed.modes.columns import ColumnsMode
 from thresher.distributed.shards import find_shards
 
 
 def columns(
     file: str, rows: int, width: int, params: dict[str, object], batch: int, blocks: int, seed: int
 ) -> tuple[np.ndarray, float, float, int]:
-    """Learn; return the weights, the intercept, microseconds per row, and the number of updates."""
+    """Train; return the weights, the intercept, microseconds per row, and the number of updates."""
     estimator = MarginPerceptronClassifier(**params)
-    job = Job(
+    job = ClusterJob(
         rule="margin-perceptron",
         task="classifier",
         params=estimator.get_params(),
@@ -45,8 +45,8 @@ def columns(
         counts=[rows],
         seed=int(check_random_state(seed).randint(2**31)),
     )
-    mode, reports = Columns(job, batch, blocks), list[StageReport]()
-    learned = drive(mode, InProcess(mode, None), None, 1, None, reports.append).learned
+    mode, reports = ColumnsMode(job, batch, blocks), list[StageReport]()
+    learned = run_stages(mode, InProcessExecutor(mode, None), None, 1, None, reports.append).learned
     taken = sum(report.rows for report in reports[1:])
     seconds = sum(report.seconds for report in reports[1:])
     w = np.zeros(width)

@@ -1,15 +1,16 @@
-"""Thresher's core side by side with scikit-learn's SGD and with the limit of the hardware.
+"""Thresher's core compared with scikit-learn's SGD and with the limit of the hardware.
 
 One run, interleaved, best of several: `python benchmarks/core.py [--rows 500000] [--repeats 5]`.
 
 Every row of the table is one epoch over the same CSR matrix in the same order, at the same constant
-rate, and shows the mean training loss of the model that came out. The peer is told
+rate, and shows the mean training loss of the resulting model. scikit-learn runs
 `SGDClassifier(loss="log_loss", penalty="l1", alpha=gravity, learning_rate="constant", max_iter=1,
 tol=None, shuffle=False, fit_intercept=False)`, in both number types; the faster one counts. (With
-an intercept the rules would differ: scikit-learn slows it a hundredfold on sparse rows.) All times
-are of `fit`, with checking of input and allocation; "core alone" is one epoch of the core's loop on
-a learner that has its memory. The perceptron minimises another loss; its time counts. The gather
-limit reads every weight of every row once, prefetched, and does nothing else (gather_limit.cpp).
+an intercept the rules would differ: scikit-learn slows it down a hundredfold on sparse rows.) All
+times are those of `fit`, including input checks and allocation. "core alone" is one epoch of the
+core's loop on a learner with allocated memory. The perceptron minimises another loss, so only its
+time is comparable. The gather limit reads every weight of every row once, prefetched, and does
+nothing else (gather_limit.cpp).
 """
 
 from __future__ import annotations
@@ -47,17 +48,17 @@ ETA, GRAVITY = 0.5, 1e-6
 
 
 def stream(rows: int, width: int, seed: int = 0) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Make rows of 73 distinct features, the r-th most frequent as often as 1/r; unit norm."""
+    """Make rows of 73 distinct features; the r-th feature has frequency 1/r; unit norm."""
     rng = np.random.default_rng(seed)
     keys = np.empty((rows, PER_ROW), np.int32)
     for start in range(0, rows, 50_000):
         n = min(50_000, rows - start)
         drawn = np.exp(rng.random((n, 3 * PER_ROW)) * np.log(width)).astype(np.int64) % width
-        drawn = drawn * 0x9E3779B1 % width  # frequent features lie anywhere
+        drawn = drawn * 0x9E3779B1 % width  # spread the frequent features
         drawn.sort(axis=1)
         fresh = np.ones(drawn.shape, bool)
         fresh[:, 1:] = drawn[:, 1:] != drawn[:, :-1]
-        # of each row's distinct features, a random choice of 73; rows that have fewer are filled up
+        # choose 73 of each row's distinct features at random; fill up rows that have fewer
         order = np.argsort(np.where(fresh, rng.random(drawn.shape), 2.0), axis=1)[:, :PER_ROW]
         keys[start : start + n] = np.sort(np.take_along_axis(drawn, order, axis=1), axis=1)
     repeated = (keys[:, 1:] == keys[:, :-1]).any(axis=1)
@@ -72,7 +73,7 @@ def stream(rows: int, width: int, seed: int = 0) -> tuple[sp.csr_matrix, np.ndar
 
 
 def gather_limit(X: sp.csr_matrix, folder: str) -> Callable[[], None]:
-    """Compile the limit and bind it to X."""
+    """Compile the gather limit and bind it to X."""
     source = Path(__file__).with_name("gather_limit.cpp")
     library = os.path.join(folder, "gather_limit.so")
     if not os.path.exists(library):
@@ -99,7 +100,7 @@ def loss(model: Any, X: sp.csr_matrix, y: np.ndarray) -> float:
 
 
 def core_alone(X: sp.csr_matrix, y: np.ndarray) -> Callable[[], Any]:
-    """Return an epoch of truncated gradient without anything around it."""
+    """Return a function that runs one epoch of truncated gradient, without any overhead."""
     params = TruncatedGradientClassifier(
         gravity=GRAVITY, eta0=ETA, fit_intercept=False
     ).get_params()
@@ -116,7 +117,7 @@ def core_alone(X: sp.csr_matrix, y: np.ndarray) -> Callable[[], Any]:
 
 
 def contestants(X: sp.csr_matrix, y: np.ndarray) -> dict[str, Callable[[], Any]]:
-    """Return what is timed: each call is one epoch from scratch, on a matrix of its own dtype."""
+    """Return the timed calls: each is one epoch from scratch, on a matrix of its dtype."""
     X64 = X.astype(np.float64)
     ours = {"eta0": ETA, "passes": 1, "shuffle": False, "fit_intercept": False}
     theirs = {
@@ -150,7 +151,7 @@ def contestants(X: sp.csr_matrix, y: np.ndarray) -> dict[str, Callable[[], Any]]
 
 
 def best_of(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Time all calls in turn, several times; the best of each."""
+    """Time all calls in turn, several times; return the best time of each."""
     best = dict.fromkeys(calls, np.inf)
     for _ in range(repeats):
         for name, call in calls.items():
@@ -181,18 +182,18 @@ def compare(rows: int, repeats: int) -> None:
 
 
 def empty_columns(rows: int, repeats: int) -> None:
-    """Show that a step costs the same when the width doubles by empty columns (P-19)."""
+    """Show that a step costs the same if empty columns double the width (P-19)."""
     X, y = stream(rows, WIDTHS["2^20"])
     wide = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(rows, 2 * X.shape[1]))
     calls = {"narrow": core_alone(X, y), "wide": core_alone(wide, y)}
-    best_of(calls, 1)  # allocation and first touch aside
+    best_of(calls, 1)  # excludes allocation and first touch
     best = best_of(calls, repeats)
     ratio = best["wide"] / best["narrow"]
-    print(f"\nwidth 2^20 -> 2^21 by empty columns: a step costs {ratio:.2f}x")
+    print(f"\nwidth 2^20 -> 2^21 by empty columns: a step takes {ratio:.2f}x the time")
 
 
 def memory(rows: int) -> None:
-    """Show the peak memory of fit in a process of its own, next to the sizes of X and the store."""
+    """Show the peak memory of fit in a separate process, and the sizes of X and the store."""
     code = f"""
 import resource, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
@@ -206,7 +207,7 @@ before = now()
 TruncatedGradientClassifier(passes=1, shuffle=False).fit(X, y)
 peak = next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).split()[1]
 size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-print(f"fit on CSR of {{size / 2**20:.0f}} MiB: peak memory above before "
+print(f"fit on CSR of {{size / 2**20:.0f}} MiB: peak memory increase "
       f"{{(int(peak) * 1024 - before) / 2**20:.0f}} MiB, of which the store is "
       f"{{8 * X.shape[1] / 2**20:.0f}} MiB")
 """

@@ -1,11 +1,10 @@
-"""Choose the defaults of FTRL and truncated gradient by measurement, and show how good they are.
+"""Measure how good the defaults of FTRL and truncated gradient are.
 
-`python benchmarks/defaults.py` trains, on ten data sets with rows of unit norm, the default and a
-grid of 50 points around it, each in several random orders. It prints the mean test error of the
-default, the best mean test error of the grid (chosen by looking at the test rows, which is more
-than a user could do), their ratio, and the share of nonzero weights of both. The aim: a ratio of at
-most 1.1 on at least 8 of the 10 sets.
-`--write docs/defaults.md` writes the table.
+`python benchmarks/defaults.py` trains the default and a grid of 50 points around it on ten data
+sets with rows of unit norm, each in several random orders. It prints the mean test error of the
+default, the best mean test error of the grid (chosen on the test rows, which a user could not do),
+their ratio, and the share of nonzero weights of both. The aim is a ratio of at most 1.1 on at least
+8 of the 10 sets. `--write docs/defaults.md` writes the table.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def table(cls: Any, seeds: int, names: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Parse arguments, print or write the tables."""
+    """Parse arguments; print or write the tables."""
     assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
@@ -95,11 +94,11 @@ def main() -> None:
     arguments = parser.parse_args()
     text = "\n".join(
         [
-            "# Defaults, measured",
+            "# How good the defaults are",
             "",
-            "Written by `python benchmarks/defaults.py --write docs/defaults.md`: mean test error "
-            f"over {arguments.seeds} random orders, rows of unit norm. The best of the grid is the "
-            "one of least test error.",
+            "`python benchmarks/defaults.py --write docs/defaults.md` writes this page. Errors are",
+            f"mean test errors over {arguments.seeds} random orders, with rows of unit norm. The",
+            "best point of the grid has the smallest test error.",
             "",
             *table(FTRLClassifier, arguments.seeds, arguments.sets),
             *table(TruncatedGradientClassifier, arguments.seeds, arguments.sets),

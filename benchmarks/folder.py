@@ -1,4 +1,4 @@
-"""Where benchmarks look for data sets: $THRESHER_DATA, or shared/data beside the repository."""
+"""The folder of data sets: $THRESHER_DATA, or shared/data beside the repository."""
 
 from __future__ import annotations
 

@@ -1,20 +1,20 @@
-"""Many models from one pass, side by side with one model and with scikit-learn.
+"""Many models from one pass, compared with one model and with scikit-learn.
 
 One run, interleaved, best of several: `python benchmarks/lanes.py [--rows 500000] [--repeats 5]`.
 
-The rows are those of core.py: 73 features each, the r-th most frequent as often as 1/r, unit norm.
+The rows are those of core.py: 73 features each, the r-th feature with frequency 1/r, unit norm.
 
 1. 15 lanes against one model, truncated gradient, float32, period 10, constant rates, gravities
-   from 0 to 1e-5: one epoch of the core's loop on learners that have their memory, for every level
-   of vectors that the machine has. The last lane is checked against the model alone.
+   from 0 to 1e-5: one epoch of the core's loop on learners with allocated memory, for every vector
+   width of the machine. The last lane is checked against the single model.
 2. A grid of 16 gravities in lanes against 16 fits of `SGDClassifier(loss="log_loss", penalty="l1",
    alpha=gravity, learning_rate="constant", eta0=0.5, max_iter=1, tol=None, shuffle=False,
-   fit_intercept=False)`, at its faster number type; mean training losses of both are shown.
-3. `OnePassSearchCV` over 16 points and 5 folds against `GridSearchCV(SGDClassifier(...))` told the
-   same, both with two jobs, folds in the order of the rows, scored by log loss and refitted; the
-   chosen models are scored on rows of their own. Widths as above, fewer rows.
+   fit_intercept=False)`, in its faster number type; the mean training losses of both are shown.
+3. `OnePassSearchCV` over 16 points and 5 folds against `GridSearchCV(SGDClassifier(...))` with the
+   same parameters, both with two jobs, folds in the order of the rows, scored by log loss and
+   refitted; the chosen models are scored on separate rows. Widths as above, fewer rows.
 4. 20 newsgroups, 20 classes, against scikit-learn's one-vs-rest of the same SGDClassifier (which
-   takes classes one after the other), five passes in the order of the rows; test accuracies too.
+   trains classes one after the other), five passes in the order of the rows; also test accuracies.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from core import ETA, WIDTHS, stream
 from folder import DATA
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 
+from core import ETA, WIDTHS, stream
 from thresher import OnePassSearchCV, TruncatedGradientClassifier, _core, datasets
 from thresher.rules.core_args import core_parameters
 
 
 def told(gravity: float) -> tuple[dict[str, float], dict[str, str]]:
-    """Return what the core is told of one model."""
+    """Return the core's parameters of one model."""
     model = TruncatedGradientClassifier(gravity=gravity, eta0=ETA, fit_intercept=False)
     return core_parameters("truncated-gradient", model.get_params(), None)
 
 
 def lanes_of(gravities: Any, width: int, level: str) -> _core.Lanes:
-    """Return lanes of these gravities."""
+    """Return lanes with these gravities."""
     numbers, words = zip(*[told(g) for g in gravities], strict=True)
     n = len(numbers)
     return _core.make_lanes(
@@ -51,7 +51,7 @@ def lanes_of(gravities: Any, width: int, level: str) -> _core.Lanes:
 
 
 def levels() -> list[str]:
-    """Return the levels of vectors that this machine has."""
+    """Return the vector widths of this machine."""
     found = []
     for level in ("portable", "avx2", "avx512"):
         try:
@@ -63,7 +63,7 @@ def levels() -> list[str]:
 
 
 def best(jobs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Return the least time of each job, over interleaved runs."""
+    """Return the smallest time of each job, over interleaved runs."""
     times = dict.fromkeys(jobs, np.inf)
     for _ in range(repeats):
         for name, job in jobs.items():
@@ -74,7 +74,7 @@ def best(jobs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
 
 
 def against_one(rows: int, repeats: int, count: int) -> None:
-    """Print what `count` lanes cost, in units of one model."""
+    """Print the time of `count` lanes, in units of one model."""
     gravities = np.linspace(0, 1e-5, count)
     print(f"{count} lanes, in units of one model (Mnnz/s of the one model)")
     for name, width in WIDTHS.items():
@@ -95,7 +95,7 @@ def against_one(rows: int, repeats: int, count: int) -> None:
 
 
 def against_sklearn(rows: int, repeats: int) -> None:
-    """Print what 16 fits of scikit-learn cost, in units of 16 lanes."""
+    """Print the time of 16 fits of scikit-learn, in units of 16 lanes."""
     gravities = np.geomspace(1e-8, 1e-5, 16)
     print("16 fits of scikit-learn, in units of one pass of 16 lanes")
     for name, width in WIDTHS.items():
@@ -131,14 +131,14 @@ def against_sklearn(rows: int, repeats: int) -> None:
 
 
 def peer_of(**params: Any) -> SGDClassifier:
-    """Return scikit-learn's model of the same objective, rate and order of rows."""
+    """Return scikit-learn's model with the same objective, rate and order of rows."""
     told = {"loss": "log_loss", "penalty": "l1", "learning_rate": "constant", "eta0": ETA,
             "max_iter": 1, "tol": None, "shuffle": False, "fit_intercept": False}  # fmt: skip
     return SGDClassifier(**(told | params))
 
 
 def search(rows: int, repeats: int) -> None:
-    """Print what a search of scikit-learn costs, in units of ours."""
+    """Print the time of a search of scikit-learn, in units of ours."""
     gravities = np.geomspace(1e-8, 1e-4, 16)
     print("GridSearchCV of 16 points x 5 folds with 2 jobs, in units of OnePassSearchCV")
     for name, width in WIDTHS.items():
@@ -164,12 +164,12 @@ def search(rows: int, repeats: int) -> None:
         print(
             f"  {name:5} {times['theirs'] / times['ours']:.1f}x   ({times['ours']:.2f} s / "
             f"{times['theirs']:.2f} s; chosen {ours.best_params_['gravity']:.1e} / "
-            f"{theirs.best_params_['alpha']:.1e}, their test loss {lost[0]:.4f} / {lost[1]:.4f})"
+            f"{theirs.best_params_['alpha']:.1e}, test loss {lost[0]:.4f} / {lost[1]:.4f})"
         )
 
 
 def newsgroups(repeats: int) -> None:
-    """Print what scikit-learn's one-vs-rest costs, in units of lanes."""
+    """Print the time of scikit-learn's one-vs-rest, in units of lanes."""
     try:
         data = datasets.load("news20", DATA)
     except (FileNotFoundError, KeyError, ValueError) as error:

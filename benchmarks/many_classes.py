@@ -2,19 +2,20 @@
 
 `python benchmarks/many_classes.py [--rows 1000000] [--losses hinge squared_hinge] [--data DIR]`
 
-The first stream has rows of 13 features out of 18 million, each of one of 1,000 classes. Classes
-are as frequent as Zipf's law has it (exponent 0.7). A feature of a row comes, in three places of
-ten, from the 200 that its class favours, else from all, by Zipf's law too (exponent 1.05): a few
-are in most rows, most in none or one. Rows are made in blocks and forgotten. Intercepts begin at
-the log-odds of the classes, estimated from the first block. The last block is held out.
+The first stream has rows of 13 features out of 18 million, each of one of 1,000 classes. The
+frequencies of classes follow Zipf's law (exponent 0.7). With probability 0.3, a feature of a row is
+one of 200 features that its class prefers; else it is drawn from all features, also by Zipf's law
+(exponent 1.05): a few features are in most rows, most features in none or one. Rows are generated
+in blocks and discarded. Intercepts start at the log-odds of the classes, estimated from the first
+block. The last block is the test set.
 
-A weight for each feature and class, in one array of float32, would be 72 GB. Of those, only the
-weights that are not zero are kept. Each loss has a process of its own: peak memory is that of all
-of it, with Python and NumPy.
+A weight for each feature and class, in one array of float32, would take 72 GB. Only the nonzero
+weights are stored. Each loss runs in a separate process: peak memory is that of the whole process,
+with Python and NumPy.
 
-Logistic loss is not among the losses: it has a slope for each class at each row, so that all rows
-x nonzeros x classes updates are made, here 13 billion, and every (feature, class) pair that was
-met gets a weight.
+Logistic loss is not included: it has a gradient for each class at each row, so it makes rows x
+nonzeros x classes updates, here 13 billion, and every (feature, class) pair that occurs gets a
+weight.
 """
 
 from __future__ import annotations
@@ -51,15 +52,15 @@ class Stream:
         self.favoured = np.sort(self.by_zipf((CLASSES, FAVOURED)), axis=1)
 
     def by_zipf(self, shape: tuple[int, ...], exponent: float = 1.05) -> NDArray[np.int64]:
-        """Draw feature numbers: the distribution function of the power law, inverted."""
+        """Draw feature numbers by the inverse distribution function of the power law."""
         power = 1 - exponent
         u = self.rng.random(shape)
         rank = (1 + u * (float(WIDTH) ** power - 1)) ** (1 / power)
-        # Spread over the space: the frequent ones are no neighbours.
+        # Spread over the space, so that frequent features are not neighbours.
         return rank.astype(np.int64) * 7_368_787 % WIDTH
 
     def block(self, rows: int = BLOCK) -> tuple[_core.Batch, NDArray[np.int32]]:
-        """Rows, and the class of each."""
+        """Return rows, and the class of each."""
         y = np.searchsorted(self.cumulative, self.rng.random(rows)).clip(0, CLASSES - 1)
         keys = self.by_zipf((rows, PER_ROW))
         own = self.rng.random((rows, PER_ROW)) < SHARE
@@ -76,7 +77,7 @@ def peak() -> float:
 
 
 def make(width: int, classes: int, loss: str, gravity: float, eta0: float) -> _core.LabelLists:
-    """Make lanes with the defaults of the rule, but for a few."""
+    """Make lanes with the defaults of the rule, except for a few parameters."""
     rule = RULES["truncated-gradient"]
     params = {name: spec.default for name, spec in rule.own.items()}
     params |= {"loss": loss, "gravity": gravity, "eta0": eta0, "fit_intercept": True}
@@ -86,13 +87,13 @@ def make(width: int, classes: int, loss: str, gravity: float, eta0: float) -> _c
 
 
 def log_odds(counts: NDArray[np.int64], rows: int) -> NDArray[np.float64]:
-    """Return the log-odds of classes that were met so often, no class being impossible."""
+    """Return the log-odds of classes from their counts; no class is impossible."""
     share = (counts + 0.5) / (rows + 1.0)
     return np.log(share / (1 - share))
 
 
 def wide(loss: str, rows: int, gravity: float, eta0: float) -> None:
-    """18 million features, 1,000 classes."""
+    """Train on 18 million features and 1,000 classes."""
     stream = Stream(0)
     lanes = make(WIDTH, CLASSES, loss, gravity, eta0)
     seconds = busy = 0.0
@@ -120,7 +121,7 @@ def wide(loss: str, rows: int, gravity: float, eta0: float) -> None:
 
 
 def labelled(path: Path) -> tuple[_core.Batch, Classes, int, int, int]:
-    """Read rows of `l1,l2,... i:v ...` behind a line of rows, features and labels."""
+    """Read rows of `l1,l2,... i:v ...` after a line of rows, features and labels."""
     starts, keys, values, label_starts, labels = [0], [], [], [0], []
     with lzma.open(path, "rt") as lines:
         rows, width, count = map(int, next(lines).split())
@@ -141,7 +142,7 @@ def labelled(path: Path) -> tuple[_core.Batch, Classes, int, int, int]:
 
 
 def eurlex(folder: Path, loss: str, gravity: float, eta0: float, passes: int) -> None:
-    """Train 15,539 rows x 5,000 features x 3,993 labels; precision of the highest scores."""
+    """Train on 15,539 rows x 5,000 features x 3,993 labels; print the precision."""
     batch, classes, rows, width, count = labelled(folder / "eurlex4k_train.txt.xz")
     lanes = make(width, count, loss, gravity, eta0)
     lanes.plant_intercepts(log_odds(np.bincount(classes[1], minlength=count), rows))
@@ -162,13 +163,13 @@ def eurlex(folder: Path, loss: str, gravity: float, eta0: float, passes: int) ->
 
 
 def main() -> None:
-    """Run both."""
+    """Run both benchmarks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--losses", nargs="+", default=["hinge", "squared_hinge"])
     parser.add_argument("--gravity", type=float, default=1e-6)
     parser.add_argument("--eta0", type=float, default=0.2)
-    parser.add_argument("--passes", type=int, default=2, help="over eurlex4k")
+    parser.add_argument("--passes", type=int, default=2, help="passes over eurlex4k")
     parser.add_argument("--data", type=Path, default=DATA)
     options = parser.parse_args()
     fresh = multiprocessing.get_context("spawn")

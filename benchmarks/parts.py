@@ -1,19 +1,19 @@
-"""What parts cost the stabilized rule in test error: mode "stages" against `fit` of all rows.
+"""Test error of the stabilized rule by number of parts: mode "stages" against `fit` of all rows.
 
     python benchmarks/parts.py [--sets relathe pcmac] [--seeds 5] [--parts 1 2 4 8] [--json FILE]
 
-``StabilizedClassifier`` at its defaults (variant "robust", 16 paths, 20 passes) learns the same
-rows on one machine, and in stages whose paths each see one part of the rows (``workers=0``, which
-gives what any cluster gives). A seed draws the order of the rows, and so what is in each part, and
-the rule's own choices; sets that come as one file are split by it too, 70 % to learn from; others
-keep the split they were published with. Rows have norm 1, but for dexter_scaled, which is scaled by
-columns. Errors are in percent: the mean over seeds, and its standard error. A difference is that of
-the two errors of one seed. Besides: how many of the features chosen are those that one machine has
-chosen from the same rows. "One machine, again" has the same rows in the same order and other random
-choices: how far two runs differ by those alone.
+``StabilizedClassifier`` with its defaults (variant "robust", 16 paths, 20 passes) is trained on the
+same rows on one machine, and in stages whose paths each see one part of the rows (``workers=0``,
+which gives the same as any cluster). A seed draws the order of the rows, and so the content of each
+part, and the random choices of the rule. It also splits data sets of one file, with 70 % for
+training; the others keep their published split. Rows have norm 1, except for dexter_scaled, whose
+columns are scaled. Errors are in percent: the mean over seeds, and its standard error. A difference
+is that of the two errors of one seed. The table also shows how many of the chosen features one
+machine chose from the same rows. "One machine, again" has the same rows in the same order and other
+random choices: it shows how much two runs differ by these alone.
 
-How a refit in parts is done was decided on basehock and comp_vs_rec: they are not among the sets
-here, and say nothing about how well it does.
+The method of the refit in parts was chosen on basehock and comp_vs_rec. So these are not among the
+data sets here.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ SETS = [
     "relathe", "pcmac", "comp_vs_sci", "comp_vs_talk", "rec_vs_talk", "sci_vs_rec", "sci_vs_talk",
     "dexter", "dexter_scaled",
 ]  # fmt: skip
-ALONE, AGAIN = 0, -1  # ways to learn that are no number of parts
+ALONE, AGAIN = 0, -1  # methods that are not a number of parts
 ONE_FILE = ("relathe", "pcmac", "dexter")
 
 
 def splits(name: str, seeds: int) -> Iterator[tuple[Any, np.ndarray, Any, np.ndarray]]:
-    """Yield rows to learn from in an order of their own, and rows to test on, for each seed."""
+    """Yield training rows in a random order, and test rows, for each seed."""
     data = datasets.load(name, DATA, unit_norm=name != "dexter_scaled")
     X, y, X_test, y_test = data.X_train, data.y_train, data.X_test, data.y_test
     for seed in range(seeds):
@@ -59,7 +59,7 @@ def splits(name: str, seeds: int) -> Iterator[tuple[Any, np.ndarray, Any, np.nda
 
 
 def compare(name: str, parts: list[int], seeds: int) -> dict[str, Any]:
-    """Learn in all ways; return errors, features chosen and shares of them, by seed."""
+    """Train by all methods; return errors, numbers of features and shared features, by seed."""
     ways = [ALONE, AGAIN, *parts]
     errors, nonzeros, shared = (np.zeros((seeds, len(ways))) for _ in range(3))
     rows = features = 0
@@ -96,13 +96,13 @@ def spread(values: np.ndarray) -> str:
 
 
 def label(way: int) -> str:
-    """Name a way to learn."""
+    """Return the name of a method."""
     named = {ALONE: "one machine", AGAIN: "one machine, again", 1: "1 part"}
     return named.get(way, f"{way} parts")
 
 
 def show(name: str, found: dict[str, Any], seconds: float) -> None:
-    """Print what was found on a set."""
+    """Print the results on a data set."""
     errors, ways = np.array(found["errors"]), found["ways"]
     print(f"{name}: {found['rows']} rows, {found['features']} features, {seconds:.0f} s")
     for i, count in enumerate(ways):
@@ -111,19 +111,19 @@ def show(name: str, found: dict[str, Any], seconds: float) -> None:
         print(
             f"  {label(count):18} error {spread(errors[:, i])}  difference {spread(gap)} = "
             f"{relative:+6.1%}  features {np.mean(found['nonzeros'], axis=0)[i]:5.0f}, "
-            f"{np.mean(found['shared'], axis=0)[i]:4.0%} of them as alone",
+            f"{np.mean(found['shared'], axis=0)[i]:4.0%} of them as on one machine",
             flush=True,
         )
 
 
 def main() -> None:
-    """Compare."""
+    """Run the comparison."""
     assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--parts", nargs="+", type=int, default=[1, 2, 4, 8])
     parser.add_argument("--seeds", type=int, default=5, help="2 or more")
-    parser.add_argument("--json", type=Path, help="where to write all numbers")
+    parser.add_argument("--json", type=Path, help="file for all numbers")
     options = parser.parse_args()
     results = {}
     print("test error in percent (standard error)")

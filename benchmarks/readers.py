@@ -1,12 +1,12 @@
-"""The readers of text side by side with scikit-learn's.
+"""The text readers compared with scikit-learn's.
 
 One run, interleaved, best of several: `python benchmarks/readers.py [--rows 500000] [--repeats 5]`.
 
-The svmlight file has 73 features a row, frequent ones as in text (core.stream), and values of six
-decimals. "to blocks" parses all rows and lets go of them, as learning in one pass does; "to one
-matrix" keeps them and joins them into one CSR, which is what the peer, `load_svmlight_file`, makes;
-both matrices are compared. Times are of the wall; rates are of the file's bytes. Files are made
-once, in --folder (else in a temporary folder, and removed).
+The svmlight file has 73 features per row, with frequencies as in text (core.stream), and values of
+six decimals. "to blocks" parses all rows and discards them, as training in one pass does. "to one
+matrix" keeps them and joins them into one CSR matrix, which is what scikit-learn's
+`load_svmlight_file` returns; both matrices are compared. Times are wall times; rates are bytes of
+the file per second. Files are made once, in --folder (else in a temporary folder, and removed).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from core import stream
 from sklearn.datasets import load_svmlight_file
 
+from core import stream
 from thresher import _core
 
 WIDTH = 47_000
@@ -55,7 +55,7 @@ def write_files(folder: Path, rows: int) -> tuple[Path, Path, Path]:
 
 
 def blocks(path: Path, text_format: str, **options: object) -> list[_core.Block]:
-    """Read all blocks, and let go of each before the next."""
+    """Read all blocks; discard each before the next."""
     reader = _core.Reader(None, text_format, path=str(path), **options)  # type: ignore[arg-type]
     while (block := reader.next()) is not None:
         if block.bad:
@@ -78,7 +78,7 @@ def matrix(path: Path, threads: int = 1) -> tuple[sp.csr_matrix, np.ndarray]:
 
 
 def main() -> None:
-    """Run all and print a table."""
+    """Run all readers and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--repeats", type=int, default=5)
@@ -98,7 +98,7 @@ def main() -> None:
             "load_svmlight_file": (svm, peer),
             "VW names, 1 thread": (words, lambda: blocks(words, "vw")),
             "VW names, 18 bits": (words, lambda: blocks(words, "vw", bits=18)),
-            "VW names, told": (words, lambda: blocks(words, "vw", names=True)),
+            "VW names, returned": (words, lambda: blocks(words, "vw", names=True)),
             "VW names with values": (values, lambda: blocks(values, "vw")),
             "VW names, 2 threads": (words, lambda: blocks(words, "vw", threads=2)),
         }
@@ -123,7 +123,7 @@ def main() -> None:
         print(
             f"{args.rows} rows; svmlight {svm.stat().st_size / 1e6:.0f} MB; both matrices equal\n"
         )
-        print(f"{'':36}{'seconds':>9}{'GB/s':>7}{'times the peer':>16}")
+        print(f"{'':36}{'seconds':>9}{'GB/s':>7}{'x scikit-learn':>16}")
         for name, (path, _) in runs.items():
             ratio = f"{slow / best[name]:16.1f}" if path == svm else ""
             rate = path.stat().st_size / best[name] / 1e9

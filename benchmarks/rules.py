@@ -1,18 +1,24 @@
 """Every rule on real data: error, nonzeros, stability and time of the final model.
 
-`python benchmarks/rules.py [--sets dexter_scaled ...] [--orders 10] [--json out.json]` trains, on
-each set with rows of unit norm, every rule in several random orders of the training rows.
-Parameters are the defaults or, where the table says CV, chosen by 5-fold cross-validation on the
-training rows (stratified, shuffled once with a fixed seed, least mean error; ties: the
-sparser). The test rows are used once, for the final model of each order.
+`python benchmarks/rules.py [--sets dexter_scaled ...] [--orders 10] [--json out.json]` trains every
+rule on each data set, in several random orders of the training rows. Rows have unit norm.
+Parameters are the defaults. Where the table says CV, they are chosen by 5-fold cross-validation on
+the training rows: stratified, shuffled once with a fixed seed, smallest mean error; ties go to the
+sparser model. The test rows are used once, for the final model of each order.
 
-kappa is Cohen's, averaged over pairs of orders; "sub" columns are of 10 random subsamples of 80 %
-of the training rows: their mean test error, and kappa between their supports. FTRL cut is FTRL's
-model cut down to as many weights of largest |w| as the stabilized default has; averaged SGD x 16
-the mean of 16 plain SGD runs (R-13.8 without selection: A-37). The published stabilized rule gets
-columns of unit variance, as in its paper (UnitVarianceScaler, fitted on the training rows). l1
-logistic regression is scikit-learn's, by liblinear (up to 5,000 iterations), C by CV, 1 to 10^6.
-`--write docs/rules.md --json a.json b.json` writes the tables of runs made before.
+- kappa is Cohen's kappa, averaged over pairs of orders.
+- The "sub" columns are for 10 random subsamples of 80 % of the training rows: their mean test
+  error, and kappa between their selected features.
+- FTRL cut is FTRL's model, reduced to its largest weights |w|: as many as the stabilized default
+  keeps.
+- Averaged SGD x 16 is the mean of 16 plain SGD runs: the mean of paths (R-13.8) without selection,
+  as a control (A-37).
+- The published stabilized rule gets columns of unit variance, as in its paper (UnitVarianceScaler,
+  fitted on the training rows).
+- l1 logistic regression is scikit-learn's, by liblinear (up to 5,000 iterations), with C by CV from
+  1 to 10^6.
+
+`--write docs/rules.md --json a.json b.json` writes the tables of earlier runs.
 """
 
 from __future__ import annotations
@@ -58,7 +64,7 @@ Fit = Callable[[Any, Any, int], tuple[np.ndarray, float]]  # X, y, seed -> weigh
 
 
 def of(estimator: Any) -> Fit:
-    """Fit an estimator; answer with its weights."""
+    """Fit an estimator; return its weights and intercept."""
 
     def fit(X: Any, y: Any, seed: int) -> tuple[np.ndarray, float]:
         model = clone(estimator)
@@ -78,7 +84,7 @@ def averaged_sgd(X: Any, y: Any, seed: int) -> tuple[np.ndarray, float]:
 
 
 def scaled(fit: Fit) -> Fit:
-    """Scale the columns to unit variance for the fit, and the weights back."""
+    """Scale the columns to unit variance for the fit, then scale the weights back."""
 
     def scaled_fit(X: Any, y: Any, seed: int) -> tuple[np.ndarray, float]:
         scaler = UnitVarianceScaler().fit(X)
@@ -89,7 +95,7 @@ def scaled(fit: Fit) -> Fit:
 
 
 def cut(fit: Fit, size: Callable[[Any], int]) -> Fit:
-    """Keep the largest weights alone."""
+    """Keep only the largest weights."""
 
     def cut_fit(X: Any, y: Any, seed: int) -> tuple[np.ndarray, float]:
         w, b = fit(X, y, seed)
@@ -106,7 +112,7 @@ def error_of(w: np.ndarray, b: float, X: Any, y: Any) -> float:
 
 
 def fitting(estimator: Any) -> Fit:
-    """Fit an estimator as it is meant to be."""
+    """Fit an estimator with its own parameters."""
     published = getattr(estimator, "variant", None) == "paper"
     return scaled(of(estimator)) if published else of(estimator)
 
@@ -128,13 +134,13 @@ def chosen(estimator: Any, grid: list[dict[str, Any]], X: Any, y: Any) -> Any:
 
 
 def stable_size(X: Any) -> int:
-    """Return how many weights the stabilized default keeps on such rows."""
+    """Return the number of weights that the stabilized default keeps on these rows."""
     judged = np.count_nonzero(np.bincount(X.indices) >= min(5, 1 + X.shape[0] // 50))
     return int(max(10.0, min(400.0, judged / 3.0), np.sqrt(X.shape[0] * judged / 10.0)))
 
 
 def methods(X: Any, y: Any) -> list[tuple[str, Fit, dict[str, Any], int]]:
-    """Return name, way of fitting, parameters chosen, and largest number of orders."""
+    """Return name, fit function, chosen parameters and largest number of orders of each rule."""
     n = X.shape[0]
     per_row = [{"l1": a / n} for a in (0.01, 0.03, 0.1, 0.3, 1.0)]
     tuned: list[tuple[str, Any, list[dict[str, Any]]]] = [
@@ -164,7 +170,7 @@ def methods(X: Any, y: Any) -> list[tuple[str, Fit, dict[str, Any], int]]:
         ("FTRL (default)", ftrl, {}, 99),
         ("FTRL cut", cut(ftrl, stable_size), {"nonzeros": stable_size(X)}, 99),
         ("margin perceptron", of(MarginPerceptronClassifier()), {}, 99),
-        ("averaged SGD [004]", of(AveragedSGDClassifier()), {}, 99),
+        ("averaged SGD (Dekel)", of(AveragedSGDClassifier()), {}, 99),
         ("mirror descent", of(MirrorDescentClassifier()), {}, 3),
         ("hard threshold", of(HardThresholdRegressor(n_nonzero=stable_size(X))), {}, 1),
         ("averaged SGD x 16", averaged_sgd, {}, 5),
@@ -176,7 +182,7 @@ SUBSAMPLED = ("stabilized (default)", "FTRL cut", "l1 logistic regression, CV")
 
 
 def measure(name: str, orders: int) -> list[dict[str, Any]]:
-    """Measure all rules on one set."""
+    """Measure all rules on one data set."""
     data = datasets.load(name, DATA)
     X, y = data.X_train, np.where(data.y_train > 0, 1, -1)
     X_test, y_test = data.X_test, np.where(data.y_test > 0, 1, -1)
@@ -233,13 +239,14 @@ def line(row: dict[str, Any]) -> str:
 
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:
-    """Set the stabilized default beside what it is meant to beat, from the rows below."""
+    """Compare the stabilized default with other rules, from the measured rows."""
     lines = [
-        "## The stabilized default beside the others",
+        "## The stabilized default compared with the others",
         "",
-        "Error in %, with l1 logistic regression's and FTRL's, cut to as many weights; how many "
-        "times more weights the truncated gradient keeps; kappa between orders with the truncated "
-        "gradient's; kappa and error of 80 % subsamples with those of FTRL cut.",
+        "The columns compare the stabilized default with other rules: errors in % of the default,",
+        "of l1 logistic regression and of FTRL cut; how many times more weights truncated gradient",
+        "keeps; kappa between orders (default, truncated gradient); kappa and error of the 80 %",
+        "subsamples (default, FTRL cut).",
         "",
         "| data | error | l1 LR | FTRL cut | TG's nonzeros | kappa, TG's | sub kappa, FTRL cut's | "
         "sub error, FTRL cut's |",

@@ -1,13 +1,12 @@
-"""The stabilized rule beside as many plain SGD runs over the same rows: what stages cost.
+"""The stabilized rule compared with the same number of plain SGD runs: the cost of stages.
 
 `python benchmarks/stabilized.py [--rows 20000] [--repeats 5]`, interleaved, best of several.
 
-Every column is 16 paths, one pass each, in orders of their own, on two threads. Plain SGD is the
-core's truncated gradient without gravity: 16 learners, shared out over two threads, each through
-the rows in a permutation of its own. The stabilized rule (variant "paper") does the same steps and
-counts, truncates, selects and purges besides; with keep = 0 it purges nothing, so that it has as
-many weights to move as SGD. Its stages are of 25 rows (the paper's K = n_K = 5), and of 1,000 rows
-and more.
+Each line is 16 paths, one pass each, in different orders, on two threads. Plain SGD is the core's
+truncated gradient without gravity: 16 learners on two threads, each with its own permutation of the
+rows. The stabilized rule (variant "paper") makes the same steps and also counts, truncates, selects
+and purges. With keep = 0 it purges nothing, so it has as many weights to update as SGD. Its stages
+have 25 rows (the paper's K = n_K = 5), or 1,000 rows and more.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from core import stream
 
+from core import stream
 from thresher import _core
 from thresher.data import as_batch
 
@@ -29,7 +28,7 @@ STAGES = {"K=5, n_K=5": (5, 5), "K=200, n_K=5": (200, 5), "K=1000, n_K=1": (1000
 
 
 def plain(batch: _core.Batch, width: int, orders: list[np.ndarray]) -> Callable[[], None]:
-    """16 runs of SGD on two threads."""
+    """Return a function that makes 16 runs of SGD on two threads."""
     numbers = {
         "eta0": ETA, "power": 0.5, "decay": 1.0, "gravity": 0.0, "period": 1.0, "relative": 0.0,
         "ceiling": float("inf"), "l2": 0.0, "average": 0.0, "fading": 0.0, "fit_intercept": 0.0,
@@ -55,7 +54,7 @@ def plain(batch: _core.Batch, width: int, orders: list[np.ndarray]) -> Callable[
 
 
 def stabilized(batch: _core.Batch, width: int, burst: int, bursts: int, keep: float) -> Any:
-    """16 paths of the published rule on two threads."""
+    """Return a function that runs 16 paths of the published rule on two threads."""
     numbers = {
         "eta0": ETA, "rejection": 0.7, "annealing": -1.0, "keep": keep, "burst": float(burst),
         "bursts": float(bursts), "min_updates": 0.0, "burst_growth": 0.0, "paths": float(PATHS),

@@ -1,10 +1,10 @@
-"""Two installations of Thresher side by side: whole calls, interleaved, best of several.
+"""Two installations of Thresher compared: complete calls, interleaved, best of several.
 
-`python benchmarks/versions.py BEFORE AFTER [--rows 100000] [--repeats 5]`, each a Python that has
-Thresher. Each call runs in a server process of its installation that has its data ready; the calls
-of both alternate. `fit` is one pass over a CSR matrix, `partial_fit` 200 batches of 100 rows, file
-is `thresher train` on VW text, `search` is `OnePassSearchCV` over 8 points and 3 folds. A digest of
-the weights shows whether both gave the same bits.
+`python benchmarks/versions.py BEFORE AFTER [--rows 100000] [--repeats 5]`. BEFORE and AFTER are
+Python interpreters that have Thresher. Each installation runs in a server process that has its data
+ready; the calls of both alternate. `fit` is one pass over a CSR matrix, `partial_fit` is 200
+batches of 100 rows, file is `thresher train` on VW text, `search` is `OnePassSearchCV` over 8
+points and 3 folds. A digest of the weights shows whether both gave the same bits.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ CALLS = (
 
 
 def text(path: Path, rows: int) -> str:
-    """Write rows of VW text whose label depends on a few of the words."""
+    """Write rows of VW text whose labels depend on a few of the words."""
     import random
 
     made = random.Random(0)
@@ -98,7 +98,7 @@ def text(path: Path, rows: int) -> str:
 
 
 def main() -> None:
-    """Run both, and show times and digests."""
+    """Run both; print times and whether digests are equal."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("before")
     parser.add_argument("after")

@@ -1,25 +1,26 @@
-"""Thresher and Vowpal Wabbit side by side: the same files, one interleaved run, best of several.
+"""Thresher and Vowpal Wabbit compared: the same files, one interleaved run, best of several.
 
-    python benchmarks/vw.py --install     VW's wheel into an environment of its own, build/peers/vw
+    python benchmarks/vw.py --install     installs VW's wheel into the environment build/peers/vw
     python benchmarks/vw.py [--rows 500000] [--repeats 5] [--json FILE] [--peer-only]
 
-Every run is a process of its own, timed from outside: wall-clock time, and CPU time of all of its
-threads. Start-up, which is the same command on a file of one line, is subtracted; the table shows
-both. Both programs hash names to 22 bits, go through the rows once, write a model and report the
-mean loss before learning from each row (progressive loss).
+Every run is a separate process, timed from outside: wall-clock time, and CPU time of all threads.
+The start-up time, measured by the same command on a file of one line, is subtracted; the table
+shows both. Both programs hash names to 22 bits, make one pass, write a model and report the mean
+progressive loss (the loss of each row before learning from it).
 
-VW is the wheel's native driver: `pylibvw.vw([...]).run_parser()`, which is what `python -m
-vowpalwabbit` calls, without the imports of that. It parses on one thread and learns on another; on
-one core the two share it. Its cache is written by a run that is not timed (`-k`). It is told
+VW is the wheel's native driver: `pylibvw.vw([...]).run_parser()`, which `python -m vowpalwabbit`
+calls, without the other imports of that. It parses on one thread and learns on another; on one core
+the two share it. Its cache is written by a run that is not timed (`-k`). Its options are
     text, cache   --sgd --l1 1e-7 --power_t 0 -l 0.015 --loss_function logistic -b 22
     loss          --loss_function logistic -b 22 -l RATE (default: adaptive, normalized, invariant)
-and Thresher
+and those of Thresher are
     text, cache   --rule truncated-gradient --gravity 1e-7 --eta0 0.015 --bits 22 --no-names
     loss          --rule ftrl --l1 1 --alpha ALPHA --bits 22 --no-names
-(VW keeps no names either; what they cost Thresher is the row "text with names").
-The rates of the first are the best of both on these rows. RATE and ALPHA are searched in a grid
-first, from the cache; the best must lie inside of it. Row "loss" is the time until VW's progressive
-loss is reached: for VW the whole pass, for Thresher until an event of `--json` that says it.
+(VW keeps no names either; the row "text with names" shows what they cost in Thresher). The rates of
+"text" and "cache" are the best of both programs on these rows. RATE and ALPHA are first searched in
+a grid, from the cache; the best must not be at the end of the grid. The row "loss" is the time
+until VW's progressive loss is reached: for VW the whole pass, for Thresher until an event of
+`--json` reports it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ BARS = {"text, one core": 4.0, "text, both cores": 3.0, "cache, both cores": 3.0
 
 @dataclass
 class Run:
-    """One process: seconds, and what it printed with the time of each line."""
+    """One process: its seconds, and the lines it printed, each with its time."""
 
     wall: float
     cpu: float
@@ -58,7 +59,7 @@ class Run:
 
 @dataclass
 class Best:
-    """The best of several runs, and of as many on one line."""
+    """The best of several runs, and of as many runs on a file of one line."""
 
     wall: float = float("inf")
     cpu: float = float("inf")
@@ -66,7 +67,7 @@ class Best:
     loss: float = float("nan")
 
     def see(self, run: Run, startup: Run, wall: float | None = None) -> None:
-        """Take one more run, and a start-up, into account."""
+        """Add one more run and one more start-up."""
         self.wall = min(self.wall, run.wall if wall is None else wall)
         self.cpu = min(self.cpu, run.cpu)
         self.startup = min(self.startup, startup.wall)
@@ -79,7 +80,7 @@ class Best:
 
 
 def timed(command: list[str], cores: int) -> Run:
-    """Run a command on the first cores of those that this process may use."""
+    """Run a command on the first of the cores that this process may use."""
     allowed = sorted(os.sched_getaffinity(0))[:cores]
     began = time.perf_counter()
     process = subprocess.Popen(
@@ -100,7 +101,7 @@ def timed(command: list[str], cores: int) -> Run:
 
 
 class VW:
-    """The peer."""
+    """Vowpal Wabbit."""
 
     def __init__(self, folder: Path) -> None:
         self.python, self.folder = PEER / "bin" / "python", folder
@@ -110,7 +111,7 @@ class VW:
 
     @staticmethod
     def install() -> None:
-        """Install the wheel into an environment of its own."""
+        """Install the wheel into a separate environment."""
         subprocess.run([sys.executable, "-m", "venv", str(PEER)], check=True)
         pip = [str(PEER / "bin" / "python"), "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, "--disable-pip-version-check", WHEEL], check=True)
@@ -130,14 +131,14 @@ class VW:
         return run
 
     def cached(self, data: Path) -> list[str]:
-        """Write the cache anew; return the options that use it."""
+        """Write the cache again; return the options that use it."""
         options = ["--cache_file", str(self.folder / f"{data.name}.vw-cache")]
         self.train(data, self.sgd, 2, [*options, "-k"])
         return options
 
 
 class Thresher:
-    """Our command line."""
+    """Thresher's command line."""
 
     def __init__(self, command: str, folder: Path) -> None:
         self.command, self.folder = command, folder
@@ -153,7 +154,7 @@ class Thresher:
         return run
 
     def cached(self, data: Path) -> list[str]:
-        """Write the cache anew; return the options that use it."""
+        """Write the cache again; return the options that use it."""
         path = self.folder / f"{data.name}.thresher-cache"
         path.unlink(missing_ok=True)
         self.train(data, self.sgd, 2, ["--cache", str(path)])
@@ -161,12 +162,12 @@ class Thresher:
 
     @staticmethod
     def course(run: Run) -> list[tuple[float, float]]:
-        """Return when each event came, with the mean progressive loss of all rows up to it."""
+        """Return the time of each event, with the mean progressive loss up to it."""
         events = [(at, json.loads(line)) for at, line in run.lines if line.startswith("{")]
         return [(at, event["mean_loss"]) for at, event in events if event.get("mean_loss")]
 
     def reached(self, run: Run, target: float) -> float:
-        """Return when the mean loss came to the target, and stayed there."""
+        """Return the time at which the mean loss reached the target and stayed there."""
         course = self.course(run)
         above = [number for number, (_, loss) in enumerate(course) if loss > target]
         then = above[-1] + 1 if above else 0
@@ -193,7 +194,7 @@ def compare(programs: list[VW | Thresher], paths: dict[str, Path], repeats: int)
         if isinstance(program, VW):
             tuned[name], target = search(program, data, [["-l", rate] for rate in RATES])
             if tuned[name][-1] in (RATES[0], RATES[-1]):
-                print("VW's best rate is at the end of the grid: widen it")
+                print("VW's best rate is at the end of the grid: extend the grid")
         else:
             rules = [["--rule", "ftrl", "--l1", L1, "--alpha", a] for a in ALPHAS]
             tuned[name] = search(program, data, rules)[0]
@@ -224,7 +225,7 @@ def show(result: dict[str, Any], repeats: int) -> None:
             ratio = ""
             if name == "Thresher" and "VW" in by_name:
                 times = by_name["VW"].net / best.net
-                ratio = f"{times:7.1f}x (bar: {BARS[case]:g}x)"
+                ratio = f"{times:7.1f}x (required: {BARS[case]:g}x)"
             print(
                 f"{case:20}{name:10}{best.wall:8.3f}{best.startup:10.3f}{best.net:8.3f}"
                 f"{best.cpu:8.3f}{best.loss:9.4f}{ratio}"
@@ -235,12 +236,12 @@ def main() -> None:
     """Parse arguments, run, print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--install", action="store_true", help="install VW, then run")
-    parser.add_argument("--peer-only", action="store_true", help="run VW alone")
+    parser.add_argument("--peer-only", action="store_true", help="run only VW")
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("--thresher", default=str(Path(sys.executable).with_name("thresher")))
-    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     arguments = parser.parse_args()
     if arguments.install:
         VW.install()

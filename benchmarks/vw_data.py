@@ -1,17 +1,17 @@
-"""The files on which Thresher and Vowpal Wabbit are timed: the same rows in three formats.
+"""The files for vw.py: the same rows in three formats.
 
 `python benchmarks/vw_data.py [--rows 500000] [--folder build/bench]`, or `files()` from a script.
-What is there already is used again; the rows depend on their number alone.
+Existing files are used again; the rows depend only on their number.
 
-A row has 73 distinct features; the r-th most frequent of 2^20 is met as often as 1/r. A feature
-belongs to one of four namespaces and has a name made of syllables, a short one if it is frequent.
-The features of namespace `n` bear numbers, all others are 1 (not written, except in svmlight). The
+A row has 73 distinct features; the r-th most frequent of 2^20 has frequency 1/r. A feature belongs
+to one of four namespaces and has a name made of syllables, a short one if it is frequent. Features
+of namespace `n` have numbers as values; all others have the value 1 (only written in svmlight). The
 label is drawn from a logistic model in which every tenth feature has a weight.
 
 named.vw     `1 |a ba deto |n mi:0.37 ... |t ... |u ...`
 numbered.vw  `1 | 17 904:0.37 ...`
 rows.svm     `1 18:1 905:0.37 ...`: feature i of numbered.vw is i + 1
-one.vw       the first line of named.vw: what start-up costs
+one.vw       the first line of named.vw, to measure the start-up time
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Rows:
 
     def __init__(self, rows: int, seed: int = 4) -> None:
         self.rows, self.rng = rows, np.random.default_rng(seed)
-        # frequent features lie anywhere; the multiplier is odd, so every feature has one rank
+        # spread the frequent features; the multiplier is odd, so every feature has one rank
         self.key_of = np.arange(WIDTH, dtype=np.int64) * 0x9E3779B1 % WIDTH
         self.name = np.empty(WIDTH, "S8")
         self.name[self.key_of] = syllables(np.arange(WIDTH))
@@ -67,7 +67,7 @@ class Rows:
             drawn = np.sort(ranks, axis=1)
             fresh = np.ones(drawn.shape, bool)
             fresh[:, 1:] = drawn[:, 1:] != drawn[:, :-1]
-            # of each row's distinct features, a random choice; if too few, others fill it up
+            # choose among each row's distinct features at random; fill up if there are too few
             order = np.argsort(np.where(fresh, self.rng.random(drawn.shape), 2.0), axis=1)
             order = order[:, :PER_ROW]
             chosen = np.take_along_axis(drawn, order, axis=1)
@@ -84,7 +84,7 @@ class Rows:
 def lines(
     fields: list[NDArray[np.bytes_]],
 ) -> bytes:
-    """Join fixed-width fields of text, one array for each, and leave the padding out."""
+    """Join fixed-width fields of text, one array for each, without the padding."""
     dtype = np.dtype([(str(i), f.dtype) for i, f in enumerate(fields)])
     table = np.empty(fields[0].shape, dtype)
     for i, field in enumerate(fields):
@@ -118,7 +118,7 @@ def texts(source: Rows) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 
 def files(folder: Path, rows: int) -> dict[str, Path]:
-    """Return the paths of the files by name, written first if they are not there."""
+    """Return the paths of the files by name; write files that do not exist."""
     folder = folder / f"vw-{rows}"
     paths = {name: folder / name for name in NAMES}
     if all(path.exists() for path in paths.values()):

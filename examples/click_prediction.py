@@ -1,9 +1,9 @@
-"""Who clicks on what? One pass over a log of clicks in VW text, with names instead of numbers.
+"""Predict clicks: one pass over a log of clicks in VW text, with named features.
 
     python examples/click_prediction.py
-    python examples/click_prediction.py TRAIN.vw TEST.vw     # yours; packed ones too
+    python examples/click_prediction.py TRAIN.vw TEST.vw     # your files; may be compressed
 
-From the shell, where rows are not shuffled unless asked for:
+From the shell, where rows are only shuffled with --shuffle:
 
     thresher train example_clicks.vw -m clicks.thresher --target-nnz 30
     thresher inspect clicks.thresher --top 10
@@ -19,7 +19,7 @@ from thresher import FTRLClassifier, scan
 
 
 def write(file, rows, seed):
-    """Write a log: 1 is a click, -1 none. A few ads, sites and hours matter, users do not."""
+    """Write a log: 1 is a click, -1 is none. Some ads, sites and hours matter; users do not."""
     rng = np.random.default_rng(seed)
     liked = {"ad_7": 2.0, "ad_13": -2.0, "site_news": 1.5, "site_spam": -2.5, "hour_3": -1.5}
     sites = ["site_news", "site_mail", "site_spam", "site_shop"]
@@ -40,19 +40,19 @@ def labels(file):
 parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
 )
-parser.add_argument("files", nargs="*", metavar="FILE", help="rows to learn from, rows to test on")
+parser.add_argument("files", nargs="*", metavar="FILE", help="training rows and test rows")
 files = parser.parse_args().files
 if len(files) not in (0, 2):
-    parser.error("give two files, one to learn from and one to test on, or none")
+    parser.error("give two files, one to train on and one to test on, or none")
 train, test = files or ("example_clicks.vw", "example_tomorrow.vw")
 if not files:
     write(train, 40_000, seed=1)
     write(test, 10_000, seed=2)
 
-# A hashed store needs no list of all names: memory follows the features that occur.
+# A hashed store needs no list of all names: its memory grows with the features that occur.
 clf = FTRLClassifier(target_nnz=30, passes=1, store="hashed", random_state=0).fit(scan(train))
 
-print("   rows   loss of each row before it was learned")
+print("   rows   progressive loss")
 for record in clf.history_:
     print(f"{record.examples:>7,}   {record.loss:.4f}")
 
@@ -60,6 +60,6 @@ scores = clf.decision_function(scan(test))
 print(
     f"\nAUC on {len(scores):,} rows of another day: {roc_auc_score(labels(test) > 0, scores):.3f}"
 )
-print(f"{clf.model_.nnz} weights are not zero; the largest:")
+print(f"{clf.model_.nnz} nonzero weights; the largest:")
 for feature in clf.model_.top(8):
     print(f"  {feature.name:16} {feature.weight:+.2f}")

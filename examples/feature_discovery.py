@@ -1,10 +1,10 @@
-"""Which features matter, and how many of those found may be false? With a bound on these.
+"""Find the features that matter, with a bound on the number of false ones.
 
     python examples/feature_discovery.py
-    python examples/feature_discovery.py ROWS.svm     # svmlight, .gz, .bz2: the truth is not known
+    python examples/feature_discovery.py ROWS.svm     # svmlight, .gz, .bz2; the truth is unknown
 
-A single fit finds features; that it would find them again on other rows it cannot say. Stability
-selection fits random halves of the rows, again and again, and keeps what is found nearly always.
+A single fit finds features, but does not tell whether it would find them again on other rows.
+Stability selection fits many random halves of the rows, and keeps features that nearly all find.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from thresher import FTRLClassifier, StabilitySelection, StabilizedClassifier
 
 
 def made_up(rows=1500, features=3000, relevant=15, seed=0):
-    """Draw rows that are mostly zeros, and labels that the first features decide."""
+    """Draw sparse rows, and labels that depend on the first features."""
     rng = np.random.default_rng(seed)
     signal = rng.standard_normal((rows, relevant)) * (rng.random((rows, relevant)) < 0.3)
     noise = sp.random(
@@ -29,7 +29,7 @@ def made_up(rows=1500, features=3000, relevant=15, seed=0):
 
 
 def told(found, truth):
-    """Say how many of the features are right, where that is known."""
+    """Return how many features were found and, if the truth is known, how many are right."""
     found = set(np.asarray(found).tolist())
     if truth is None:
         return f"{len(found)} features"
@@ -51,14 +51,14 @@ print(f"{X.shape[0]:,} rows, {X.shape[1]:,} features\n")
 once = FTRLClassifier(target_nnz=50, random_state=0).fit(X, y)
 print(f"one fit, the 50 largest weights:   {told(once.model_.indices, truth)}")
 
-# 2 x 25 fits on halves; a feature stays that at least 80 % of them select.
+# 2 x 25 fits on halves; a feature is kept if at least 80 % of them select it.
 often = StabilitySelection(
     FTRLClassifier(target_nnz=50), pairs=25, threshold=0.8, n_jobs=-1, random_state=0
 ).fit(X, y)
 print(f"stability selection of such fits:  {told(often.selected_, truth)}")
 print(f"  false ones expected: {often.false_selections_bound_.number:.2f} at most")
 
-# One fit whose 16 paths have to agree: no bound, but a reason for each feature.
+# One fit whose 16 paths must agree: no bound, but the evidence for each feature.
 stabilized = StabilizedClassifier(target_nnz=20, random_state=0).fit(X, y)
 print(f"stabilized classifier, 20 weights: {told(stabilized.model_.indices, truth)}\n")
 

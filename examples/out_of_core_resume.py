@@ -1,11 +1,11 @@
-"""A night of training is interrupted, and goes on: the model is the same, byte for byte.
+"""Interrupt training and resume it: the model is the same, byte for byte.
 
     python examples/out_of_core_resume.py
-    python examples/out_of_core_resume.py PART1.svm PART2.svm ...     # yours, of any size
+    python examples/out_of_core_resume.py PART1.svm PART2.svm ...     # your files, of any size
 
-Files are read block by block, so that memory holds weights and a few blocks, never all rows. A
-checkpoint holds what was learned and where reading stopped. By hand it would be Ctrl-C, and then
-the same command again with --resume.
+Training is out-of-core: files are read block by block, so memory holds the weights and a few
+blocks, never all rows. A checkpoint holds the state of training and the position in the files. By
+hand you would press Ctrl-C and then run the same command with --resume.
 """
 
 import argparse
@@ -17,11 +17,11 @@ from subprocess import PIPE
 
 import numpy as np
 
-THRESHER = [sys.executable, "-m", "thresher.cli"]  # what the command `thresher` runs
+THRESHER = [sys.executable, "-m", "thresher.cli"]  # the command `thresher`
 
 
 def write(file, rows, seed):
-    """Write rows as svmlight text: 20 of 100,000 features each, the first 50 of which matter."""
+    """Write svmlight rows of 20 features each; the first 50 of 100,000 features matter."""
     rng = np.random.default_rng(seed)
     features = np.sort((1e5 ** rng.random((rows, 20))).astype(int), axis=1)
     signs = np.where(features > 50, 0, np.where(features % 2, 1, -1)).sum(axis=1)
@@ -45,14 +45,14 @@ print(f"{len(files)} files, {total / 1e6:.1f} MB")
 
 train = [*THRESHER, "train", *files, "--passes", "20", "--l1", "30", "--json"]
 
-# The first run is told to stop as soon as it tells of its first progress.
+# Stop the first run as soon as it reports its first progress.
 run = subprocess.Popen([*train, "-m", "night.thresher"], stdout=PIPE, stderr=PIPE, text=True)
 run.stdout.readline()
 run.send_signal(signal.SIGINT)
 told = run.communicate()[1]
 print(f"first run: exit code {run.returncode}, {told.strip().splitlines()[-1]}")
 
-# The second goes on from there; the third is never interrupted.
+# The second run continues from there; the third is never interrupted.
 subprocess.run([*train, "-m", "night.thresher", "--resume"], check=True, stdout=PIPE)
 subprocess.run([*train, "-m", "whole.thresher"], check=True, stdout=PIPE)
 

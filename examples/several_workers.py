@@ -1,10 +1,11 @@
-"""Features are found by several workers, each with a part of the rows; then by none: the same bits.
+"""Find features with several workers, then in one process: the models are bit-identical.
 
     python examples/several_workers.py
-    python examples/several_workers.py --address auto 'PART-*.svm'     # yours, on your cluster
+    python examples/several_workers.py --address auto 'PART-*.svm'     # your files and cluster
 
-Without an address Ray starts two workers on this machine (pip install 'thresher[ray]'); where Ray
-is missing, both runs are in this process. Files must be where all workers can read them.
+Each worker has a part of the rows. Without an address, Ray starts two workers on this machine
+(pip install 'thresher[ray]'). Without Ray, both runs are in this process. All workers must be able
+to read the files.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import thresher
 
 
 def write(file, rows, seed):
-    """Write rows as svmlight text: 20 of 20,000 features each, the first 30 of which matter."""
+    """Write svmlight rows of 20 features each; the first 30 of 20,000 features matter."""
     rng = np.random.default_rng(seed)
     features = np.sort((2e4 ** rng.random((rows, 20))).astype(int), axis=1)
     signs = np.where(features > 30, 0, np.where(features % 2, 1, -1)).sum(axis=1)
@@ -28,7 +29,7 @@ def write(file, rows, seed):
 
 
 def fitted(workers, address):
-    """Return a classifier of 30 weights, and say how it went."""
+    """Return a classifier with 30 weights; print stages, bytes sent and time."""
     began, sent = time.perf_counter(), []
     classifier = thresher.distributed.fit(
         thresher.StabilizedClassifier(target_nnz=30, random_state=0),
@@ -48,8 +49,8 @@ def fitted(workers, address):
 parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
 )
-parser.add_argument("files", nargs="?", help="a glob of files of svmlight text; each is a part")
-parser.add_argument("--address", help="of a Ray cluster; default: one is started here")
+parser.add_argument("files", nargs="?", help="glob of svmlight files; each file is a part")
+parser.add_argument("--address", help="address of a Ray cluster; default: start one here")
 options = parser.parse_args()
 files = options.files
 if files is None:
@@ -58,7 +59,7 @@ if files is None:
         write(f"part-{number}.svm", 5_000, seed=number)
 
 if importlib.util.find_spec("ray") is None:
-    print("Ray is not installed: all in this process")
+    print("Ray is not installed: both runs are in this process")
     several = fitted(0, None)
 else:
     several = fitted(None if options.address else 2, options.address or "local")

@@ -1,9 +1,9 @@
-"""How few features does a regression need? Error against nonzeros, and the sparsest good model.
+"""Find how few features a regression needs: error against nonzeros, and the sparsest good model.
 
     python examples/sparse_regression.py
     python examples/sparse_regression.py ROWS.svm     # svmlight, .gz, .bz2; labels: numbers
 
-Draws the curve into sparse_regression.png where matplotlib is installed.
+Draws the curve into sparse_regression.png if matplotlib is installed.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from thresher import FTRLRegressor, SparsityPath
 
 
 def made_up(rows=1000, features=400, seed=0):
-    """Draw rows whose values depend on 8 features, less on each than on the one before."""
+    """Draw rows whose values depend on 8 features, with decreasing weights."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, features))
     return X, X[:, :8] @ (0.7 ** np.arange(8)) + 0.7 * rng.standard_normal(rows)
@@ -30,8 +30,8 @@ file = parser.parse_args().file
 X, y = load_svmlight_file(file) if file else made_up()
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
-# 15 penalties, each on 5 folds and on all rows: 90 models, which learn from the same reading.
-# Without the second argument the path looks for a range by itself, over four orders of magnitude.
+# 15 penalties, each on 5 folds and on all rows: 90 models, trained from the same reading.
+# Without the second argument, the path finds a range itself, over four orders of magnitude.
 regressor = FTRLRegressor(alpha=0.1, passes=10, random_state=0)
 penalties = np.geomspace(0.05, 5.0, 15) * X_train.shape[0]
 path = SparsityPath(regressor, penalties, scoring="neg_mean_squared_error", n_jobs=-1)
@@ -41,8 +41,8 @@ print(path.chart(), "\n")
 
 for name, found in (("best", path.best_estimator_), ("chosen", path.chosen_estimator_)):
     error = np.mean((found.predict(X_test) - y_test) ** 2)
-    print(f"{name:>6}: {found.model_.nnz:4} features, square error on other rows {error:.4f}")
-print("largest weights of the chosen one:")
+    print(f"{name:>6}: {found.model_.nnz:4} features, squared error on other rows {error:.4f}")
+print("largest weights of the chosen model:")
 for feature in path.chosen_estimator_.model_.top(8):
     print(f"{feature.name:>6} {feature.weight:+.3f}")
 

@@ -1,11 +1,11 @@
-"""Which words tell topics apart? Texts to a sparse classifier with 20 weights a topic.
+"""Find the words that distinguish topics: a sparse text classifier, 20 weights per topic.
 
     python examples/text_classification.py
-    python examples/text_classification.py FOLDER            # a folder of texts for each topic
+    python examples/text_classification.py FOLDER            # one subfolder of texts per topic
     python examples/text_classification.py 20news-bydate.tar.xz sci.space rec.autos
 
-The first writes its own little texts. The others read yours, and of a tar file such as that of the
-20 newsgroups only the topics named.
+The first command generates short texts. The others read yours; topics after a folder or a tar file,
+such as that of the 20 newsgroups, select some of its topics.
 """
 
 import argparse
@@ -29,7 +29,7 @@ COMMON = "the a of and to in we it was with for on that when more then after som
 
 
 def made_up(count=900, seed=0):
-    """Write texts of about 20 words: a few of the topic, one of any topic, and common ones."""
+    """Make texts of about 20 words: a few of the topic, one of any topic, and common ones."""
     rng = np.random.default_rng(seed)
     topics = rng.choice(list(WORDS), count)
     every = " ".join(WORDS.values()).split()
@@ -41,7 +41,7 @@ def made_up(count=900, seed=0):
 
 
 def read(path, topics):
-    """Return texts and their topics: the names of the folders they lie in."""
+    """Return texts and their topics, which are the names of their folders."""
     if path.is_dir():
         found = load_files(path, categories=topics or None, encoding="latin-1")
         return found.data, np.array(found.target_names)[found.target]
@@ -59,14 +59,14 @@ parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
 )
 parser.add_argument("path", nargs="?", type=Path, help="a folder of folders, or a tar file")
-parser.add_argument("topics", nargs="*", help="those to tell apart; default: all")
+parser.add_argument("topics", nargs="*", help="topics to use; default: all")
 options = parser.parse_args()
 texts, topics = read(options.path, options.topics) if options.path else made_up()
 if len(set(topics)) < 2:
-    parser.error(f"{options.path}: there must be texts of two topics or more")
+    parser.error(f"{options.path}: there must be texts of at least two topics")
 train, test, y_train, y_test = train_test_split(texts, topics, stratify=topics, random_state=0)
 
-# Rows of unit length, few of whose columns are not zero: what Thresher is made for.
+# tf-idf gives sparse rows of unit norm, which suit Thresher well.
 words = TfidfVectorizer(min_df=2, sublinear_tf=True)
 classifier = make_pipeline(words, FTRLClassifier(target_nnz=20, random_state=0))
 classifier.fit(train, y_train)
@@ -74,9 +74,9 @@ classifier.fit(train, y_train)
 model, names = classifier[-1].model_, words.get_feature_names_out()
 print(f"{len(train)} texts, {len(names)} words, {len(classifier.classes_)} topics")
 print(f"accuracy on {len(test)} other texts: {classifier.score(test, y_test):.3f}")
-print(f"{model.nnz} weights are not zero\n")
+print(f"{model.nnz} nonzero weights\n")
 for number, topic in enumerate(classifier.classes_):
     label = topic if len(classifier.classes_) > 2 else None
-    sign = -1 if label is None and number == 0 else 1  # of two, weights below zero mean the first
+    sign = -1 if label is None and number == 0 else 1  # of two topics, negative means the first
     best = [word for word in model.top(20, label=label, names=names) if sign * word.weight > 0]
     print(f"{topic}: {', '.join(word.name for word in best[:10])}")

@@ -1,7 +1,6 @@
-"""The papers' tables and figures again; `python -m experiments --help` says how.
+"""Reproduce the papers' tables and figures; see `python -m experiments --help`.
 
-Data sets are looked for in the folder that THRESHER_DATA names, else in ``shared/data`` beside the
-repository.
+Data sets are in the folder that THRESHER_DATA names, else in ``shared/data`` beside the repository.
 """
 
 import os

@@ -16,9 +16,9 @@ from experiments.record import RESULTS, ROOT, modules
 
 
 def _run(name: str, module: str, options: Sequence[str]) -> str:
-    """Run one experiment in a process of its own, on one thread; return what went wrong."""
+    """Run one experiment in its own process, on one thread; return its error message."""
     began = time.monotonic()
-    print(f"{name}: begins", flush=True)
+    print(f"{name}: started", flush=True)
     done = subprocess.run(
         [sys.executable, "-m", module, *options],
         cwd=ROOT,
@@ -33,17 +33,21 @@ def _run(name: str, module: str, options: Sequence[str]) -> str:
 
 
 def main() -> int:
-    """Run what is asked for; then write the page."""
+    """Run the experiments, then write the page."""
     known = modules()
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
-        description="Make the papers' tables and figures again, and docs/results.md of them.",
+        description="Reproduce the papers' tables and figures, and write docs/results.md.",
         epilog=f"Experiments: {', '.join(known)}.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which ones; default: all")
-    parser.add_argument("--quick", action="store_true", help="little data, to see that they work")
-    parser.add_argument("--missing", action="store_true", help="only those without results yet")
-    parser.add_argument("--jobs", type=int, default=2, help="how many at once (default: 2)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments to run; default: all")
+    parser.add_argument(
+        "--quick", action="store_true", help="little data, to check that the scripts work"
+    )
+    parser.add_argument("--missing", action="store_true", help="only experiments without results")
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="experiments at the same time (default: 2)"
+    )
     parser.add_argument(
         "--out", type=Path, default=RESULTS, metavar="FOLDER", help="default: docs/results"
     )

@@ -1,4 +1,4 @@
-"""Which of the papers' data sets have files here."""
+"""Which of the papers' data sets are available."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from thresher import datasets
 
 
 def split(files: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return the names of sets whose files are there, and of those whose are not.
+    """Return the names of the data sets whose files are available, and of the others.
 
     Parameters
     ----------
     files : mapping
-        The files' names, as `thresher.datasets` has them, by the names in the paper.
+        Names in `thresher.datasets`, by the names in the paper.
     """
     known = datasets.names()
     there = [name for name, file in files.items() if file in known]

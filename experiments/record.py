@@ -1,7 +1,7 @@
-"""What an experiment writes: numbers, parameters, seed, digests of the data, pictures, verdicts.
+"""The results of an experiment: numbers, parameters, seed, digests of the data, plots, verdicts.
 
-A script of an experiment says what it is in `About`, does it in a function that is given a
-`Record`, and ends with ``main(ABOUT, run)``::
+The script of an experiment describes it in `About`, runs it in a function that takes a `Record`,
+and ends with ``main(ABOUT, run)``::
 
     ABOUT = About("burst_sparsity", paper="Ma, Zheng 2017", shows="section 2", parameters={...})
 
@@ -13,8 +13,8 @@ A script of an experiment says what it is in `About`, does it in a function that
         record.figure("Nonzeros against K", figure)
         record.claim("A smaller K ...", paper="...", ours="...", verdict=verdict_of(share))
 
-A verdict is computed from the numbers, never written down, and by one rule: `verdict_of`. What
-cannot fail, a definition or a theorem, is no claim: `say` it.
+A verdict is computed from the numbers by one function, `verdict_of`, and never written by hand. A
+statement that cannot fail, such as a definition or a theorem, is not a claim: `say` it.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ Verdict = Literal["holds", "holds in part", "does not hold", "not tested"]
 
 @dataclass(frozen=True)
 class About:
-    """What an experiment is.
+    """The description of an experiment.
 
     Attributes
     ----------
     name : str
-        As its module, without the folder.
+        Name of its module, without the folder.
     paper : str
         Authors and year.
     shows : str
-        Table or figure, as the paper numbers it.
+        Number of the table or figure in the paper.
     title : str
-        What is asked, in a line.
+        The question, in a line.
     parameters : mapping
-        All that was chosen and could have been chosen otherwise.
+        All choices that could have been different.
     quick : mapping
-        What of the parameters a quick run changes.
+        Parameters that a quick run changes.
     seed : int
     """
 
@@ -68,15 +68,15 @@ class About:
 
 
 class Record:
-    """What an experiment found, to be written as JSON and pictures.
+    """The results of an experiment, to be written as JSON and plots.
 
     Parameters
     ----------
     about : About
     folder : Path
-        Where to write.
+        Folder for the results.
     quick : bool
-        Whether this is a run with little data, to see that the script works.
+        Whether this is a run with little data, to check that the script works.
     """
 
     def __init__(self, about: About, folder: Path, quick: bool = False) -> None:
@@ -85,19 +85,19 @@ class Record:
         self.parameters = {**about.parameters, **(about.quick if quick else {})}
         self.seed = about.seed
         self._data: dict[str, Any] = {}
-        self._parts: list[dict[str, Any]] = []  # tables, pictures and words, in their order
+        self._parts: list[dict[str, Any]] = []  # tables, plots and texts, in their order
         self._claims: list[dict[str, Any]] = []
         self._pictures: list[tuple[str, Any]] = []
         self._began = time.monotonic()
 
     def uses(self, name: str, *arrays: Any) -> None:
-        """Keep the shape and a digest of data.
+        """Store the shape and a digest of data.
 
         Parameters
         ----------
         name : str
         *arrays : array or CSR matrix
-            All that is learned from or tested on.
+            All training and test data.
         """
         digest, shapes = hashlib.sha256(), []
         for array in arrays:
@@ -119,13 +119,13 @@ class Record:
         title : str
         head : sequence of str
         rows : sequence of sequence
-            Numbers are kept as they are in the JSON, and shortened on the page.
+            The JSON has the numbers in full; the page shortens them.
         """
         lines = [[_plain(cell) for cell in row] for row in rows]
         self._parts.append({"kind": "table", "title": title, "head": list(head), "rows": lines})
 
     def figure(self, title: str, figure: Any) -> None:
-        """Add a picture.
+        """Add a plot.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Record:
     def claim(
         self, text: str, *, paper: str, ours: str, verdict: Verdict, own: bool = False
     ) -> None:
-        """Add what the paper says, what was found, and whether it holds.
+        """Add a claim of the paper, our result, and whether the claim holds.
 
         Parameters
         ----------
@@ -149,15 +149,16 @@ class Record:
             The paper's numbers, and ours.
         verdict : {"holds", "holds in part", "does not hold", "not tested"}
         own : bool
-            Whether the statement is ours and in no paper: a variant, a control. Counted apart.
+            Whether the statement is ours and in no paper (a variant, a control). These are counted
+            separately.
         """
         claim = {"claim": text, "paper": paper, "ours": ours, "verdict": verdict, "own": own}
         self._claims.append(claim)
 
     def save(self) -> Path:
-        """Write pictures, then the JSON that names them; return its path.
+        """Write plots, then the JSON that names them; return its path.
 
-        Pictures of an earlier run that this one did not make are removed.
+        Plots of an earlier run that this run did not make are removed.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         made = {file for file, _ in self._pictures}
@@ -198,15 +199,15 @@ def modules() -> dict[str, str]:
 
 
 def verdict_of(share: float) -> Verdict:
-    """Return what to say of a claim that was true in a share of the cases.
+    """Return the verdict on a claim that was true in a share of the cases.
 
-    All of them: it holds; at least half: in part; fewer: it does not. A claim of what happens
-    "often" or "on the whole" is one case, true if it happened in more than half.
+    All cases: it holds; at least half: it holds in part; fewer: it does not hold. A claim that
+    something happens "often" or "on the whole" is one case, true if it happened in more than half.
 
     Parameters
     ----------
     share : float
-        Of the cases in which it was true.
+        Share of the cases in which it was true.
 
     Examples
     --------
@@ -225,19 +226,21 @@ def main(about: About, run: Callable[[Record], None]) -> None:
     run : callable
     """
     parser = argparse.ArgumentParser(description=f"{about.title} ({about.paper}, {about.shows}).")
-    parser.add_argument("--quick", action="store_true", help="little data, to see that it works")
+    parser.add_argument(
+        "--quick", action="store_true", help="little data, to check that the script works"
+    )
     parser.add_argument(
         "--out", type=Path, default=RESULTS, metavar="FOLDER", help="default: docs/results"
     )
     options = parser.parse_args()
-    os.environ.setdefault("MPLBACKEND", "Agg")  # pictures go to files
+    os.environ.setdefault("MPLBACKEND", "Agg")  # plots go to files
     record = Record(about, options.out, options.quick)
     run(record)
     print(record.save())
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; numbers that are none become nothing."""
+    """Return a value for JSON; numbers that are not finite become None."""
     if isinstance(value, (np.generic,)):
         value = value.item()
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""docs/results.md, made of the JSON of all experiments: `python -m experiments.results`."""
+"""Write docs/results.md from the JSON of all experiments: `python -m experiments.results`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
+from textwrap import fill
 from typing import Any, get_args
 
 from experiments.record import RESULTS, ROOT, Verdict
 
 _VERDICTS = get_args(Verdict)
-_LEAD = """# The papers again
+_LEAD = """# Results of the papers, reproduced
 
-Each table and figure of the papers, made again by a script in `experiments/`; `make experiments`
-runs all of them and writes this page. A verdict is computed from the numbers by the script that
-makes them, by one rule: a claim that is true in all the cases tried holds, in at least half of
-them it holds in part, in fewer it does not; what is said to happen "often" or "on the whole" holds
-if it does in more than half. Statements marked *own* are in no paper: our variants and controls of
-the papers' experiments; they are counted apart. Pictures and the numbers as JSON, with parameters,
-seed and digests of the data, are in `docs/results/`.
+A script in `experiments/` reproduces each table and figure of the papers. `make experiments` runs
+all scripts and writes this page.
+
+The scripts compute each verdict from the numbers, by one rule. A claim holds if it is true in all
+cases tried. It holds in part if it is true in at least half of them; otherwise it does not hold. A
+claim that something happens "often" or "on the whole" holds if it happens in more than half of the
+cases.
+
+Statements marked *own* are in no paper: they are our variants and controls of the papers'
+experiments, and are counted separately. `docs/results/` has the plots, and the numbers as JSON with
+parameters, seed and digests of the data.
 """
 
 
@@ -52,7 +57,7 @@ def page(folder: Path = RESULTS) -> str:
 
 
 def _count(what: str, claims: list[dict[str, Any]]) -> str:
-    """Return how many claims there are of each verdict, in a line."""
+    """Return the number of claims with each verdict, in a line."""
     verdicts = Counter(claim["verdict"] for claim in claims)
     said = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in _VERDICTS)
     return f"{what}: {len(claims)} ({said})."
@@ -69,7 +74,7 @@ def _year(one: dict[str, Any]) -> int:
 
 
 def _number(one: dict[str, Any]) -> tuple[str, int]:
-    """Return what a table or a figure is sorted by: its kind, and its first number."""
+    """Return the sort key of a table or a figure: its kind, and its first number."""
     kind, *rest = one["shows"].replace(",", " ").split()
     return kind.rstrip("s"), int(next((word for word in rest if word.isdecimal()), 0))
 
@@ -85,7 +90,7 @@ def heading(one: dict[str, Any]) -> str:
 
 
 def anchor(text: str) -> str:
-    """Return where a heading is found, as GitHub has it.
+    """Return the anchor that GitHub gives a heading.
 
     Parameters
     ----------
@@ -104,7 +109,7 @@ def _section(one: dict[str, Any]) -> list[str]:
     lines = ["A quick run, with little data.", ""] if one["quick"] else []
     for part in one["parts"]:
         if part["kind"] == "text":
-            lines += [part["text"], ""]
+            lines += [fill(part["text"], 100, break_on_hyphens=False), ""]
         elif part["kind"] == "figure":
             lines += [f"![{part['title']}](results/{part['file']})", ""]
         else:

@@ -15,7 +15,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Run all tests of files test_*_ray.py in one process, which starts the only Ray cluster.
+    """Run all tests of files test_*_ray.py in one process, so that there is one Ray cluster.
 
     The mark `xdist_group` has no effect since pytest 9.2: xdist 3.8 cannot change the ids of tests.
     """
@@ -32,8 +32,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of data sets: $THRESHER_DATA, or shared/data beside the repository."""
+    """Return the folder of data sets: $THRESHER_DATA, or shared/data beside the repository."""
     folder = Path(os.environ.get("THRESHER_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip(f"no data sets in {folder}; set THRESHER_DATA to a folder that has them")
+        pytest.skip(f"no data sets in {folder}; set THRESHER_DATA to their folder")
     return folder

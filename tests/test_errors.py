@@ -1,4 +1,4 @@
-"""Errors carry facts, and are worded once for Python and once for the shell."""
+"""Errors carry facts; each has a message for Python and one for the shell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from thresher.errors import (
     setting,
 )
 from thresher.search.folds import check_classes
-from thresher.search.readings import checked_limit
+from thresher.search.model_groups import checked_limit
 from thresher.training.lanes import threads_of
 
 PACKAGE = Path(thresher.__file__).parent
@@ -50,9 +50,9 @@ EXAMPLES = [
         "--scale must be one of 'a', 'b'; got 'x'",
     ),
     (
-        ParameterError((setting("average", True), " does not go with ", setting("target_nnz"))),
-        "average=True does not go with target_nnz",
-        "--average does not go with --target-nnz",
+        ParameterError((setting("average", True), " excludes ", setting("target_nnz"))),
+        "average=True excludes target_nnz",
+        "--average excludes --target-nnz",
     ),
     (
         ParameterError((setting("shuffle", False), " needs ", setting("cv", 3)), place="a.svm"),
@@ -70,9 +70,9 @@ EXAMPLES = [
         "no memory; raise --memory",
     ),
     (
-        ModelFileError("of another run", place="out", hint=(setting("resume", True), " goes on")),
-        "out: of another run; resume=True goes on",
-        "out: of another run; --resume goes on",
+        ModelFileError("another run", place="out", hint=("use ", setting("resume", True))),
+        "out: another run; use resume=True",
+        "out: another run; use --resume",
     ),
     (
         ClusterError("Ray failed", hint=(setting("workers", 0), " needs no Ray")),
@@ -82,7 +82,7 @@ EXAMPLES = [
     (
         LabelError("the label is 5", place="a:1", value=5, allowed="0 and 1", hint="give classes="),
         "a:1: the label is 5; give classes=",
-        "a:1: the label is 5; --multiclass takes others, and --loss squared learns numbers",
+        "a:1: the label is 5; use --multiclass for other classes, or --loss squared for numbers",
     ),
     (
         SplitError((setting("cv"), ": no row of class 7"), hint="use fewer splits"),
@@ -109,12 +109,12 @@ EXAMPLES = [
         "-: read before",
         "more than one pass over standard input needs --cache FILE",
     ),
-    (ParameterError("a folder {named} so"), "a folder {named} so", "a folder {named} so"),
+    (ParameterError("the folder {a}"), "the folder {a}", "the folder {a}"),  # not a format string
 ]
 
 
 @pytest.mark.parametrize(("error", "python", "shell"), EXAMPLES)
-def test_wording(error: Any, python: str, shell: str) -> None:
+def test_messages(error: Any, python: str, shell: str) -> None:
     assert str(error) == python
     assert shell_message(error) == shell
 
@@ -137,14 +137,14 @@ def test_the_message_survives_a_value_that_cannot_be_pickled() -> None:
     assert found.__notes__ == ["on another machine"]
 
 
-def test_a_place_is_put_in_front() -> None:
+def test_at_adds_a_place_before_the_message() -> None:
     error = InputError("bad", place="row 3", hint=HASHED).at("batch 2")
     assert isinstance(error, InputError)
     assert str(error) == "batch 2: row 3: bad; use store='hashed', or bits= in scan"
 
 
-def test_kinds_of_errors() -> None:
-    """Those who catch the errors of before catch these."""
+def test_base_classes_of_errors() -> None:
+    """Code that catches the base classes also catches the errors with facts."""
     assert issubclass(InputError, DataError)
     assert issubclass(LabelError, DataError)
     assert issubclass(OutOfMemoryError, MemoryError)
@@ -183,7 +183,7 @@ def test_parameters_of_rules() -> None:
     assert shell_message(error) == "--shrink round needs a finite --ceiling"
     error = raised(lambda: clf(target_nnz=1, average=True).fit(X, y))
     assert (error.parameter, error.value) == ("average", True)
-    assert shell_message(error).startswith("--average does not go with --target-nnz, which")
+    assert shell_message(error).startswith("--average cannot be combined with --target-nnz, which")
 
 
 ONCE = [
@@ -199,7 +199,7 @@ ONCE = [
     ),
     (
         thresher.MirrorDescentRegressor(passes=1),
-        "must know the number of features beforehand, and iterator can be read only once: give "
+        "needs the number of features before training, and iterator can be read only once: give "
         "bits= in scan",
         "the number of features must be known beforehand: iterator needs --bits, or --cache FILE",
     ),
@@ -212,14 +212,14 @@ ONCE = [
 
 
 @pytest.mark.parametrize(("estimator", "python", "shell"), ONCE)
-def test_rows_that_can_be_read_once(estimator: Any, python: str, shell: str) -> None:
+def test_sources_that_can_be_read_only_once(estimator: Any, python: str, shell: str) -> None:
     error = raised(lambda: estimator.fit(thresher.scan(iter([(np.eye(2), [0, 1])]))))
     assert isinstance(error, ReadOnceError)
     assert str(error).startswith(f"{type(estimator).__name__}: {python}")
     assert shell_message(error) == shell
 
 
-def test_more_that_fit_refuses() -> None:
+def test_other_errors_of_fit() -> None:
     X, y = np.eye(2), [0, 1]
     rows, named = (lambda: iter([(X, y)])), (lambda: iter([({"a": 1.0}, 0), ({"b": 1.0}, 1)]))
     clf = thresher.FTRLClassifier
@@ -238,7 +238,7 @@ def test_more_that_fit_refuses() -> None:
     assert shell_message(error).startswith("--seed: ")
     error = raised(lambda: thresher.AveragedSGDRegressor(loss="poisson").fit(X, y))
     assert (error.parameter, error.value) == ("loss", "poisson")
-    assert "explode with --loss 'poisson'" in shell_message(error)
+    assert "diverge with --loss 'poisson'" in shell_message(error)
 
 
 def test_labels_of_two_classes() -> None:
@@ -248,7 +248,7 @@ def test_labels_of_two_classes() -> None:
     error = raised(lambda: search.fit(pipe), LabelError)
     assert (error.value, error.allowed) == (5.0, "-1 and 1, or 0 and 1")
     assert str(error).endswith("; give fit classes= for others")
-    advice = "; --multiclass takes others, and --loss squared learns numbers"
+    advice = "; use --multiclass for other classes, or --loss squared for numbers"
     assert shell_message(error).endswith(advice)
 
 
@@ -257,8 +257,8 @@ def test_reading() -> None:
     assert str(error) == "bits must be a whole number from 1 to 40; got 50"
     assert shell_message(error) == "--bits must be a whole number from 1 to 40; got 50"
     error = raised(lambda: format_of("rows.what"))
-    assert str(error).endswith("or name it with format= in write")
-    assert shell_message(error).endswith("or name it with --to")
+    assert str(error).endswith("or set format= in write")
+    assert shell_message(error).endswith("or set --to")
 
 
 def test_searches_and_comparisons() -> None:
@@ -270,14 +270,14 @@ def test_searches_and_comparisons() -> None:
     assert shell_message(error).startswith("--jobs must be ")
 
 
-# ---- the source ----------------------------------------------------------------------------------
+# ---- the texts in the source code ----------------------------------------------------------------
 
-# Texts that may have options: pages that show commands, styles, and a command of Ray.
+# Texts that may contain options: pages that show commands, style sheets, and a command of Ray.
 ALLOWED = ("report/usage.py", "report/style.py", "`ray start --head`")
 
 
 def texts(path: Path) -> list[str]:
-    """The strings of a module, without docstrings."""
+    """Return the strings of a module, without docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     return [

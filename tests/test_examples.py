@@ -1,4 +1,4 @@
-"""The examples run, in a folder of their own, and what they print is right."""
+"""Run every example in an empty folder, and check what it prints."""
 
 import re
 import subprocess
@@ -12,10 +12,10 @@ import thresher
 from support.files import EXAMPLES, printed
 
 
-def test_all_examples_are_short_and_said_to_be_there():
+def test_all_examples_are_short_and_listed_in_their_readme():
     scripts = sorted(path.name for path in EXAMPLES.glob("*.py"))
-    said = re.findall(r"^\| `(\w+\.py)`", (EXAMPLES / "README.md").read_text(), re.M)
-    assert sorted(said) == scripts
+    listed = re.findall(r"^\| `(\w+\.py)`", (EXAMPLES / "README.md").read_text(), re.M)
+    assert sorted(listed) == scripts
     assert len(scripts) == 6
     for script in scripts:
         text = (EXAMPLES / script).read_text()
@@ -23,7 +23,7 @@ def test_all_examples_are_short_and_said_to_be_there():
         assert text.startswith('"""')
         assert f"python examples/{script}\n" in text
         imported = re.findall(r"^(?:from|import) (thresher\S*)", text, re.M)
-        assert set(imported) <= {"thresher"}  # what is public
+        assert set(imported) <= {"thresher"}  # the public package only
 
 
 def test_text_classification_finds_the_words_of_each_topic(tmp_path):
@@ -47,7 +47,7 @@ def test_text_classification_of_two_folders(tmp_path):
     assert re.search(r"^dogs: bark", out, re.M)
 
 
-def test_click_prediction_finds_what_matters(tmp_path):
+def test_click_prediction_finds_the_features_that_matter(tmp_path):
     out = printed("click_prediction.py", tmp_path)
     losses = [float(loss) for loss in re.findall(r"^ *[\d,]+   (\S+)$", out, re.M)]
     assert losses[-1] < losses[0] < 0.7
@@ -60,7 +60,7 @@ def test_click_prediction_finds_what_matters(tmp_path):
     assert found["ad^ad_7"] > 1 > -1 > found["ad^ad_13"]
 
 
-def test_feature_discovery_tells_true_from_false(tmp_path):
+def test_feature_discovery_finds_mostly_true_features(tmp_path):
     out = printed("feature_discovery.py", tmp_path)
     counts = re.findall(r"(\d+) features, (\d+) of 15 true ones, (\d+) false", out)
     once, often, stabilized = [tuple(map(int, count)) for count in counts]
@@ -94,14 +94,14 @@ def test_sparse_regression_finds_a_sparse_model_and_draws_it(tmp_path):
     found = dict(re.findall(r"^ *(best|chosen): +(\d+) features", out, re.M))
     errors = [float(error) for error in re.findall(r"error on other rows (\S+)", out)]
     assert int(found["chosen"]) < int(found["best"]) < 40
-    assert max(errors) < 0.7  # of which 0.49 are noise
+    assert max(errors) < 0.7  # the noise alone has an error of 0.49
     assert "     0 +1.0" in out
     if "no picture" not in out:
         assert (tmp_path / "sparse_regression.png").stat().st_size > 5_000
 
 
 @pytest.mark.parametrize("script", ["sparse_regression.py", "feature_discovery.py"])
-def test_examples_take_files(script, tmp_path):
+def test_examples_read_the_files_they_are_given(script, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 30))
     y = X[:, 4] + 0.1 * rng.normal(size=300)
@@ -121,11 +121,11 @@ SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
 @pytest.mark.parametrize(
     "name", [SCRIPTS[0], *(pytest.param(name, marks=pytest.mark.soak) for name in SCRIPTS[1:])]
 )
-def test_help_is_what_the_script_says_of_itself(name, tmp_path):
+def test_help_shows_the_docstring_of_the_script(name, tmp_path):
     assert f"python examples/{name}" in printed(name, tmp_path, "--help")
 
 
-def test_a_file_too_few_is_refused(tmp_path):
+def test_click_prediction_refuses_a_single_file(tmp_path):
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "click_prediction.py"), "mine.vw"],
         capture_output=True,

@@ -1,3 +1,5 @@
+"""The package: its version, its imports and the stub of the core."""
+
 import ast
 import difflib
 import subprocess
@@ -14,8 +16,8 @@ def test_version_is_the_same_everywhere():
     assert thresher.__version__ == metadata.version("thresher")
 
 
-def test_names_that_other_modules_use_are_public():
-    """A leading underscore says: of this module alone."""
+def test_modules_import_only_public_names_of_each_other():
+    """A name with a leading underscore is used only in its own module."""
     private = [
         f"{path.name}: {name.name} of {node.module}"
         for path in (ROOT / "src" / "thresher").rglob("*.py")
@@ -27,7 +29,7 @@ def test_names_that_other_modules_use_are_public():
     assert private == []
 
 
-def test_stub_of_the_core_is_current(tmp_path):
+def test_the_stub_of_the_core_is_up_to_date(tmp_path):
     fresh = tmp_path / "_core.pyi"
     stubgen = [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "thresher._core"]
     subprocess.run([*stubgen, "-o", str(fresh)], check=True)
@@ -40,7 +42,7 @@ def test_stub_of_the_core_is_current(tmp_path):
     assert not list(difference), "src/thresher/_core.pyi is out of date: run `make stub`"
 
 
-def test_import_is_light_and_names_come_when_asked_for():
+def test_import_is_fast_and_names_are_imported_when_first_used():
     code = """if True:
         import sys, thresher
         print({"scipy", "sklearn"} & set(sys.modules))

@@ -7,6 +7,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <map>
@@ -295,6 +296,7 @@ NB_MODULE(_core, m) {
                                       {std::move(numbers), std::move(words)});
       },
       "rule"_a, "store"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a);
+  m.def("rule_names", &thresher::rule_names, "The names of all rules, sorted.");
 
   m.def(
       "loss_values",

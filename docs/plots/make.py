@@ -1,8 +1,8 @@
-"""Draw the pictures of docs/plots.md by running the code of the page.
+"""Draw the plots of docs/plots.md by running the code of the page.
 
     python docs/plots/make.py
 
-Where the page shows a picture, what its code drew last is saved under that name.
+Each plot that the page shows is saved under its name, as the code before it drew it last.
 """
 
 import doctest
@@ -16,7 +16,7 @@ PICTURE = re.compile(r"!\[[^]]*\]\(plots/(\S+\.png)\)")
 
 
 def main() -> None:
-    """Run the page, and save what it shows."""
+    """Run the code of the page and save its plots."""
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 

@@ -1,4 +1,4 @@
-"""Time of a step of averaged SGD, against the number of features and of nonzeros in a row."""
+"""Time of a step of averaged SGD against the number of features and of nonzeros in a row."""
 
 from __future__ import annotations
 
@@ -45,18 +45,19 @@ ABOUT = About(
 
 
 def run(record: Record) -> None:
-    """Measure both, with centring and without, beside dense arithmetic."""
+    """Measure both, with and without centring, and dense arithmetic for comparison."""
     chosen = record.parameters
     fixed_k, fixed_n = chosen["k at which n varies"], chosen["n at which k varies"]
     by_n = [[n, *_measure(record, n, fixed_k)] for n in chosen["features"]]
     by_k = [[k, *_measure(record, fixed_n, k)] for k in chosen["nonzeros"]]
     record.say(
-        "Processor seconds of a step: a fit of many passes over random rows, less a fit of one, by "
-        "the steps between; the least of several repeats. What costs O(n) once, making the model "
-        "and reading it, is in both. Dense: NumPy, two vectors of n in each step. Times depend on "
-        "the machine, so claims are about slopes and ratios."
+        "Processor time of a step: the time of a fit of many passes over random rows, minus that "
+        "of a fit of one pass, divided by the steps between; the minimum of several repeats. Both "
+        "fits include the O(n) cost of making the model and reading it. Dense means NumPy, with "
+        "two vectors of n in each step. Times depend on the machine, so claims are about slopes "
+        "and ratios."
     )
-    head = ["microseconds a step", "centred", "dense NumPy", "dense / sparse"]
+    head = ["microseconds per step", "centred", "dense NumPy", "dense / sparse"]
     record.table(f"Against n, k = {fixed_k}", ["n", *head], [_shown(row) for row in by_n])
     record.table(f"Against k, n = {fixed_n:,}", ["k", *head], [_shown(row) for row in by_k])
     record.figure("Time of a step", _figure(by_n, by_k, fixed_k, fixed_n))
@@ -74,9 +75,9 @@ def _claims(record: Record, by_n: Any, by_k: Any) -> None:
     grown = max(by_n[-1, i] / by_n[0, i] for i in (1, 2))
     record.claim(
         "a step's time does not depend on the number of features",
-        paper="O(n + Tk), against O(Tn) of the obvious implementation",
-        ours=f"time ~ n^{plain:.2f} (centred n^{centred:.2f}; dense n^{dense:.2f}; up to 0.15 "
-        f"passes); {grown:.1f} times as long over {decades:.0f} decades of n",
+        paper="O(n + Tk), against O(Tn) of the simple implementation",
+        ours=f"time ~ n^{plain:.2f} (centred n^{centred:.2f}; dense n^{dense:.2f}; criterion: "
+        f"at most 0.15); {grown:.1f} times as long over {decades:.0f} decades of n",
         verdict=verdict_of(float(np.mean([plain <= 0.15, centred <= 0.15]))),
     )
     k = chosen["k at which n varies"]
@@ -84,8 +85,8 @@ def _claims(record: Record, by_n: Any, by_k: Any) -> None:
     record.claim(
         "dense arithmetic is slower by the order of n / k",
         paper="no number",
-        ours=f"{times.min():.2g} to {times.max():.2g} times n / k (0.1 to 10 passes), k = {k}, n "
-        f"up to {by_n[-1, 0]:,.0f}",
+        ours=f"{times.min():.2g} to {times.max():.2g} times n / k (criterion: 0.1 to 10), k = {k}, "
+        f"n up to {by_n[-1, 0]:,.0f}",
         verdict=verdict_of(float(np.mean((times > 0.1) & (times < 10)))),
     )
     large = by_k[by_k[:, 0] >= chosen["large k"]]
@@ -94,15 +95,15 @@ def _claims(record: Record, by_n: Any, by_k: Any) -> None:
         "a step's time is linear in the nonzeros of a row",
         paper="O(n + Tk)",
         ours=f"from k = {chosen['large k']} on time ~ k^{of_k[0]:.2f}, centred k^{of_k[1]:.2f} "
-        "(0.5 to 1.15 passes)",
+        "(criterion: 0.5 to 1.15)",
         verdict=verdict_of(float(np.mean([0.5 <= slope <= 1.15 for slope in of_k]))),
     )
     extra = np.r_[by_n[:, 2] / by_n[:, 1], by_k[:, 2] / by_k[:, 1]]
     record.claim(
         "centring costs a constant factor, not dense rows",
         paper="the same O(n + Tk)",
-        ours=f"{extra.min():.2f} to {extra.max():.2f} times the time without, over n and k (up to "
-        "3 passes)",
+        ours=f"{extra.min():.2f} to {extra.max():.2f} times the time without, over n and k "
+        "(criterion: at most 3)",
         verdict=verdict_of(float(np.mean(extra <= 3))),
     )
 
@@ -166,7 +167,7 @@ def _figure(by_n: Any, by_k: Any, fixed_k: int, fixed_n: int) -> Any:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel(label)
-    axes[0].set_ylabel("microseconds a step")
+    axes[0].set_ylabel("microseconds per step")
     axes[0].legend(frameon=False)
     return figure
 

@@ -1,4 +1,4 @@
-"""Averaged SGD written out: every step touches every feature, every iterate is added up."""
+"""Simple averaged SGD: every step touches every feature, and every iterate is added up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SLOPES: dict[str, Any] = {  # of the loss at the prediction p of the target y
 def averaged(
     X: Any, y: Any, *, loss: str, alpha: float, passes: int = 1, center: bool = False
 ) -> tuple[Any, float]:
-    """Return the means of all weight vectors and of all intercepts for rows as they are.
+    """Return the means of all weight vectors and of all intercepts, in the order of the rows.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def averaged(
     y : array of shape (rows,)
     loss : str
     alpha : float
-        Of the objective alpha/2 (||w||^2 + b^2) + mean loss; the step is 1/(alpha t).
+        The objective is alpha/2 (||w||^2 + b^2) + mean loss; the step is 1/(alpha t).
     passes : int
     center : bool
         Subtract the mean of all rows from each.

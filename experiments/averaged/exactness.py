@@ -1,4 +1,4 @@
-"""Averages and centring that touch only a row's own features, against dense arithmetic."""
+"""Averages and centring that touch only the features of a row, against dense arithmetic."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OF_NUMBERS = ("absolute", "squared", "huber", "epsilon_insensitive")
 
 
 def run(record: Record) -> None:
-    """Compare weights and intercepts over losses, draws and strengths."""
+    """Compare weights and intercepts over losses, random draws and values of lambda."""
     chosen = record.parameters
     rows = []
     for loss in chosen["losses"]:
@@ -46,14 +46,14 @@ def run(record: Record) -> None:
                 )
                 rows.append([loss, alpha, "yes" if center else "no", apart])
     record.say(
-        "The four losses of the paper, and two more. "
-        "Random sparse rows of norm 1 with three dense columns, so that the mean is not near 0. "
-        "The dense implementation adds up all iterates, and centres by subtracting the mean "
-        "from every row as an array; it shares no code with the core. Differences are relative "
-        "to the largest weight. Arithmetic in double precision. Strengths are such that a step "
-        "of 1/(lambda t) does not amplify rounding: far below, first steps of any two "
-        "implementations part by chance, whatever is averaged. The loop begins as the paper's "
-        "text, not as its listing, which divides by 0 at t = 1."
+        "The four losses of the paper, and two more. Rows are random and sparse, of norm 1, with "
+        "three dense columns, so that the mean is not near 0. The dense implementation adds up "
+        "all iterates, and centres by subtracting the mean from every row as an array; it shares "
+        "no code with the core. Differences are relative to the largest weight. All arithmetic is "
+        "in double precision. The values of lambda are large enough that a step of 1/(lambda t) "
+        "does not amplify rounding errors. With much smaller values, the first steps of any two "
+        "implementations differ by chance, whatever is averaged. The loop starts as in the text "
+        "of the paper, not as in its listing, which divides by 0 at t = 1."
     )
     head = ["loss", "lambda", "centred", "largest difference"]
     record.table("Largest difference of a weight or the intercept", head, rows)

@@ -1,4 +1,4 @@
-"""Models at the moment when they reach a density, for rules that learn row by row or by column."""
+"""Models when they first reach a density, for rules that learn row by row or by column."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from thresher import MarginPerceptronClassifier, _core
 
-_CALLS = ((100, 1), (500, 5), (2000, 25))  # rows before which a call takes so many; then an eighth
-_DRAWS = 200  # of coordinates, between two looks at the density
+_CALLS = ((100, 1), (500, 5), (2000, 25))  # up to a row, rows per call; then an eighth
+_DRAWS = 200  # coordinate draws between two checks of the density
 
 
 @dataclass
 class Curve:
-    """Weights when each level of density was first reached, and the last ones.
+    """Weights when each level of density was first reached, and the last weights.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class Curve:
 
     @property
     def density(self) -> float:
-        """Of the last weights."""
+        """Density of the last weights."""
         return float(np.count_nonzero(self.last)) / self.width
 
     def see(self, weights: np.ndarray, wanted: Sequence[float]) -> bool:
-        """Take weights; tell whether the highest level is reached.
+        """Add weights; return whether the highest level is reached.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class Curve:
         return self.density >= wanted[-1]
 
     def errors(self, X: Any, y: Any, wanted: Sequence[float]) -> list[float]:
-        """Return errors in percent at the levels; the last weights' where those are sparse enough.
+        """Return errors in percent at the levels; of the last weights if they are sparse enough.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ def _error(w: np.ndarray, X: Any, y: Any) -> float:
 def perceptron(
     estimator: MarginPerceptronClassifier, X: Any, y: Any, wanted: Sequence[float], scans: int
 ) -> Curve:
-    """Let the margin perceptron learn; it keeps its models at levels by itself.
+    """Train the margin perceptron; it keeps its models at levels itself.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def perceptron(
 def by_rows(
     estimator: Any, X: Any, y: Any, wanted: Sequence[float], scans: int, seed: int
 ) -> Curve:
-    """Let an estimator learn from few rows at a time, and look at its weights between.
+    """Train an estimator on few rows at a time, and take its weights in between.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _parts(rows: int, scans: int, rng: np.random.Generator) -> Iterator[np.ndarr
 def by_columns(
     l1: float, step: str, X: Any, y: Any, wanted: Sequence[float], scans: int, seed: int
 ) -> Curve:
-    """Let coordinate descent make few steps at a time; its estimator shows whole scans alone.
+    """Run few steps of coordinate descent at a time; its estimator only shows whole scans.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ Learn = Callable[[dict[str, Any], int], Curve]  # parameters and seed
 
 
 def chosen(learn: Learn, grid: Sequence[dict[str, Any]], X: Any, y: Any) -> dict[str, Any]:
-    """Return the parameters whose last model, of one order, has the least validation error.
+    """Return the parameters whose last model, for one order, has the smallest validation error.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ ABOUT = About(
 
 @dataclass(frozen=True)
 class Found:
-    """What a rule did on a task.
+    """The results of a rule on a task.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ Results = dict[str, dict[str, Found]]
 
 
 def run(record: Record) -> None:
-    """Learn all; write tables, the picture and the claims."""
+    """Train all rules; write tables, the plot and the claims."""
     found: Results = {}
     there, absent = tasks.split(record.parameters["tasks"])
     for task in there:
@@ -92,7 +92,7 @@ def run(record: Record) -> None:
         parts = data.X_train, data.y_train, data.X_valid, data.y_valid, data.X_test, data.y_test
         record.uses(task, *parts)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of models whose weights are all zero
+            warnings.simplefilter("ignore")  # about models whose weights are all zero
             found[task] = _measured(data, record.parameters)
     levels = record.parameters["levels"]
     record.say(_PROTOCOL.format(limit=levels[-1], **record.parameters) + _at_the_end(record, found))
@@ -113,30 +113,29 @@ def run(record: Record) -> None:
         record.claim(
             f"On {task} SMIDAS with p = 2 ln d has the highest error of all",
             paper="tasks 1 to 7 (Figure 5)",
-            ours="the file is not there",
+            ours="the file is not available",
             verdict="not tested",
         )
 
 
-_SHOWN = (0.05, 0.1, 0.2, 0.3, 0.4)  # levels in the tables; the picture has all
+_SHOWN = (0.05, 0.1, 0.2, 0.3, 0.4)  # levels in the tables; the plot has all
 _PROTOCOL = (
     "The proposed rule is the margin perceptron with soft thresholds; TG is the truncated "
-    "gradient with K = 1, SCD stochastic coordinate descent, SMIDAS mirror descent. Rows are "
-    "drawn at random with the paper's counts of training, validation and test rows, and have norm "
-    "1: without that, a few messages that hold encoded files, with values up to 43,150 in "
-    "comp_vs_rec, decide what all rules learn. Errors are of the model at the moment when its "
-    "density first reaches a level, or of the last one where that is sparse enough; lines end at "
-    "the last model. As in the paper, lines mix time and density: a point at a low density is of "
-    "a rule that has seen few rows, unless it is the last one, and says little of what the rule "
+    "gradient with K = 1, SCD is stochastic coordinate descent, SMIDAS is mirror descent. Rows "
+    "are drawn at random, with the paper's counts of training, validation and test rows, and have "
+    "norm 1. Without that, a few messages that contain encoded files, with values up to 43,150 in "
+    "comp_vs_rec, decide what all rules learn. Errors are those of the model when its density "
+    "first reaches a level, or of the last model if it is sparse enough; lines end at the last "
+    "model. As in the paper, lines mix time and density: a point at a low density belongs to a "
+    "rule that has seen few rows, unless it is the last point. It says little about what the rule "
     "would reach with so few weights. Every rule stops at {limit:.0%} density or after {scans} "
-    "scans: what would come beyond is cut. Parameters are those of the least validation error of "
-    "the last model, of one order. All rules choose from the same lambdas and etas, where they "
-    "have them, but SMIDAS, each of whose steps looks at all weights, from one eta less. The "
-    "paper's grids are wider: five lambdas, five etas. Errors are means over {orders} orders, "
-    "{orders of SMIDAS} of SMIDAS. There are no intercepts. SCD's columns are scaled "
-    "to [-1, 1], as its one step for all needs: 4, from the curvature of the logistic loss. 'A "
-    "step for each' is 4 over the mean square of the feature's column. The paper does not say "
-    "which it has."
+    "scans. Parameters are those with the smallest validation error of the last model, for one "
+    "order. All rules choose from the same lambdas and etas, if they have them; only SMIDAS, "
+    "whose steps use all weights, has one eta less. The paper's grids are larger: five lambdas, "
+    "five etas. Errors are means over {orders} orders, {orders of SMIDAS} for SMIDAS. There are "
+    "no intercepts. SCD's columns are scaled to [-1, 1], because 'one step for all' needs it: the "
+    "step is 4, from the curvature of the logistic loss. 'A step for each' is 4 over the mean "
+    "square of the feature's column. The paper does not say which one it uses."
 )
 
 
@@ -195,7 +194,7 @@ def _said(point: dict[str, Any]) -> str:
 
 
 def _at_the_end(record: Record, found: Results) -> str:
-    """Return how often the largest rate was chosen, beyond which nothing was tried."""
+    """Return how often the largest rate of the grid was chosen."""
     rates = [
         of.parameters["eta0"]
         for rules in found.values()
@@ -307,7 +306,7 @@ def _claims(record: Record, found: Results, levels: list[float]) -> None:
     record.claim(
         "On webspam the proposed rule has 5.9% error with 0.8% of the features, TG 8.2% with 0.7%",
         paper="5.9 and 8.2%",
-        ours="the file is not there",
+        ours="the file is not available",
         verdict="not tested",
     )
 

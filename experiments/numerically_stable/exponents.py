@@ -18,7 +18,7 @@ ABOUT = About(
     "exponents",
     paper=tasks.PAPER,
     shows="Table 3",
-    title="how far apart the weights of mirror descent (SMIDAS) lie in magnitude",
+    title="the range of magnitudes of the weights of mirror descent (SMIDAS)",
     parameters={
         "tasks": tasks.ALL,
         "density": 0.4,
@@ -47,7 +47,7 @@ Spreads = dict[tuple[str, str, str], tuple[health.ExponentSpread, float, float]]
 
 
 def run(record: Record) -> None:
-    """Train on all tasks; write tables, a picture and claims."""
+    """Train on all tasks; write tables, a plot and claims."""
     found: Spreads = {}
     there, absent = tasks.split(record.parameters["tasks"])
     for task in there:
@@ -68,28 +68,29 @@ def run(record: Record) -> None:
         steep, flat = (values[0] for values in PUBLISHED[task])
         record.claim(
             f"{task}: with p = 2 ln d most weights are too small to be added to the largest, with "
-            "p = 0.5 ln d nearly all are within reach",
+            "p = 0.5 ln d nearly all weights can be added to it",
             paper=f"within: {'no model' if steep is None else steep} and {flat}",
-            ours="the file is not there",
+            ours="the file is not available",
             verdict="not tested",
         )
 
 
 _PROTOCOL = (
-    "Each model learns until {density:.0%} of its weights are not zero (0.1% of webspam's), at "
-    "most {most scans} scans, with lambda = {lambda}. The rate is the one of {eta} whose model "
-    "has the least validation error among those that reach that density; where none does, the "
-    "largest, and no claim is judged by it. 'Within' is the share of weights that double precision "
-    "can add to the largest: exponents to 51 below the largest one. The paper does not say how "
-    "rows are scaled; its spectral radii imply tf-idf without normalisation. Both are shown. "
-    "Errors are on the test rows, where a row with w.x = 0 counts as wrong."
+    "Each model is trained until {density:.0%} of its weights are nonzero (0.1% for webspam), for "
+    "at most {most scans} scans, with lambda = {lambda}. The rate is the one of {eta} whose model "
+    "has the smallest validation error among those that reach that density. If none does, it is "
+    "the largest rate, and the model is not used for any claim. 'Within' is the share of weights "
+    "that double precision can add to the largest: those with exponents up to 51 below the "
+    "largest. The paper does not say how rows are scaled; its spectral radii imply tf-idf without "
+    "normalisation. Both are shown. Errors are on the test rows; a row with w.x = 0 counts as "
+    "wrong."
 )
 
 
 def _measured(
     data: Any, task: str, p: str, parameters: dict[str, Any]
 ) -> tuple[health.ExponentSpread, float, float]:
-    """Return the exponents, the density and the test error of the best rate's model."""
+    """Return the exponents, the density and the test error of the model with the best rate."""
     density = 0.001 if task == "webspam" else parameters["density"]
     curves: list[Curve] = []
     for eta in sorted(parameters["eta"], reverse=True):
@@ -99,7 +100,7 @@ def _measured(
         rows = data.X_train, data.y_train
         curves.append(by_rows(estimator, *rows, (density,), parameters["most scans"], seed=0))
         if not curves[-1].levels:
-            break  # smaller rates are sparser still
+            break  # smaller rates are even sparser
     reached = [curve for curve in curves if curve.levels] or curves
     best = min(reached, key=lambda curve: curve.last_error(data.X_valid, data.y_valid))
     error = best.last_error(data.X_test, data.y_test)
@@ -162,7 +163,7 @@ def _claims(record: Record, found: Spreads) -> None:
                 lost, "within: " + _within(wide),
             ),
             (
-                "With p = 0.5 ln d nearly all are within reach",
+                "With p = 0.5 ln d nearly all weights can be added to it",
                 f"within: {tasks.span(PUBLISHED[task][1][0] for task in tasks.NEWSGROUPS)}",
                 kept, f"at least 0.97 in {sum(kept)} of {len(kept)} tasks; within: "
                 + _within(narrow),

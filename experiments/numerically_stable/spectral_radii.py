@@ -48,8 +48,8 @@ def run(record: Record) -> None:
         safe[task] = bool((np.diff(psi) <= 0).all())
     record.say(
         _PROTOCOL.format(**record.parameters)
-        + f" With a step below 1 / (largest singular value)^2, which the library takes by itself, "
-        f"the potential falls in every iteration in {sum(safe.values())} of {len(safe)} tasks "
+        + " With a step below 1 / (largest singular value)^2, which is the library's default, the "
+        f"potential falls in every iteration in {sum(safe.values())} of {len(safe)} tasks "
         f"({RAW})."
     )
     for gamma in record.parameters["gamma"]:
@@ -64,17 +64,18 @@ def run(record: Record) -> None:
 _PROTOCOL = (
     "GraDes makes a step of gradient descent on half the squared error, the potential Psi, and "
     "keeps the {kept:,} largest weights; its step is 1 / gamma. Rows are the training rows of the "
-    "tasks, drawn at random with the paper's counts; of the words the {features:,} in most of "
-    "them are kept. The paper does not say how its tf-idf is weighted or cut: with the usual one "
-    "(term count times ln((1 + n) / (1 + df)) + 1) radii are larger than its own, with rows of "
-    "norm 1 smaller. Radii are of the iteration matrix restricted to the weights kept; iteration "
-    "0 has them all. A radius of 1 is an upper bound, as the smallest singular value is not "
-    "sought to the end. A radius above 1 shows that errors can grow; since the kept weights "
-    "change, it alone proves no divergence. The potential does. To take columns away cannot raise "
-    "the largest singular value: that a radius falls at all with the first thresholding says "
-    "nothing, by how much does. Pictures show radii relative to that of iteration 0."
+    "tasks, drawn at random with the paper's counts. The {features:,} words that occur in most "
+    "rows are kept. The paper does not say how its tf-idf is weighted or which words it drops: "
+    "with the usual tf-idf (term count times ln((1 + n) / (1 + df)) + 1) the radii are larger "
+    "than the paper's, with rows of norm 1 smaller. Radii are those of the iteration matrix "
+    "restricted to the weights kept; iteration 0 has all weights. A radius of 1 is an upper "
+    "bound, because the smallest singular value is only approximated. A radius above 1 shows that "
+    "errors can grow. Since the kept weights change, it alone does not prove divergence; the "
+    "potential does. Removing columns cannot raise the largest singular value: so it is no "
+    "finding that the first thresholding lowers the radius, only by how much. Plots show radii "
+    "relative to that of iteration 0."
 )
-_RESTARTS = 4  # enough for the largest singular value; above 2 / step the smallest has no say
+_RESTARTS = 4  # enough for the largest singular value; above 2 / step the smallest does not matter
 
 
 def _frequent(X: Any, features: int) -> Any:
@@ -85,7 +86,7 @@ def _frequent(X: Any, features: int) -> Any:
 
 def _fitted(X: Any, y: Any, step: Any, parameters: dict[str, Any], passes: int) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the potential rises is what is shown
+        warnings.simplefilter("ignore")  # the rising potential is the point of the experiment
         return HardThresholdRegressor(
             n_nonzero=parameters["kept"], step=step, passes=passes, tol=None, fit_intercept=False
         ).fit(X, y)
@@ -144,7 +145,7 @@ def _claims(record: Record, found: dict[Any, Trace]) -> None:
             paper=f"{paper}, all six tasks",
             ours=f"at least {min(radii.min() for radii in raw.values()):.3g}; but radii are "
             f"{tasks.span(times, '.1g')} times the paper's of comp_vs_rec: its weighting is "
-            f"another. With rows of norm 1 at least {min(r.min() for r in unit.values()):.3g}",
+            f"different. With rows of norm 1 at least {min(r.min() for r in unit.values()):.3g}",
             verdict=verdict_of(float(np.mean([radii.min() > least for radii in raw.values()]))),
         )
     for text, paper, least, first, then in (
@@ -178,9 +179,9 @@ def _claims(record: Record, found: dict[Any, Trace]) -> None:
         grows = [slope > 0 and straight > 0.99 for slope, straight in slopes.values()]
         record.claim(
             f"The potential grows exponentially ({kind})",
-            paper="log10 of it climbs linearly, all six tasks, gamma = 3 and 100",
+            paper="its log10 grows linearly, all six tasks, gamma = 3 and 100",
             ours=f"{sum(grows)} of {len(grows)} tasks and gammas: rises with R^2 > 0.99; "
-            f"{tasks.span([slope for slope, _ in slopes.values()], '.2g')} decades an iteration",
+            f"{tasks.span([slope for slope, _ in slopes.values()], '.2g')} decades per iteration",
             verdict=verdict_of(float(np.mean(grows))),
         )
     rises = {key: bool(psi[-1] > psi[0]) for key, (_, psi) in found.items()}

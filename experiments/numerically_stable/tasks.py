@@ -1,4 +1,4 @@
-"""The paper's classification tasks, as it names and counts them (Table 2)."""
+"""The paper's classification tasks, with its names and numbers of rows (Table 2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RAW, UNIT = "tf-idf", "rows of norm 1"  # how words are weighted
 
 
 def split(wanted: list[str]) -> tuple[list[str], list[str]]:
-    """Return those of the tasks whose files are there, and the others.
+    """Return the tasks whose files are available, and the others.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def split(wanted: list[str]) -> tuple[list[str], list[str]]:
 
 
 def span(values: Iterable[float | None], form: str = ".3f") -> str:
-    """Return the smallest and the largest of values, in words.
+    """Return the smallest and the largest value as text.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def span(values: Iterable[float | None], form: str = ".3f") -> str:
 
 
 def load(name: str, unit_norm: bool = True) -> Any:
-    """Return a task, split at random into as many rows as the paper has.
+    """Return a task, split at random into the paper's numbers of rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether a smaller burst K gives sparser models, at the same base gravity."""
+"""Tests whether a smaller burst K gives sparser models, at the same base gravity."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ def run(record: Record) -> None:
     """Count nonzeros and errors for every K and base gravity, over random orders."""
     chosen = record.parameters
     record.say(
-        "Truncated gradient shrinks by g0 K after every K steps: in T steps g0 T in all, "
-        "whatever K is; g0 = eta g. Columns are scaled to variance 1, as in the paper. All have "
-        "a multiple of 5 rows, and 20 passes, so that every run ends with a truncation: weights "
-        "that woke since the last one are not counted for a large K. Means over random orders."
+        "Truncated gradient shrinks by g0 K after every K steps, with g0 = eta g: in T steps g0 T "
+        "in all, for any K. Columns are scaled to variance 1, as in the paper. All sets have a "
+        "multiple of 5 rows, and there are 20 passes, so every run ends with a truncation. "
+        "Otherwise, a large K would have more weights that became nonzero after the last "
+        "truncation. Values are means over random orders."
     )
     share: dict[tuple[str, float], list[float]] = {}
     error: dict[tuple[str, float], list[float]] = {}
@@ -106,8 +107,8 @@ def _claim(record: Record, share: dict[tuple[str, float], list[float]]) -> None:
     )
     record.claim(
         "a smaller burst K gives more sparsity, at the same base gravity g0",
-        paper="said in a sentence",
-        ours=f"so in {len(smaller)} of {len(share)} cases, the opposite in {len(larger)} (rank "
+        paper="stated in the text",
+        ours=f"true in {len(smaller)} of {len(share)} cases, the opposite in {len(larger)} (rank "
         f"correlation beyond 0.5): {told}",
         verdict=verdict_of(len(smaller) / len(share)),
     )

@@ -30,13 +30,13 @@ ABOUT = About(
 )
 TG = "TG"
 _LOSSES = ("hinge", "logistic")
-_RARE, _DENSE = 0.01, 0.05  # densities below and above which shares are compared
+_RARE, _DENSE = 0.01, 0.05  # compare shares below the first and above the second
 
 Results = dict[tuple[str, str], DensityBins]
 
 
 def run(record: Record) -> None:
-    """Learn by all rules with both losses; write tables, the picture and the claims."""
+    """Train all rules with both losses; write tables, the plot and the claims."""
     rows, at = rows_of("dorothea"), record.parameters
     record.uses("dorothea", rows.X, rows.y)
     found: Results = {}
@@ -47,20 +47,20 @@ def run(record: Record) -> None:
             (ROBUST, StabilizedClassifier(loss=loss)),
         ):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a gravity of 0, as hinge loss has it
+                warnings.simplefilter("ignore")  # about a gravity of 0, which hinge loss gives
                 estimator.set_params(random_state=record.seed).fit(rows.X, rows.y)
             found[loss, rule] = selected_by_density(rows.X, estimator.model_, at["edges"])
     record.say(
         "One order of the training rows of dorothea. TG, the truncated gradient, has the "
-        "shrinkage with which it keeps about as many features as in the paper, 19%. Density is "
-        "the share of training rows in which a feature is not zero. STSGD's robust variant does "
-        "not judge features that fewer than five rows have, which is a density of 0.6% here: it "
-        "selects none of them. Densities end at 10 %, in the claims as in the picture: "
+        "shrinkage at which it keeps about as many features as in the paper, 19%. The density of "
+        "a feature is the share of training rows in which it is nonzero. The robust variant of "
+        "STSGD does not evaluate features of fewer than five rows, a density of 0.6% here, so it "
+        "selects none of them. Densities end at 10 %, in the claims and in the plot: "
         f"{_beyond(rows.X, at['edges'][-1])} features of higher density are not counted."
     )
     first = next(iter(found.values()))
     record.table(
-        "Selected features, % of those of the density",
+        "Selected features, % of the features of this density",
         ["density", "features", *(f"{rule}, {loss}" for loss, rule in found)],
         [
             [
@@ -117,14 +117,15 @@ def _claims(record: Record, found: Results) -> None:
     record.claim(
         "The share of features that TG selects is linear in their density",
         paper="Figure 3: a linear relationship",
-        ours="R^2 of a straight line through the shares, by number of features (linear: from 0.9): "
+        ours="R^2 of a straight line through the shares, weighted by the number of features "
+        "(criterion: at least 0.9): "
         + ", ".join(f"{loss} {value:.2f}" for loss, value in linear.items()),
         verdict=verdict_of(float(np.mean([value >= 0.9 for value in linear.values()]))),
     )
     for rule, name in ((PUBLISHED, "STSGD as published"), (ROBUST, "The robust STSGD")):
         even = [0.5 <= _ratio(found[loss, rule]) <= 2 for loss in _LOSSES]
         record.claim(
-            f"{name} selects features of all densities alike",
+            f"{name} selects features of all densities equally",
             paper="Figure 3: approximately uniform",
             ours=_ratios(found, rule),
             verdict=verdict_of(float(np.mean(even))),

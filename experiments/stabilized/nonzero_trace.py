@@ -1,4 +1,4 @@
-"""Nonzero weights, step by step (Figure 1)."""
+"""The number of nonzero weights after each step (Figure 1)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ ABOUT = About(
     "nonzero_trace",
     paper="Ma, Zheng 2017",
     shows="Figure 1",
-    title="how the number of nonzero weights moves in the last 1,000 steps, dexter",
+    title="the number of nonzero weights in the last 1,000 steps, dexter",
     parameters={"steps": 1600, "last": 1000, "eta": 0.1, "g_0": 0.001, "K": 5, "n_K": 5},
     quick={"steps": 600, "last": 100},
 )
 _LOSSES = ("hinge", "logistic")
 
-Trace = tuple[np.ndarray, np.ndarray, float]  # steps, % of nonzero weights, test error in % at last
+Trace = tuple[np.ndarray, np.ndarray, float]  # steps, % of nonzero weights, final test error in %
 
 
 def run(record: Record) -> None:
-    """Learn by both rules with both losses; write a table, the picture and the claims."""
+    """Train both rules with both losses; write a table, the plot and the claims."""
     rows = rows_of("dexter")
     record.uses("dexter", rows.X, rows.y, rows.X_test, rows.y_test)
     found = {}
@@ -37,12 +37,12 @@ def run(record: Record) -> None:
         found[loss, "STSGD"] = _stabilized(rows, loss, record)
     record.say(
         f"The last {record.parameters['last']:,} of {record.parameters['steps']:,} steps. TG, the "
-        "truncated gradient, is looked at after every step; STSGD, the paper's rule, after every "
-        "stage of 25 steps of each of its 16 paths, whose mean is its model: its features that "
-        "are not purged yet are counted. Percentages are of the 20,000 features. Test errors are "
-        "of the model after the last step. STSGD's purging is all but over before the steps "
-        "shown: its line is flat since hardly anything is taken away any more, whatever the model "
-        "is worth."
+        "truncated gradient, is measured after every step. STSGD, the paper's rule, is measured "
+        "after every stage of 25 steps of each of its 16 paths. Its model is the mean of the "
+        "paths, and the features that are not yet purged are counted. Percentages refer to the "
+        "20,000 features. Test errors are those of the model after the last step. The purging of "
+        "STSGD is nearly finished before the steps shown: its line is flat because almost no "
+        "features are removed any more. This says nothing about the quality of the model."
     )
     record.table(
         f"Nonzero weights in the last {record.parameters['last']:,} steps, %",
@@ -86,7 +86,7 @@ def _stabilized(rows: Rows, loss: str, record: Record) -> Trace:
         callback=see, random_state=record.seed,
     )  # fmt: skip
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a gravity of 0, as hinge loss has it
+        warnings.simplefilter("ignore")  # about a gravity of 0, which hinge loss gives
         rule.fit(rows.X, rows.y)
     steps = np.array([step for step in seen if step >= at["steps"] - at["last"]])
     shares = np.array([100 * seen[step] / rows.width for step in steps])
@@ -122,7 +122,7 @@ def _claims(record: Record, found: dict[tuple[str, str], Trace]) -> None:
     )
     for text, measure in (
         ("has fewer nonzero weights than TG", np.mean),
-        ("keeps their number steadier than TG", partial(np.std, ddof=1)),
+        ("keeps the number of nonzero weights steadier than TG", partial(np.std, ddof=1)),
     ):
         values = {key: float(measure(trace)) for key, (_, trace, _) in found.items()}
         true = [values[loss, "STSGD"] < values[loss, "TG"] for loss in _LOSSES]

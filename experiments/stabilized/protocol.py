@@ -1,4 +1,4 @@
-"""How rules are compared in the paper's Tables 2 to 4: data, grids, choice, random orders."""
+"""The protocol of the paper's Tables 2 to 4: data, grids, choice, random orders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from thresher import (
     stability_score,
 )
 
-# The paper's names of data sets; ours, and the number of features that percentages are of.
+# By the paper's name of a data set: our name, and the number of features = 100 %.
 SETS = {
     "rcv1": ("rcv1_train", 47_236),
     "dexter": ("dexter_scaled", 20_000),
@@ -31,7 +31,7 @@ SETS = {
     "gisette": ("gisette", 5_000),
     "arcene": ("arcene", 10_000),
 }
-_SCALED = ("dexter",)  # its file is scaled already
+_SCALED = ("dexter",)  # its file is already scaled
 PUBLISHED, ROBUST, MEAN = "STSGD, published", "STSGD, robust", "mean of 16 SGD"
 
 Point = dict[str, Any]
@@ -50,7 +50,7 @@ class Rule:
         Parameters to choose from.
     losses : tuple of str
     orders : int
-        At most so many.
+        Largest number of orders.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Found:
-    """What a rule did over random orders.
+    """The results of a rule over random orders.
 
     Attributes
     ----------
     error, error_sd, nonzeros, nonzeros_sd : float
-        In percent; the standard deviations are a sample's.
+        In percent; sample standard deviations.
     kappa : float
         Mean over pairs of orders.
     chosen : dict
@@ -93,7 +93,7 @@ class Rows:
     X, X_test : CSR matrix
     y, y_test : array
     width : int
-        Number of features that percentages are of.
+        Number of features that is 100 %.
     """
 
     X: Any
@@ -104,7 +104,7 @@ class Rows:
 
 
 def rows_of(name: str) -> Rows:
-    """Load a set by its name in the paper; scale its columns by the training rows.
+    """Load a data set by its name in the paper; scale its columns by the training rows.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def rules(grids: Mapping[str, Any]) -> list[Rule]:
     Parameters
     ----------
     grids : mapping
-        What parameters are chosen from, as an experiment's own parameters name them.
+        Values to choose from, by their names in the parameters of an experiment.
     """
     rates, passes, penalties = grids["eta"], grids["passes"], grids["lambda"]
     pulls = [pull / 0.1 for pull in grids["g_0 at eta 0.1"]]  # gravity is relative to eta (A-07)
@@ -180,7 +180,7 @@ def rules(grids: Mapping[str, Any]) -> list[Rule]:
         ),
         Rule(ROBUST, lambda loss: StabilizedClassifier(loss=loss), [{}]),
         Rule(
-            MEAN,  # the published rule that rejects and purges nothing (P-16)
+            MEAN,  # the published rule without rejection and purging (P-16)
             lambda loss: _published(loss, rejection=0.0, keep=0.0),
             grid(eta0=rates),
             orders=20,
@@ -196,7 +196,7 @@ def rules(grids: Mapping[str, Any]) -> list[Rule]:
 
 
 def measured(rule: Rule, loss: str, rows: Rows, orders: int, folds: int) -> Found:
-    """Choose parameters by cross-validation on training rows; learn in random orders; test once.
+    """Choose parameters by cross-validation on training rows; train in random orders; test once.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def measured(rule: Rule, loss: str, rows: Rows, orders: int, folds: int) -> Foun
 
 
 def _chosen(rule: Rule, loss: str, rows: Rows, folds: int) -> Point:
-    """Return the point of least cross-validated error; of equal ones, the sparser."""
+    """Return the point with the smallest cross-validated error; ties go to the sparser."""
     if len(rule.grid) == 1:
         return dict(rule.grid[0])
     splits = list(StratifiedKFold(folds, shuffle=True, random_state=0).split(rows.X, rows.y))
@@ -248,5 +248,5 @@ def _fitted(estimator: Any, X: Any, y: Any, seed: int) -> Any:
 
 
 def _error(model: Any, X: Any, y: Any) -> float:
-    """Return the share of wrong labels; a row with w.x = 0 has none and is wrong (A-20)."""
+    """Return the share of wrong labels; a row with w.x = 0 counts as wrong (A-20)."""
     return float(np.mean(y * model.decision_function(X) <= 0))

@@ -1,4 +1,4 @@
-"""What the paper reports in its Tables 2, 3 and 4: mean and standard deviation over 50 orders."""
+"""Values of the paper's Tables 2, 3 and 4: mean and standard deviation over 50 orders."""
 
 from __future__ import annotations
 

@@ -24,19 +24,19 @@ ABOUT = About(
 
 
 def run(record: Record) -> None:
-    """Learn with each gamma; set the rates of the stages beside the formulas."""
+    """Train with each gamma; compare the rates of the stages with the formulas."""
     beta_0, gammas = record.parameters["beta_0"], record.parameters["gamma"]
     rows = rows_of("dexter")
     record.uses("dexter", rows.X, rows.y)
     found = {gamma: _stages(rows, gamma, record.parameters) for gamma in gammas}
     half = ", ".join(f"{phi(0.5, beta_0, g):.3g} (gamma = {g:g})" for g in gammas)
     record.say(
-        "As printed, equation (12) is 0 where all features are left and beta_0 where none is, in "
-        "both branches: the opposite of the paper's words and picture. With d and 1 - d exchanged "
-        "it fits both. Points are the rates of the stages of the published rule as it learns "
-        "dexter with logistic loss; lines are the formula so corrected. By definition, then, the "
-        "rate is beta_0 while all features are left and falls to 0 with them, and a positive gamma "
-        f"lowers it quickly, a negative one keeps it high: at half of the features it is {half}."
+        "As printed, equation (12) is 0 if all features are left and beta_0 if none is, in both "
+        "branches: the opposite of the paper's text and figure. With d and 1 - d exchanged, it "
+        "fits both. Points are the rates of the stages of the published rule, trained on dexter "
+        "with logistic loss; lines are the corrected formula. By definition, the rate is beta_0 "
+        "while all features are left and falls to 0 with them. A positive gamma lowers it "
+        f"quickly, a negative gamma keeps it high: at half of the features it is {half}."
     )
     shares = np.linspace(0, 1, 11)
     record.table(
@@ -58,7 +58,7 @@ def run(record: Record) -> None:
     record.figure("Rejection rate against the share of features left", _picture(found, beta_0))
     off = max(_off(seen, beta_0, gamma) for gamma, seen in found.items())
     record.claim(
-        "The stages of the library's published rule have the rejection rate that Figure 2 draws",
+        "The stages of the library's published rule have the rejection rate of Figure 2",
         paper="Figure 2, whose formula is (12) with d and 1 - d exchanged",
         ours=f"{sum(map(len, found.values()))} stages, off by at most {off:.2g}",
         verdict=verdict_of(float(off < 1e-6)),
@@ -67,7 +67,7 @@ def run(record: Record) -> None:
 
 
 def phi(d: float, beta_0: float, gamma: float) -> float:
-    """Return the corrected rate; of 1 - d, it is the printed one.
+    """Return the corrected rate; for 1 - d, it is the printed one.
 
     Parameters
     ----------

@@ -68,15 +68,15 @@ TRUNCATED, CEILED, ROUNDED, SUBGRADIENT, LASSO, LONGER = METHODS = (
 
 @dataclass
 class Curve:
-    """Of every candidate: features, AUC in cross-validation and on test rows, and its rate."""
+    """Features, AUC in cross-validation and on test rows, and rate of every candidate."""
 
-    nonzeros: NDArray[np.float64]  # of the model that learned from all training rows
+    nonzeros: NDArray[np.float64]  # of the model trained on all training rows
     score: NDArray[np.float64]
     test: NDArray[np.float64]
     eta: NDArray[np.float64]
 
     def at(self, allowed: int) -> tuple[float, float]:
-        """Return test AUC and rate of the candidate that cross-validation prefers."""
+        """Return test AUC and rate of the candidate with the best cross-validation score."""
         fine = np.flatnonzero(self.nonzeros <= allowed)
         if not fine.size:
             return 0.5, np.nan
@@ -85,19 +85,19 @@ class Curve:
 
 
 def run(record: Record) -> None:
-    """Draw the curves of each set over several splits into training and test rows."""
+    """Draw the curves of each data set over several splits into training and test rows."""
     chosen = record.parameters
     there, absent = present(record)
     record.say(
-        "The number of features allowed is on the x-axis; all else, also how strong the pull "
-        "is, is chosen by AUC in cross-validation among the parameters that, on all training "
-        "rows, leave so many features or fewer; where none do, AUC is 0.5. Subgradient steps make "
-        "no zeros, so that the largest weights are kept at the end. Lasso is the batch lasso on "
-        "targets -1 and +1 (scikit-learn's coordinate descent), on the same rows with the "
-        "constant left out. Truncated gradient with a longer K is beside it: between truncations "
-        "noise moves a weight at zero by about the root of K, and a truncation takes K g. If "
-        "eta K >= 1, theta = g is rounding, by algebra; most rates here are below. Means over "
-        f"random splits into training and test rows of the paper's sizes.{absent}"
+        "The x-axis is the largest number of features allowed. Everything else, also the gravity, "
+        "is chosen by AUC in cross-validation, among the parameters that leave at most this "
+        "number of features on all training rows. If none do, AUC is 0.5. Subgradient steps make "
+        "no zeros, so at the end only the largest weights are kept. Lasso is the batch lasso on "
+        "targets -1 and +1 (scikit-learn's coordinate descent), on the same rows without the "
+        "constant. Truncated gradient with a longer K is also shown: between truncations, noise "
+        "moves a zero weight by about the root of K, and a truncation subtracts K g. If eta K >= "
+        "1, theta = g equals rounding, by algebra; most rates here are below. Values are means "
+        f"over random splits into training and test rows of the paper's sizes.{absent}"
     )
     for name in there:
         table = load(record, name, rows=chosen["rows"])
@@ -141,7 +141,7 @@ def _split(record: Record, table: Table, split: int) -> list[list[tuple[float, f
 
 
 def _search(record: Record, table: Table, own: list[dict[str, Any]], scoring: Any) -> Any:
-    """Search with every rate; the last split learns from all training rows, and is the test."""
+    """Search with every rate; the last split trains on all training rows and is the test."""
     chosen = record.parameters
     rates = [
         {"eta0": chosen[f"eta, {n} passes"], "decay": chosen[f"decay, {n} passes"], "passes": [n]}
@@ -175,7 +175,7 @@ def _online(record: Record, table: Table, own: list[dict[str, Any]]) -> Curve:
 
 
 def _subgradient(record: Record, table: Table) -> Curve:
-    """Cross-validate rate and pull at every number of weights that are kept at the end."""
+    """Cross-validate rate and gravity for every number of weights kept at the end."""
     chosen = record.parameters
     own = [{"gravity": chosen["g of the subgradient"], "shrink": ["subgradient"]}]
     scorers = {str(count): _auc_of_largest(count) for count in chosen["allowed"]}
@@ -272,7 +272,7 @@ def _claims(record: Record, name: str, allowed: Any, auc: dict[str, Any]) -> Non
     others = (CEILED, ROUNDED, SUBGRADIENT)
     for method in (TRUNCATED, LONGER):
         own = method == LONGER
-        paper = "not in the paper" if own else "in a picture"
+        paper = "not in the paper" if own else "shown in a figure"
         it = f"truncated gradient (theta = inf{', K = 100' if own else ''})"
         behind = np.max([auc[other] for other in others], axis=0) - auc[method]
         of_each = ", ".join(
@@ -283,7 +283,7 @@ def _claims(record: Record, name: str, allowed: Any, auc: dict[str, Any]) -> Non
             paper=paper,
             ours=f"at {np.sum(behind <= chosen['tie'])} of {allowed.size} numbers of features "
             f"within {chosen['tie']} of the best; at most {max(behind.max(), 0):.3f} behind, "
-            f"{max(-behind.min(), 0):.3f} ahead (against each alone: {of_each})",
+            f"{max(-behind.min(), 0):.3f} ahead (within this of each single method: {of_each})",
             verdict=verdict_of(float(np.mean(behind <= chosen["tie"]))),
             own=own,
         )
@@ -301,17 +301,17 @@ def _claims(record: Record, name: str, allowed: Any, auc: dict[str, Any]) -> Non
     alike = np.abs(apart) <= chosen["alike"]
     record.claim(
         f"{name}: theta = g behaves similarly to rounding",
-        paper='in a picture; "and sometimes better"',
-        ours=f"within {chosen['alike']} at {alike.sum()} of {allowed.size}; better by more at "
-        f"{np.sum(apart > chosen['alike'])}, worse at {np.sum(apart < -chosen['alike'])}; "
-        f"differences {apart.min():+.3f} to {apart.max():+.3f}",
+        paper='shown in a figure; "and sometimes better"',
+        ours=f"within {chosen['alike']} at {alike.sum()} of {allowed.size}; better by more "
+        f"than that at {np.sum(apart > chosen['alike'])}, worse at "
+        f"{np.sum(apart < -chosen['alike'])}; differences {apart.min():+.3f} to {apart.max():+.3f}",
         verdict=verdict_of(float(alike.mean())),
     )
     ahead = (auc[TRUNCATED] - auc[LASSO])[many]
     better = ahead > 0.001
     record.claim(
-        f"{name}: with many features lasso is usually worse, for it overfits",
-        paper="in a picture",
+        f"{name}: with many features lasso is usually worse, because it overfits",
+        paper="shown in a figure",
         ours=f"worse by more than 0.001 at {better.sum()} of {many.sum()} numbers from "
         f"{chosen['many']} on; differences {ahead.min():+.4f} to {ahead.max():+.4f}",
         verdict=verdict_of(float(better.mean() > 0.5)),

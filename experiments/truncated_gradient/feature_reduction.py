@@ -1,4 +1,4 @@
-"""How many features can go at a loss of 1 %, on UCI tables with and without random features."""
+"""Features that can be removed at a loss of 1 %, on UCI tables with and without random features."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ABOUT = About(
     name="feature_reduction",
     paper="Langford, Li, Zhang 2008",
     shows="Figure 1",
-    title="features left, and AUC kept, at 1 % less accuracy",
+    title="remaining features and AUC at a loss of 1 % accuracy",
     parameters={
         "sets": [
             "ad", "crx", "housing", "krvskp", "magic04", "mushroom", "spambase", "wbc", "wdbc",
@@ -53,7 +53,7 @@ ABOUT = About(
 
 @dataclass(frozen=True)
 class Reduced:
-    """What became of one table at one K."""
+    """The result for one table and one K."""
 
     table: Table
     random: int
@@ -66,7 +66,7 @@ class Reduced:
 
     @property
     def share(self) -> float:
-        """Of features that are left."""
+        """Share of features that are left."""
         return self.left / self.features
 
     @property
@@ -134,11 +134,11 @@ def run(record: Record) -> None:
         for period in chosen["K"]
     ]
     record.say(
-        "Own columns are scaled to variance 1, without centring; random ones are 0 or 1, as in "
-        "the paper. The constant counts as a feature. Loss, clipping and normalisation of rows "
-        "are the paper's. Rows are a multiple of 10, so that every run ends with a truncation. "
-        "`1 %` is one point of accuracy in cross-validation, or 1 % of the mean square loss "
-        f"(housing, zoo).{absent}"
+        "Original columns are scaled to variance 1, without centring; random ones are 0 or 1, as "
+        "in the paper. The constant counts as a feature. Loss, clipping and normalisation of rows "
+        "are those of the paper. The number of rows is a multiple of 10, so every run ends with a "
+        "truncation. `1 %` is one point of accuracy in cross-validation, or 1 % of the mean "
+        f"squared loss (housing, zoo).{absent}"
     )
     for noisy in (True, False):
         _table(record, [one for one in found if one.is_noisy == noisy], noisy)
@@ -160,8 +160,8 @@ def _table(record: Record, found: list[Reduced], noisy: bool) -> None:
         ]
         for one in found
     ]  # fmt: skip
-    what = "with the random features" if noisy else "original"
-    title = f"Tables {what}; scores are accuracy or minus square loss in cross-validation"
+    what = "With the random features" if noisy else "Original features"
+    title = f"{what}; scores are accuracy or minus squared loss in cross-validation"
     record.table(title, [*head, "eta", "g", "decay", "passes"], rows)
 
 
@@ -182,7 +182,7 @@ def _figure(found: list[Reduced], names: list[str], periods: list[int], what: st
             values, label = [value[name] for name in names], f"K = {period}"
             colour = style.COLOURS[number]
             if what == "ratio":
-                sign = style.SIGNS[number]
+                sign = style.MARKERS[number]
                 ax.plot(at, values, linestyle="none", marker=sign, color=colour, label=label)
             else:
                 hatch = ("", "///", "...")[number % 3]
@@ -211,7 +211,7 @@ def _claims(record: Record, found: list[Reduced], period: int) -> None:
     most = max(noisy, key=lambda one: one.share)
     within = share(noisy, lambda one: one.share < 0.1)
     record.claim(
-        f"{fixed}with 1,000 random features, more than 90 % of the features go",
+        f"{fixed}with 1,000 random features, more than 90 % of the features are removed",
         paper="> 90 % in all sets but ad (71 %), K = 1",
         ours=f"{within * len(noisy):.0f} of {len(noisy)} sets; most left: {most.table.name} "
         f"({100 * most.share:.0f} %)",
@@ -220,8 +220,8 @@ def _claims(record: Record, found: list[Reduced], period: int) -> None:
     )
     fewer = share(original, lambda one: one.left < one.features)
     record.claim(
-        f"{fixed}some of the original features go too",
-        paper="in a picture, K = 1",
+        f"{fixed}some of the original features are removed too",
+        paper="shown in a figure, K = 1",
         ours=f"in {fewer * len(original):.0f} of {len(original)} sets; left on average "
         f"{100 * np.mean([one.share for one in original]):.0f} %",
         verdict=verdict_of(fewer),
@@ -251,7 +251,7 @@ def _longer(record: Record, found: list[Reduced]) -> None:
     fewer, more = np.sum(pairs[:, 1] < pairs[:, 0]), np.sum(pairs[:, 1] > pairs[:, 0])
     record.claim(
         "K = 10 works better than K = 1",
-        paper="said in a sentence",
+        paper="stated in the text",
         ours=f"fewer features left, at the same tolerance, in {fewer} of {len(pairs)} cases, more "
         f"in {more}; in the median {np.median(pairs[:, 1] / pairs[:, 0]):.2f} times as many",
         verdict=verdict_of(fewer / len(pairs)),
@@ -262,12 +262,12 @@ def _not_tested(record: Record, there: list[str]) -> None:
     absent = [
         ("Big_Ads: 125 times fewer features cost 0.9 % in error", "3e9 to 24e6 features",
          "the data are private"),
-        ("rcv1 loses features too, at the same accuracy", "in a picture",
-         "its 781,265 training rows are not here"),
+        ("rcv1 loses features too, at the same accuracy", "shown in a figure",
+         "its 781,265 training rows are not available"),
     ]  # fmt: skip
     if "ad" not in there:
         claim = "ad loses 71 % of its features and the random ones, more at a tolerance of 1.3 %"
-        absent.insert(0, (claim, "71 %", "no file `ad.data`"))
+        absent.insert(0, (claim, "71 %", "the file `ad.data` is not available"))
     for claim, paper, ours in absent:
         record.claim(claim, paper=paper, ours=ours, verdict="not tested")
 

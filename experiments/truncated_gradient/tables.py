@@ -1,4 +1,4 @@
-"""UCI tables as the experiments of this paper take them."""
+"""UCI tables, prepared for the experiments of this paper."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from experiments.record import Record
 from thresher import UnitVarianceScaler, datasets
 
-WHOLE_BURSTS = 10  # rows are a multiple of it: 10 passes end with a truncation, K = 1, 10, 100
+WHOLE_BURSTS = 10  # rows are a multiple: 10 passes end with a truncation for K = 1, 10, 100
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows whose own columns have variance 1, and targets: -1/+1, or numbers in [0, 1]."""
+    """Rows whose original columns have variance 1, and targets: -1/+1, or numbers in [0, 1]."""
 
     name: str
     X_train: Any
@@ -35,20 +35,20 @@ class Table:
 
 
 def whole(rows: int) -> int:
-    """Return the number of rows, less the few that make it no multiple."""
+    """Return the number of rows, rounded down to a multiple of `WHOLE_BURSTS`."""
     return rows - rows % WHOLE_BURSTS
 
 
 def present(record: Record) -> tuple[list[str], str]:
-    """Return the names of the tables whose files are here, and a sentence on the others."""
+    """Return the names of the tables whose files are available, and a sentence on the others."""
     names, here = record.parameters["sets"], datasets.names()
     absent = [name for name in names if name not in here]
     there = [name for name in names if name in here]
-    return there, f" Not here: {', '.join(absent)}." if absent else ""
+    return there, f" Not available: {', '.join(absent)}." if absent else ""
 
 
 def load(record: Record, name: str, random: int = 0, rows: int | None = None) -> Table:
-    """Load a table; add `random` binary columns that tell nothing, each 1 in 5 of 100 rows."""
+    """Load a table; add `random` binary columns of noise, each 1 in 5 of 100 rows."""
     data = datasets.load(name, unit_norm=False)
     record.uses(name, data.X_train, data.y_train, data.X_test, data.y_test)
     count = whole(min(rows or data.y_train.size, data.y_train.size))

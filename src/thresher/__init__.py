@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from thresher._version import __version__
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 from thresher.moved_modules import find_old_names
+from thresher.rules import RULES
 
 if TYPE_CHECKING:
     from thresher import (
@@ -28,25 +29,7 @@ if TYPE_CHECKING:
     from thresher.comparison import Comparison, compare
     from thresher.data.scan import scan
     from thresher.data.source import Source
-    from thresher.estimators import (
-        AveragedSGDClassifier,
-        AveragedSGDRegressor,
-        CoordinateDescentClassifier,
-        CoordinateDescentRegressor,
-        DualAveragingClassifier,
-        DualAveragingRegressor,
-        ForwardBackwardClassifier,
-        ForwardBackwardRegressor,
-        FTRLClassifier,
-        FTRLRegressor,
-        HardThresholdRegressor,
-        MarginPerceptronClassifier,
-        MirrorDescentClassifier,
-        MirrorDescentRegressor,
-        StabilizedClassifier,
-        TruncatedGradientClassifier,
-        TruncatedGradientRegressor,
-    )
+    from thresher.estimators import *  # noqa: F403
     from thresher.model.model import Feature, Model, Progress, Why, load
     from thresher.plots import (
         ExponentDisplay,
@@ -65,28 +48,14 @@ if TYPE_CHECKING:
     from thresher.training.observer import Interrupted, Observer
 
 __all__ = [
-    "AveragedSGDClassifier",
-    "AveragedSGDRegressor",
     "Comparison",
-    "CoordinateDescentClassifier",
-    "CoordinateDescentRegressor",
     "DataError",
     "DivergenceError",
-    "DualAveragingClassifier",
-    "DualAveragingRegressor",
     "ExponentDisplay",
-    "FTRLClassifier",
-    "FTRLRegressor",
     "Feature",
     "FeatureDensityDisplay",
-    "ForwardBackwardClassifier",
-    "ForwardBackwardRegressor",
-    "HardThresholdRegressor",
     "Interrupted",
     "LearningCurveDisplay",
-    "MarginPerceptronClassifier",
-    "MirrorDescentClassifier",
-    "MirrorDescentRegressor",
     "Model",
     "ModelFileError",
     "Observer",
@@ -98,10 +67,7 @@ __all__ = [
     "SparsityPathDisplay",
     "StabilityDisplay",
     "StabilitySelection",
-    "StabilizedClassifier",
     "StreamingStabilitySelection",
-    "TruncatedGradientClassifier",
-    "TruncatedGradientRegressor",
     "UnitVarianceScaler",
     "Why",
     "__version__",
@@ -117,6 +83,8 @@ __all__ = [
     "stability",
     "stability_score",
 ]
+_ESTIMATORS = [name for rule in RULES.values() for name in rule.estimators.values()]
+__all__ += _ESTIMATORS
 
 _MODULES = (
     "certificates",
@@ -130,6 +98,7 @@ _MODULES = (
 _HOMES = {
     **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model.model"),
     **dict.fromkeys((name for name in __all__ if name.endswith("Display")), "plots"),
+    **dict.fromkeys(_ESTIMATORS, "estimators"),
     "Comparison": "comparison",
     "Interrupted": "training.observer",
     "Observer": "training.observer",
@@ -142,22 +111,20 @@ _HOMES = {
     "compare": "comparison",
     "scan": "data.scan",
     "stability_score": "stability",
-}  # all others: estimators
-
+}
 
 find_old_names()
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and not before: scikit-learn takes most of a second.
+    """Import a name when it is first used: importing scikit-learn takes most of a second.
 
-    The command line is there before NumPy is, and so an interruption finds it.
+    So the command line can handle Ctrl-C before NumPy is imported.
     """
     if name in _MODULES:
         return importlib.import_module(f"thresher.{name}")
-    if name in __all__:
-        home = importlib.import_module(f"thresher.{_HOMES.get(name, 'estimators')}")
-        return getattr(home, name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"thresher.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'thresher' has no attribute {name!r}")
 
 

@@ -1,4 +1,4 @@
-"""Changes that happen as a whole or not at all."""
+"""Changes to an estimator or a file that happen completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import IO, Any
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator as it was if what is done inside fails or is interrupted.
+    """Restore the attributes of an estimator if the body fails or is interrupted.
 
-    Its attributes are what they were; what they refer to must not be changed in place meanwhile.
+    Objects that the attributes refer to are not copied: the body must not change them in place.
 
     Parameters
     ----------
     estimator : object
-        Any that keeps its attributes in ``__dict__``.
+        Keeps its attributes in ``__dict__``.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 def check_place(path: str | PathLike[str]) -> None:
-    """Raise OSError where `written_whole` could not write: before hours of work, not after them.
+    """Raise OSError if `written_whole` could not write to a path; call it before long work.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def check_place(path: str | PathLike[str]) -> None:
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Let errors of reading or writing a file that is open name it.
+    """Add the path to an OSError of reading or writing an open file.
 
     Parameters
     ----------
@@ -90,28 +90,28 @@ def naming(path: str) -> Iterator[None]:
 
 @contextmanager
 def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
-    """Write a file beside its final place, and move it there in one step at the end.
+    """Write a temporary file in the same folder, and rename it to the path at the end.
 
-    If what is done inside fails, nothing of it stays; a file that was there before is untouched.
+    If the body fails, the temporary file is removed and an existing file at the path is unchanged.
 
     Parameters
     ----------
     path : path
     """
     given = os.fspath(path)
-    path = os.path.realpath(path)  # a link stays, and what it leads to is replaced
+    path = os.path.realpath(path)  # of a symbolic link, replace the target and keep the link
     if os.path.exists(path) and not os.path.isfile(path):
-        with naming(given), open(path, "wb") as device:  # or a pipe, or a folder: an error
+        with naming(given), open(path, "wb") as device:  # or a pipe; a folder raises an error
             yield device
         return
     temporary = f"{path}.{secrets.token_hex(8)}.part"
     try:
-        handle, nameless = _opened(path, temporary)
+        handle, unnamed = _opened(path, temporary)
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if nameless:
+            if unnamed:
                 _name(file.fileno(), temporary)
         os.replace(temporary, path)
         _sync_folder(path)
@@ -126,19 +126,22 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def clear_leftovers(path: str | PathLike[str]) -> None:
-    """Remove what a process left that was killed in the instant before `written_whole` renames.
+    """Remove temporary files of processes that were killed just before `written_whole` renames.
 
     Parameters
     ----------
     path : path
-        Of a file that no other process is writing.
+        No other process may be writing it.
     """
     for left in glob.glob(f"{glob.escape(os.path.realpath(path))}.{'[0-9a-f]' * 16}.part"):
         _remove(left)
 
 
 def _opened(path: str, temporary: str) -> tuple[int, bool]:
-    """Open a file that has no name yet, where the system can: if it dies, nothing stays behind."""
+    """Open a temporary file; return its handle, and whether it has no name yet.
+
+    If the process dies, the system removes a file without a name. Not all file systems have them.
+    """
     folder = os.path.dirname(path) or "."
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
         try:
@@ -150,8 +153,8 @@ def _opened(path: str, temporary: str) -> tuple[int, bool]:
 
 
 def _name(handle: int, temporary: str) -> None:
-    """Give a file without a name one."""
-    folder = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)  # so that links are followed
+    """Give an open file without a name this name."""
+    folder = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)  # os.link follows its links
     try:
         os.link(str(handle), temporary, src_dir_fd=folder, follow_symlinks=True)
     finally:
@@ -159,7 +162,7 @@ def _name(handle: int, temporary: str) -> None:
 
 
 def _sync_folder(path: str) -> None:
-    """Let the new name outlive a power cut, where the file system can promise it."""
+    """Write the new name to disk, where the file system can: it survives a power cut then."""
     folder = os.open(os.path.dirname(path), os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
@@ -174,7 +177,7 @@ def _remove(temporary: str) -> None:
 
 
 def write_whole(path: str | PathLike[str], content: bytes) -> None:
-    """Write a file, whole or not at all.
+    """Write a file completely or not at all.
 
     Parameters
     ----------

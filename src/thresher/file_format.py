@@ -1,8 +1,8 @@
-"""The format of a file that Thresher has written, and which version wrote it.
+"""The format number of files that Thresher writes, and the version that wrote them.
 
-A file says its format, a whole number, and the version of Thresher that wrote it. A format is
-raised only where earlier versions cannot read the file: they read one with an additional entry.
-Every version reads all formats up to its own.
+Each file holds its format, a whole number, and the version of Thresher that wrote it. The format
+number increases only when earlier versions cannot read the file; they can read a file with an
+additional entry. Every version reads all formats up to its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from thresher._version import __version__
 
-EARLY = "0.1.0 or earlier"  # these versions did not say who they were
+EARLY = "0.1.0 or earlier"  # these versions did not write their version
 
 
 def writer_of(about: Mapping[str, Any]) -> str:
@@ -22,7 +22,7 @@ def writer_of(about: Mapping[str, Any]) -> str:
     Parameters
     ----------
     about : mapping
-        What the file says of itself.
+        The header of the file.
 
     Examples
     --------
@@ -39,23 +39,23 @@ def check_format(
     newest: int,
     error: type[Exception],
 ) -> None:
-    """Raise an error where a file is of a format that only a newer version reads.
+    """Raise an error if only a newer version can read a file.
 
     Parameters
     ----------
     path : path
-        As the error names it.
+        Name of the file in the error.
     about : mapping
-        What the file says of itself: "format", and "version" unless it is early.
+        The header of the file: "format", and "version" unless it is early.
     newest : int
         The newest format that this version reads.
     error : type
-        Of the error that is raised.
+        Class of the error.
 
     Raises
     ------
     ValueError
-        The format is no whole number of 1 or more: the file is damaged.
+        The format is not a whole number >= 1: the file is damaged.
     """
     found = about.get("format")
     if type(found) is not int or found < 1:

@@ -1,7 +1,7 @@
-"""Every loss, once: its tasks, its slope and curvature, its labels, and what its predictions mean.
+"""The one table of all losses: tasks, slopes, curvatures, labels and links.
 
-The C++ core computes the losses (loss/loss.hpp); this table says what the rest of the program
-needs to know of them. It imports nothing heavy.
+The C++ core computes the losses (loss/loss.hpp); this table has the facts that the Python code
+needs. It imports no large package.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ class Loss:
     Parameters
     ----------
     name : str
-        Its name in the core.
+        Name in the core.
     tasks : tuple of {"classifier", "regressor"}
-        What it is a loss for.
+        The tasks it is a loss for.
     slope_bound : pair of float or None
-        A and B of slope^2 <= A loss + B (R-1.*); None: there are none.
+        A and B of slope^2 <= A loss + B (R-1.*); None: no such bound exists.
     largest_slope : float, str or None
-        Largest size of its slope, or the name of the parameter that is it; None: no bound.
+        Largest absolute slope, or the name of the parameter that equals it; None: no bound.
     curvature : float or None
-        Largest second derivative in p; None: it has kinks, or no bound.
+        Largest second derivative in p; None: the loss has kinks, or no bound exists.
     start_curvature : float or None
-        Second derivative at p = 0, of losses whose curvature has no bound.
+        Second derivative at p = 0, for losses whose curvature has no bound.
     link : {"identity", "sigmoid", "clip", "exp"}
-        What turns raw predictions into probabilities or values: a key of ``answers.LINKS``.
+        Turns raw predictions into probabilities or values: a key of ``model.links.LINKS``.
     low : float
-        What an output is told of rows of other classes; of its own class it is told 1.
+        The target of an output for rows of other classes; for its own class it is 1.
     decision_at : float
         The raw prediction at which the decision between two classes changes.
     label_range : pair of float
         Smallest and largest label of a regression.
     scales_rows : bool
-        Whether each row is divided by the root of its number of nonzero values.
+        Whether each row is divided by the square root of its number of nonzero values.
     sparse_updates : bool
-        Whether rows that are predicted well enough have a slope of 0, and change no weight.
+        Whether rows that are predicted well enough have a slope of 0 and change no weight.
     nonzero_store : bool
-        Whether it goes with store="nonzero".
+        Whether it can be used with store="nonzero".
     smooth : str
         The most similar loss that has a curvature, for rules that need one.
     selectable : bool
-        Whether users can choose it; if not, it belongs to a rule that has no other.
+        Whether users can choose it; if not, it belongs to one rule that has no other loss.
     """
 
     name: str
@@ -75,31 +75,31 @@ class Loss:
 
     @property
     def auto_eta(self) -> float:
-        """The rate that eta0="auto" means on rows of norm 1.
+        """The value of eta0="auto" for rows of norm 1.
 
-        It is 0.75 over the curvature, so that weights and intercept together move a prediction at
-        most 1.5 times as far as its row asks (2 would be the limit). Losses without curvature
-        count as 1.
+        It is 0.75 over the curvature: a step of weights and intercept then moves a prediction at
+        most 1.5 times the distance to the minimum of the row's loss (2 is the limit of
+        stability). For losses without curvature, 1 is used instead.
         """
         return 0.75 / (self.curvature or self.start_curvature or 1.0)
 
     @property
     def auto_strength(self) -> float:
-        """The strength that strength="auto" means on rows of norm 1.
+        """The value of strength="auto" for rows of norm 1.
 
-        It is the curvature, so that the first step does not overshoot its row. Losses whose slope
-        does not grow with the loss cannot explode and want a tenth of it.
+        It is the curvature, so that the first step does not pass the minimum of the row's loss.
+        Losses with a bounded slope cannot diverge; for them it is a tenth of the curvature.
         """
         grows = self.slope_bound is None or self.slope_bound[0] > 0
         return (self.curvature or self.start_curvature or 1.0) * (1.0 if grows else 0.1)
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether a classifier's predictions can be turned into probabilities."""
+        """Whether a classifier's raw predictions can be converted to probabilities."""
         return "classifier" in self.tasks and self.link in ("sigmoid", "clip")
 
     def refuses(self, labels: Any) -> Any:
-        """Tell of each label of a regression whether it is outside `label_range`.
+        """Return for each label of a regression whether it is outside `label_range`.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Loss:
 
     @property
     def labels_needed(self) -> str:
-        """The labels it takes, in words: ">= 0" or "0..1"."""
+        """The allowed labels, as text: ">= 0" or "0..1"."""
         smallest, largest = self.label_range
         return f">= {smallest:g}" if math.isinf(largest) else f"{smallest:g}..{largest:g}"
 
@@ -195,7 +195,7 @@ PROBABILITY_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.has_pro
 
 
 def check_labels(loss: str, labels: Any) -> None:
-    """Raise ValueError for labels that a regression's loss does not take.
+    """Raise ValueError for labels that a regression's loss does not allow.
 
     Parameters
     ----------

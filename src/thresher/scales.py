@@ -18,9 +18,9 @@ def ticks_of(low: float, high: float) -> list[float]:
 
 
 def counts_of(low: float, high: float) -> list[int]:
-    """Return round counts from low to high, both as log10(count + 1).
+    """Return round counts between low and high, which are given as log10(count + 1).
 
-    Powers of ten, and 0; where these are few, also twice and five times them.
+    The counts are 0 and powers of ten; if these are few, also 2 and 5 times the powers.
     """
     powers, room = [10**i for i in range(16)], 0.01 * (high - low)
     for counts in (powers, [k * n for n in powers for k in (1, 2, 5)]):
@@ -32,7 +32,7 @@ def counts_of(low: float, high: float) -> list[int]:
 
 
 def range_of(values: Sequence[float], margin: float = 0.06) -> tuple[float, float]:
-    """Return bounds that leave room around the values."""
+    """Return bounds with a margin around the values."""
     low, high = min(values), max(values)
     room = (high - low) * margin or abs(high) * margin or 1.0
     return low - room, high + room

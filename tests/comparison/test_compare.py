@@ -1,4 +1,4 @@
-"""compare: the protocol holds, whatever the numbers are."""
+"""`compare`: the protocol, the measures and the results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def everything():
     return thresher.compare(X, y, orders=3, folds=3, callback=seen.append), seen
 
 
-# ---- what all rules give -------------------------------------------------------------------------
+# ---- results of all rules ------------------------------------------------------------------------
 
 
 def test_all_rules_for_two_classes(everything):
@@ -67,7 +67,7 @@ def test_means_and_standard_deviations_are_those_of_the_orders(everything):
 
 
 def test_numbers_are_those_of_a_plain_loop():
-    """One rule again by hand: the same orders, seeds, errors, AUC, nonzeros and kappa."""
+    """A plain loop gives the same orders, seeds, errors, AUC, nonzeros and kappa."""
     X, y = problem()
     train, test = np.arange(180), np.arange(180, 240)
     row = thresher.compare(X[train], y[train], X[test], y[test], rules=["ftrl"], orders=4)["ftrl"]
@@ -89,12 +89,12 @@ def test_numbers_are_those_of_a_plain_loop():
     assert row.kappa.sd == pytest.approx(np.std(pairs, ddof=1))
 
 
-# ---- honesty -------------------------------------------------------------------------------------
+# ---- test rows have no influence on training -----------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [None, "variance"])
-def test_test_rows_change_test_measures_alone(scale):
-    """Other test rows and labels: the same parameters, errors over folds, supports."""
+def test_test_rows_change_only_the_test_measures(scale):
+    """With other test rows, parameters, errors over folds and supports are the same."""
     X, y = problem()
     rules = ["ftrl", "stabilized-paper", "coordinate-descent", "l1-logistic"]
     given = {"rules": rules, "orders": 2, "folds": 3, "scale": scale}
@@ -107,17 +107,17 @@ def test_test_rows_change_test_measures_alone(scale):
         assert row.error != twin.error
 
 
-def test_folds_have_training_rows_alone_and_are_the_same_for_all_rules(monkeypatch):
+def test_folds_contain_only_training_rows_and_are_the_same_for_all_rules(monkeypatch):
     X, y = problem()
-    X[:, -1] = np.arange(1, len(X) + 1) / len(X)  # tells rows apart
+    X[:, -1] = np.arange(1, len(X) + 1) / len(X)  # identifies the rows
     seen = []
-    real = protocol.by_folds
+    real = protocol.choose_by_folds
 
     def spy(estimator, grid, rows, labels, folds, **more):
         seen.append((rows[:, -1], folds))
         return real(estimator, grid, rows, labels, folds, **more)
 
-    monkeypatch.setattr(protocol, "by_folds", spy)
+    monkeypatch.setattr(protocol, "choose_by_folds", spy)
     train = np.arange(0, 240, 2)
     thresher.compare(X[train], y[train], X[1::2], y[1::2], rules=["ftrl", "l1-logistic"], orders=1)
     assert len(seen) == 2
@@ -133,7 +133,7 @@ def test_folds_have_training_rows_alone_and_are_the_same_for_all_rules(monkeypat
         assert np.array_equal(one[1], other[1])
 
 
-def test_the_share_put_aside_is_stratified_and_follows_the_seed():
+def test_the_random_test_rows_are_stratified_and_depend_on_the_seed():
     X, y = problem(rows=200)
     y = (np.arange(200) < 40).astype(int)
     found = [
@@ -154,7 +154,7 @@ def test_orders_differ_and_more_orders_keep_the_first():
     assert len({run["auc"] for run in many.runs}) > 1
 
 
-def test_threads_change_nothing():
+def test_results_do_not_depend_on_threads():
     X, y = problem(rows=150)
     rules = ["ftrl", "coordinate-descent", "sgd-mean", "l1-logistic"]
     one, two = (
@@ -166,10 +166,10 @@ def test_threads_change_nothing():
 # ---- measures ------------------------------------------------------------------------------------
 
 
-def test_a_score_of_zero_is_an_error_of_either_class():
+def test_a_score_of_zero_is_an_error_for_both_classes():
     scores = np.array([0.0, 0.0, 1.0, -1.0])
     assert error_of(scores, np.array([0, 1, 1, 0])) == 50
-    table = np.array([[1.0, 1.0, 0.0], [2.0, 1.0, 0.0]])  # a tie at the top is one too
+    table = np.array([[1.0, 1.0, 0.0], [2.0, 1.0, 0.0]])  # a tie for the highest score is an error
     assert error_of(table, np.array([0, 0])) == 50
 
 
@@ -193,7 +193,7 @@ def test_one_class_in_the_test_rows_has_no_auc():
     assert row.error is not None
 
 
-def test_kappa_of_one_order_is_not_known():
+def test_one_order_has_no_kappa():
     X, y = problem()
     row = thresher.compare(X, y, rules=["sgd"], orders=1, folds=2)[0]
     assert row.kappa is None
@@ -205,7 +205,7 @@ def test_kappa_of_one_order_is_not_known():
 # ---- choices -------------------------------------------------------------------------------------
 
 
-def test_the_sparsest_within_one_standard_error_is_no_denser():
+def test_choose_sparsest_gives_sparser_models_within_one_standard_error():
     X, y = problem(rows=300, noise=2.0)
     best, sparsest = (
         thresher.compare(X, y, rules=QUICK[:2], orders=2, folds=5, choose=choose)
@@ -217,7 +217,7 @@ def test_the_sparsest_within_one_standard_error_is_no_denser():
         assert row.cv_error <= other.cv_error <= row.cv_error + row.cv_standard_error + 1e-9
 
 
-def test_hinge_and_rules_that_lack_it():
+def test_rules_without_the_loss_use_a_similar_one():
     X, y = problem()
     rules = ["sgd", "stabilized", "coordinate-descent", "stabilized-paper"]
     found = thresher.compare(X, y, rules=rules, loss="hinge", scale="variance", orders=2, folds=2)
@@ -230,7 +230,7 @@ def test_hinge_and_rules_that_lack_it():
     assert any("no loss hinge" in text for text in found["coordinate-descent"].notes)
 
 
-def test_scaling_learns_from_training_rows_alone():
+def test_scales_are_computed_from_training_rows_only():
     X, y = problem()
     far = X[180:].copy()
     far[:, 5] *= 1e6
@@ -257,8 +257,8 @@ def test_scaling_learns_from_training_rows_alone():
         ("l1-logistic", {"C": -1}),
     ],
 )
-def test_grids_follow_the_scale_of_the_data(rule, powers):
-    """Rows a thousand times larger: every parameter in its own units."""
+def test_grids_depend_on_the_scale_of_the_data(rule, powers):
+    """If values are 1000 times larger, each parameter changes by a power of 1000."""
     X, y = problem(rows=60)
     grids = []
     for scale in (1.0, 1000.0):
@@ -299,7 +299,7 @@ def test_several_classes():
         assert row.measured, (row.rule, row.reason)
         assert row.error.mean < 60, row.rule
         assert row.auc is None
-    for row in found:  # a column counts once, however many classes have a weight for it
+    for row in found:  # a column with weights for several classes counts once
         assert row.nonzeros.mean <= 100
 
 
@@ -322,7 +322,7 @@ def test_matrices_arrays_and_sources_are_the_same(tmp_path):
 # ---- results -------------------------------------------------------------------------------------
 
 
-def test_results_come_back_from_json_as_they_were(everything, tmp_path):
+def test_results_are_the_same_after_json(everything, tmp_path):
     found, _ = everything
     again = thresher.Comparison.from_json(found.to_json())
     assert list(again) == list(found)
@@ -338,13 +338,18 @@ def test_results_come_back_from_json_as_they_were(everything, tmp_path):
             thresher.Comparison.from_json(text)
 
 
-def test_the_page_has_every_rule_the_protocol_and_no_request(everything):
+def test_the_page_has_all_rules_and_the_protocol_and_needs_no_network(everything):
     found, _ = everything
     html = found.to_html()
     for row in found:
         assert row.title in html
         assert all(name in html for name, value in row.chosen.items() if value is not None)
-    for words in ("3 folds", "3 of the training rows", "SHA-256", "drawn, a share of 0.25"):
+    for words in (
+        "3 folds",
+        "3 of the training rows",
+        "SHA-256",
+        "drawn at random, a share of 0.25",
+    ):
         assert words in html
     assert "http" not in html.replace("http://www.w3.org", "")
     assert html.count("<circle") >= len(found)
@@ -352,7 +357,7 @@ def test_the_page_has_every_rule_the_protocol_and_no_request(everything):
     assert found._repr_html_().count("<tr") == len(found) + 1
 
 
-def test_the_rows_given_stay_as_they_are():
+def test_the_input_matrix_is_not_changed():
     X, y = problem()
     X = sp.csr_matrix(X)
     X.data[::5] = 0.0  # stored zeros

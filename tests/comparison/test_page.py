@@ -1,4 +1,4 @@
-"""compare: what its page and its text say beside the numbers."""
+"""`compare`: remarks and limits on the page and in the text table."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def found():
     return thresher.compare(X, y, rules=["ftrl", "sgd", "stabilized-paper"], orders=2, folds=3)
 
 
-def test_the_page_says_how_far_to_trust_it(found):
+def test_the_page_states_the_limits_of_the_comparison(found):
     html = found.to_html()
     share = found[0].error.mean / 100
     points = 100 * np.sqrt(share * (1 - share) / 60)
     assert f"on 60 test rows has a standard error of about {points:.1f} points" in html
     for words in (
         "over orders of the same training rows",
-        "no estimate of its error on new ones",
+        "is not an estimate for new rows",
         "The stabilized rule has no grid",
-        "The line in colour has the least error on these test rows",
+        "The coloured line has the least error on these test rows",
     ):
         assert words in html
     for row in found.frontier:
@@ -37,14 +37,14 @@ def test_the_page_says_how_far_to_trust_it(found):
     assert "standard error of about" not in numbers.to_html()
 
 
-def test_remarks_on_rules_stand_under_the_table(found):
+def test_remarks_on_rules_are_below_the_table(found):
     noted = [row for row in found if row.notes]
     assert noted
     for row in noted:
         assert f"\n{row.title}: {row.notes[0]}" in found.table()
 
 
-def test_a_rule_of_another_version_has_its_line(found):
+def test_the_table_shows_a_rule_of_another_version(found):
     text = json.loads(found.to_json())
     text["rows"][0] |= {"rule": "newest", "title": "the newest"}
     again = thresher.Comparison.from_json(json.dumps(text))
@@ -52,7 +52,7 @@ def test_a_rule_of_another_version_has_its_line(found):
     assert "the newest" in again.table()
 
 
-def test_badly_scaled_columns_are_told_of():
+def test_a_remark_on_badly_scaled_columns():
     X, y = problem()
     given = {"rules": ["sgd"], "orders": 1, "folds": 2}
     for factor, than in ((1e4, "larger"), (1e-5, "smaller")):
@@ -76,7 +76,7 @@ def test_dense_separable_rows_do_not_hang_the_logistic_control():
 
 
 @pytest.mark.data
-def test_what_the_published_rule_warns_of_does_not_name_the_loss_it_has(data_dir):
+def test_the_warning_of_the_published_rule_does_not_suggest_its_own_loss(data_dir):
     data = thresher.datasets.load("dexter_scaled", data_dir)
     X = thresher.preprocessing.UnitVarianceScaler().fit_transform(data.X_train)
     given = {"variant": "paper", "annealing": 0.0, "keep": 0.5, "passes": 10, "random_state": 0}

@@ -1,4 +1,4 @@
-"""compare: numbers as labels, in any units; losses whose answers are not their scores."""
+"""`compare` with numbers as labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
 @pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_mean_of_runs_scores_as_the_mean_of_their_scores(loss, classes):
+def test_the_scores_of_a_mean_of_runs_are_the_mean_of_their_scores(loss, classes):
     X, y = problem(rows=80, classes=classes)
     one = TruncatedGradientClassifier(loss=loss, gravity=0.0)
     runs = [one.set_params(random_state=i).fit(X, y).decision_function(X) for i in range(4)]
@@ -26,18 +26,18 @@ def test_a_mean_of_runs_scores_as_the_mean_of_their_scores(loss, classes):
 
 
 @pytest.mark.parametrize("loss", REGRESSOR_LOSSES)
-def test_a_mean_of_runs_predicts_what_the_loss_says(loss):
+def test_the_predictions_of_a_mean_of_runs_apply_the_link_of_the_loss(loss):
     X, _ = problem(rows=80)
     y = np.clip(0.3 + 0.2 * X[:, 0], 0, 1)
     one = TruncatedGradientRegressor(loss=loss, gravity=0.0)
     runs = [one.set_params(random_state=i).fit(X, y).model_.raw(X)[:, 0] for i in range(4)]
     raw = np.mean(runs, axis=0)
-    answer = {"poisson": np.exp, "clipped_square": lambda v: np.clip(v, 0, 1)}
+    links = {"poisson": np.exp, "clipped_square": lambda v: np.clip(v, 0, 1)}
     mean = MeanOfRuns(one, 4).fit(X, y).predict(X)
-    np.testing.assert_allclose(mean, answer.get(loss, lambda v: v)(raw), atol=1e-5)
+    np.testing.assert_allclose(mean, links.get(loss, lambda v: v)(raw), atol=1e-5)
 
 
-def test_units_of_the_labels_do_not_matter():
+def test_results_do_not_depend_on_the_unit_of_the_labels():
     X, y = problem(classes=0)
     rules = ["ftrl", "averaged-sgd", "dual-averaging", "rounding", "lasso", "coordinate-descent"]
     given = {"rules": rules, "orders": 2, "folds": 3}
@@ -54,7 +54,7 @@ def test_units_of_the_labels_do_not_matter():
             assert twin.cv_error == pytest.approx(row.cv_error * factor**2, rel=1e-5)
 
 
-def test_a_loss_for_numbers_or_the_task_makes_whole_numbers_numbers():
+def test_the_loss_or_the_task_decides_whether_whole_numbers_are_classes():
     X, y = problem(classes=0)
     y = np.round(10 * y).astype(int)
     given = {"rules": ["sgd"], "orders": 1, "folds": 2}
@@ -70,7 +70,7 @@ def test_a_loss_for_numbers_or_the_task_makes_whole_numbers_numbers():
     assert thresher.compare(X, words, loss="squared", **given).task == "binary"
 
 
-def test_errors_far_below_one_are_told_apart():
+def test_very_small_errors_are_compared_exactly():
     X, y = problem(classes=0)
     folds = list(KFold(3).split(X))
     given = {"task": "regression", "lanes": False, "how": "best", "n_jobs": 1}

@@ -1,4 +1,4 @@
-"""compare: a run that was stopped goes on; another one is refused."""
+"""`compare`: an interrupted comparison continues from its checkpoint."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 import thresher
 from support.comparisons import plain, problem
 from thresher import DataError, ParameterError
-from thresher.comparison.checkpoint import Checkpoint, packed
+from thresher.comparison.checkpoint import ComparisonCheckpoint, support_to_text
 from thresher.comparison.rows import _digest
 
 
 class Killed(BaseException):
-    """As if the process had ended."""
+    """Stands for the end of the process."""
 
 
 @pytest.mark.parametrize("after", [1, 3, 5, 7])
-def test_a_run_that_was_stopped_goes_on_to_the_same_results(tmp_path, after):
+def test_an_interrupted_comparison_gives_the_same_results(tmp_path, after):
     X, y = problem(rows=150)
     given = {"rules": ["ftrl", "stabilized-paper"], "orders": 3, "folds": 2}
     whole = thresher.compare(X, y, **given)
@@ -38,38 +38,38 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_results(tmp_path, after):
     assert [plain(row) for row in found] == [plain(row) for row in whole]
     asked = {(p.rule, p.doing, p.number) for p in told[:-1] if p.row is None}
     again = {(p.rule, p.doing, p.number) for p in resumed if p.row is None}
-    assert not asked & again  # nothing that was finished is done again
+    assert not asked & again  # no finished work is repeated
     finished = thresher.compare(X, y, checkpoint=path, **given)
-    assert list(finished) == list(found)  # the seconds too: nothing was fitted
+    assert list(finished) == list(found)  # equal seconds: nothing was fitted
     assert [p.name for p in tmp_path.iterdir()] == ["compare.json"]
 
 
-def test_other_data_or_settings_are_refused_by_name(tmp_path):
+def test_a_checkpoint_of_other_data_or_settings_is_refused(tmp_path):
     X, y = problem(rows=100)
     path = tmp_path / "compare.json"
     given = {"rules": ["sgd"], "orders": 1, "folds": 2, "checkpoint": path}
     thresher.compare(X, y, **given)
     kept = path.read_bytes()
     for change, name in (
-        ({"orders": 2}, "orders is 1, and here it is 2"),
+        ({"orders": 2}, "orders is 1, but here it is 2"),
         ({"seed": 1}, "seed is 0"),
         ({"choose": "sparsest"}, "choose is 'best'"),
         ({"scale": "unit-norm"}, "scale is None"),
         ({"loss": "hinge"}, "loss is None"),
         ({"test_share": 0.5}, "test_share is 0.25"),
     ):
-        with pytest.raises(ParameterError, match=f"of another comparison: its {name}"):
+        with pytest.raises(ParameterError, match=f"belongs to another comparison: its {name}"):
             thresher.compare(X, y, **{**given, **change})
     other = X.copy()
     other[0, 0] += 1e-9
     with pytest.raises(ParameterError, match=r"its (training|test) rows is '"):
         thresher.compare(other, y, **given)
     assert path.read_bytes() == kept
-    more = thresher.compare(X, y, **{**given, "rules": ["sgd", "ftrl"]})  # other rules may join
+    more = thresher.compare(X, y, **{**given, "rules": ["sgd", "ftrl"]})  # other rules may be added
     assert {row.rule for row in more} == {"sgd", "ftrl"}
 
 
-def test_a_file_that_is_no_checkpoint_stays_as_it_is(tmp_path):
+def test_a_file_that_is_not_a_checkpoint_is_not_changed(tmp_path):
     X, y = problem(rows=60)
     path = tmp_path / "precious.json"
     kept = {"format": 1, "identity": {}, "rules": {}}
@@ -78,7 +78,12 @@ def test_a_file_that_is_no_checkpoint_stays_as_it_is(tmp_path):
         {"sgd": {"orders": [{"support": "AAAA"}]}},
     )
     search = {"chosen": {}, "grid": {}, "notes": [], "cv_error": 1.0, "cv_standard_error": 0.0}
-    order = {"nonzeros": 1.0, "seconds": 1.0, "support": packed(np.ones(3, bool)), "warnings": []}
+    order = {
+        "nonzeros": 1.0,
+        "seconds": 1.0,
+        "support": support_to_text(np.ones(3, bool)),
+        "warnings": [],
+    }
     for other in ({"error": 1.0}, {"nonzeros": "many"}, {"support": "?"}, {"warnings": 1}):
         orders = [order, {**order, **other}]
         spoiled += ({"sgd": {"search": search, "orders": orders}},)
@@ -90,7 +95,7 @@ def test_a_file_that_is_no_checkpoint_stays_as_it_is(tmp_path):
             thresher.compare(X, y, rules=["sgd"], orders=1, folds=2, checkpoint=path)
         assert path.read_text() == text
     with pytest.raises(FileNotFoundError):
-        Checkpoint(tmp_path / "missing" / "a.json", {})
+        ComparisonCheckpoint(tmp_path / "missing" / "a.json", {})
 
 
 def test_a_rule_that_failed_is_tried_again(tmp_path, monkeypatch):
@@ -102,7 +107,7 @@ def test_a_rule_that_failed_is_tried_again(tmp_path, monkeypatch):
     assert thresher.compare(X, y, **given)[0].measured
 
 
-def test_labels_that_read_alike_are_told_apart():
+def test_digests_differ_for_similar_labels():
     X = np.eye(2)
     labels = (["a", "b\0c"], ["a\0b", "c"], ["1", "2"], [1, 2])
     assert len({_digest(X, np.array(y)) for y in labels}) == 4

@@ -1,7 +1,7 @@
-"""The native core equals the naive oracles: the same weights, support, predictions and losses.
+"""The native core equals the naive oracles: weights, support, predictions and losses.
 
-Over losses, schedules, stores, number types, orders, batch splits and resume points (P-03, P-04,
-P-06, P-08, P-18, P-20).
+This is tested over losses, schedules, stores, number types, orders, batches and resume points
+(P-03, P-04, P-06, P-08, P-18, P-20).
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 
 from oracles.averaged import averaged
 from oracles.forward_backward import forward_backward
-from oracles.ftrl import ftrl
 from oracles.truncated_gradient import truncated_gradient
 from support.exactness import DTYPES, STORES, assert_equal, calm
+from support.rule_cases import CASES, draw_values
 from support.streams import LOSSES, SCHEDULES, Stream, dense_weights, learner, streams
 from thresher import _core
+from thresher.rules import RULES
 
 
 @st.composite
 def truncation(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw parameters of the truncated gradient; ceilings and amounts are no round numbers."""
+    """Draw parameters of truncated gradient; ceilings and gravities are not round numbers."""
     shrink = draw(st.sampled_from(["truncate", "truncate", "round", "subgradient"]))
     ceilings = [0.0317, 0.213] if shrink == "round" else [np.inf, np.inf, 0.0317, 0.213]
     return {
@@ -54,7 +55,7 @@ def test_truncated_gradient(
     """P-03, P-04, P-06: lazy equals eager for every shrink, ceiling, schedule and average."""
     stream = data.draw(streams(params["loss"]))
     if dtype == "float32" and params["shrink"] == "subgradient":
-        assume(not params["gravity"])  # swings around zero: a rounding error becomes a step
+        assume(not params["gravity"])  # weights oscillate around zero, so rounding errors grow
     sweep = data.draw(st.sampled_from([2, 7, 1 << 20]))
     oracle = truncated_gradient(
         stream.X, stream.y, stream.passes, sample_weight=stream.weight, dtype=np.dtype(dtype),
@@ -96,32 +97,25 @@ def test_forward_backward(
     assert_equal(stream.learn(model), stream, oracle, dtype)
 
 
-@given(
-    data=st.data(),
-    loss=st.sampled_from(LOSSES),
-    l1=st.sampled_from([0.0, 0.151, 0.713]),
-    l2=st.sampled_from([0.0, 0.31]),
-    alpha=st.sampled_from([0.11, 0.53]),
-    beta=st.sampled_from([0.0, 1.0]),
-    fit_intercept=st.booleans(),
-    store=STORES,
-    dtype=DTYPES,
-)
-def test_ftrl(
-    data: st.DataObject, loss: str, l1: float, l2: float, alpha: float, beta: float,
-    fit_intercept: bool, store: str, dtype: str,
-) -> None:  # fmt: skip
-    """R-8.4, with weights that return to exact zero."""
-    stream = data.draw(streams(loss))
-    params = {"loss": loss, "l1": l1, "l2": l2, "alpha": alpha, "beta": beta}
-    oracle = ftrl(
-        stream.X, stream.y, stream.passes, fit_intercept=fit_intercept,
-        sample_weight=stream.weight, dtype=np.dtype(dtype), **params,
+@pytest.mark.parametrize("rule", [rule for rule, case in CASES.items() if case.oracle])
+@given(data=st.data(), loss=st.sampled_from(LOSSES), fit=st.booleans(), store=STORES, dtype=DTYPES)
+def test_rules_equal_their_oracles(
+    rule: str, data: st.DataObject, loss: str, fit: bool, store: str, dtype: str
+) -> None:
+    """FTRL (R-8.4), dual averaging (R-8.1), AdaGrad: weights that return to exact zero."""
+    stream, case = data.draw(streams(loss)), CASES[rule]
+    assert case.oracle is not None
+    params = draw_values(data.draw, case.drawn) | {"loss": loss, "fit_intercept": fit}
+    oracle = case.oracle(
+        stream.X, stream.y, stream.passes, sample_weight=stream.weight, dtype=np.dtype(dtype),
+        **params,
     )  # fmt: skip
     assume(calm(oracle))
+    sweep_events = data.draw(st.sampled_from([2, 1 << 20]))
     model = learner(
-        "ftrl", stream.width, store=store, dtype=dtype, fit_intercept=fit_intercept, **params
-    )
+        RULES[rule].core, stream.width, store=store, dtype=dtype, sweep_events=sweep_events,
+        **params,
+    )  # fmt: skip
     assert_equal(stream.learn(model), stream, oracle, dtype)
 
 
@@ -138,7 +132,7 @@ def test_averaged_sgd(
     data: st.DataObject, loss: str, alpha: float, center: bool, fit_intercept: bool, store: str,
     dtype: str,
 ) -> None:  # fmt: skip
-    """P-18: the last and the averaged predictor, plain and centred, equal the dense recursion."""
+    """P-18: last and averaged weights, plain and centred, equal the dense recursion."""
     assume(not (center and loss == "clipped_square"))
     stream = data.draw(streams(loss))
     oracle = averaged(
@@ -157,30 +151,15 @@ def test_averaged_sgd(
     assert_equal(model, stream, oracle, dtype, average=True, sparse=False)
 
 
-RULES: list[tuple[str, dict[str, Any]]] = [
-    ("truncated_gradient", {"gravity": 0.05, "period": 3, "schedule": "sqrt"}),
-    ("truncated_gradient", {"gravity": 0.05, "period": 3, "certify": True}),
-    ("truncated_gradient", {"gravity": 0.05, "period": 3, "average": True, "l2": 0.1}),
-    ("truncated_gradient", {"gravity": 0.05, "relative": True, "eta0": 0.5, "fading": True}),
-    ("truncated_gradient", {"shrink": "round", "ceiling": 0.05, "period": 4}),
-    ("truncated_gradient", {"shrink": "subgradient", "gravity": 0.05, "schedule": "inverse"}),
-    ("averaged_sgd", {"alpha": 0.5}),
-    ("averaged_sgd", {"alpha": 0.5, "center": True}),
-    ("ftrl", {"l1": 0.3, "l2": 0.1}),
-    ("dual_averaging", {"l1": 0.02, "strength": 0.5, "relative": True}),
-    ("margin_perceptron", {"l1": 0.02, "loss": "margin", "shrink": "touched"}),
-    ("margin_perceptron", {"l1": 0.02, "loss": "margin", "shrink": "all"}),
-    ("mirror_descent", {"p": 3.7, "l1": 0.02}),
-    ("mirror_descent", {"p": 3.7, "l1": 0.02, "relative": True, "eta0": 0.5, "schedule": "sqrt"}),
-]
+RESUMED = [(RULES[rule].core, params) for rule, case in CASES.items() for params in case.resumed]
 
 
-@pytest.mark.parametrize(("rule", "params"), RULES)
+@pytest.mark.parametrize(("rule", "params"), RESUMED)
 @given(data=st.data(), dtype=st.sampled_from(["float32", "float64"]))
-def test_neither_batches_nor_looking_nor_stores_matter(
+def test_batches_reads_and_stores_do_not_matter(
     rule: str, params: dict[str, Any], data: st.DataObject, dtype: str
 ) -> None:
-    """R-0.8, P-20: bit for bit the same however the rows are split, saved, looked at or stored."""
+    """R-0.8, P-20: results are bit-identical for any batches, stores, saves and reads between."""
     stream = data.draw(streams("logistic"))
     order = np.concatenate(stream.passes)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(order)), max_size=4)))
@@ -213,7 +192,7 @@ def test_neither_batches_nor_looking_nor_stores_matter(
 
 @given(data=st.data(), params=truncation())
 def test_prediction_sequence(data: st.DataObject, params: dict[str, Any]) -> None:
-    """P-03: the prediction before every step is the eager one's."""
+    """P-03: the prediction before every step equals that of the eager oracle."""
     stream = data.draw(streams(params["loss"]))
     params["average"] = False
     oracle = truncated_gradient(
@@ -234,8 +213,8 @@ def test_prediction_sequence(data: st.DataObject, params: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("store", ["dense", "hashed"])
-def test_weights_that_vanish_beside_what_is_owed(store: str, average: bool) -> None:
-    """A weight of 1e-19, when 0.5 has been owed since the sweep, is neither lost nor misread."""
+def test_weights_far_smaller_than_the_pending_shrinkage(store: str, average: bool) -> None:
+    """A weight of 1e-19 with a pending shrinkage of 0.5 is neither lost nor misread."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=200), 1e-18 * rng.normal(size=200)])
     stream = Stream(X, rng.choice([-1.0, 1.0], 200), None, [np.arange(200)])

@@ -1,4 +1,4 @@
-"""A lane equals the same model trained alone: over rules, losses, masks, classes, stores."""
+"""A lane equals the same model trained separately: over rules, losses, masks, classes, stores."""
 
 from __future__ import annotations
 
@@ -10,35 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.lane_cases import batch_of, defaults, grid, rows_of, same
+from support.rule_cases import CASES
 from thresher import _core
 from thresher.rules import RULES
 from thresher.rules.core_args import core_parameters
 
-GRIDS: dict[str, dict[str, list[Any]]] = {
-    "truncated-gradient": {
-        "gravity": [0.0, 1e-3, 0.02, 0.1],
-        "eta0": [0.05, 0.3, "auto"],
-        "period": [1, 3],
-        "schedule": ["constant", "sqrt"],
-        "l2": [0.0, 0.01],
-        "shrink": ["truncate", "subgradient"],
-        "ceiling": [float("inf"), 0.2],
-        "average": [False, True],
-        "decay": [1.0, 0.7],
-    },
-    "forward-backward": {"l1": [0.0, 1e-3, 0.03], "eta0": [0.1, 0.4], "l2": [0.0, 0.1]},
-    "ftrl": {"l1": [0.0, 0.5, 2.0], "l2": [0.0, 0.1], "alpha": [0.1, 1.0], "beta": [0.5, 1.0]},
-    "averaged-sgd": {"alpha": [0.01, 0.5, 2.0, 20.0]},
-    "margin-perceptron": {"l1": [0.0, 0.01], "margin": [0.5, 1.0], "eta0": [0.1, 1.0],
-                          "shrink": ["row", "all"]},
-    "dual-averaging": {"l1": [0.0, 0.01], "strength": [1.0, 3.0]},
-}  # fmt: skip
+GRIDS = {rule: case.lanes for rule, case in CASES.items() if case.lanes}
 
 
 @st.composite
 def cases(draw: Any) -> dict[str, Any]:
     rule = draw(st.sampled_from(sorted(GRIDS)))
-    # averaged SGD makes roundings of clipped_square large: steps of 1 / (alpha t), rows scaled
+    # with clipped_square, rounding errors of averaged SGD are large: its steps are 1 / (alpha t)
     left_out = "clipped_square" if rule == "averaged-sgd" else ""
     losses = [m for m in RULES[rule].losses if m != left_out] or ["margin"]
     loss = draw(st.sampled_from(losses))
@@ -71,7 +54,7 @@ def cases(draw: Any) -> dict[str, Any]:
 
 @settings(max_examples=max(100, settings.default.max_examples))
 @given(cases())
-def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
+def test_a_lane_equals_a_separate_model(case: dict[str, Any]) -> None:
     rule, dtype, store, rng = case["rule"], case["dtype"], case["store"], case["rng"]
     rows, width = 60, 12
     X = rows_of(rng, rows, width, dtype)
@@ -86,10 +69,10 @@ def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
     numbers, words, clocks, targets = [], [], [], []
     for i, point in enumerate(case["points"]):
         params = defaults(rule) | point | {"fit_intercept": case["intercept"]}
-        told, said = core_parameters(rule, params, rows)
-        told["sweep_events"] = float(case["sweep_events"])
-        numbers.append(told)
-        words.append(said)
+        own_numbers, own_words = core_parameters(rule, params, rows)
+        own_numbers["sweep_events"] = float(case["sweep_events"])
+        numbers.append(own_numbers)
+        words.append(own_words)
         clocks.append(i % case["clocks"])
         targets.append(i % case["classes"] if several else -1)
     seen = (rng.random((rows, case["clocks"])) < 0.8).astype(np.uint8)
@@ -139,7 +122,7 @@ def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
             assert stopped[lane]
             continue
         assert not stopped[lane]
-        if alone.loss_sum > 500:  # what explodes makes roundings large
+        if alone.loss_sum > 500:  # near divergence, rounding errors are large
             continue
         assert (np.isnan(before[:, lane]) == np.isnan(expected)).all()
         if lane == 0:
@@ -175,18 +158,19 @@ def levels() -> list[str]:
 @pytest.mark.parametrize(
     "rule", ["truncated-gradient", "ftrl", "averaged-sgd", "margin-perceptron"]
 )
-def test_all_levels_give_the_same_bits(rule: str, lanes: int, dtype: str) -> None:
+def test_all_instruction_sets_give_the_same_bits(rule: str, lanes: int, dtype: str) -> None:
     rng = np.random.default_rng(lanes)
     X = rows_of(rng, 200, 30, dtype)
     y = np.sign(rng.standard_normal(200))
     own = {"truncated-gradient": "gravity", "averaged-sgd": "alpha"}.get(rule, "l1")
-    told = [
+    arguments = [
         core_parameters(rule, defaults(rule) | {own: 0.001 * (i + 1)}, None) for i in range(lanes)
     ]
     states = []
     for level in levels():
         made = _core.make_lanes(
-            RULES[rule].core, "dense", dtype, 30, [n for n, _ in told], [w for _, w in told],
+            RULES[rule].core, "dense", dtype, 30, [n for n, _ in arguments],
+            [w for _, w in arguments],
             [0] * lanes, [-1] * lanes, level,
         )  # fmt: skip
         made.learn(batch_of(X, y))

@@ -7,42 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from oracles.dual_averaging import dual_averaging
 from oracles.margin_perceptron import margin_perceptron
-from support.exactness import DTYPES, STORES, assert_equal, calm
-from support.streams import LOSSES, dense_weights, learner, streams
+from support.exactness import DTYPES, STORES, assert_equal
+from support.streams import dense_weights, learner, streams
 from thresher import _core
-
-
-@given(
-    data=st.data(),
-    loss=st.sampled_from(LOSSES),
-    l1=st.sampled_from([0.0, 0.0107, 0.103]),
-    boost=st.sampled_from([0.0, 0.0213]),
-    strength=st.sampled_from([1.07, 5.3]),
-    relative=st.booleans(),
-    fading=st.booleans(),
-    fit_intercept=st.booleans(),
-    store=STORES,
-    dtype=DTYPES,
-)
-def test_dual_averaging(
-    data: st.DataObject, loss: str, l1: float, boost: float, strength: float, relative: bool,
-    fading: bool, fit_intercept: bool, store: str, dtype: str,
-) -> None:  # fmt: skip
-    """R-8.1: O(nonzeros) a step from the sum of gradients alone."""
-    stream = data.draw(streams(loss))
-    params = {
-        "loss": loss, "l1": l1, "boost": boost, "strength": strength, "relative": relative,
-        "fading": fading, "fit_intercept": fit_intercept,
-    }  # fmt: skip
-    oracle = dual_averaging(
-        stream.X, stream.y, stream.passes, sample_weight=stream.weight, dtype=np.dtype(dtype),
-        **params,
-    )  # fmt: skip
-    assume(calm(oracle))
-    model = learner("dual_averaging", stream.width, store=store, dtype=dtype, **params)
-    assert_equal(stream.learn(model), stream, oracle, dtype)
 
 
 @given(
@@ -59,14 +27,14 @@ def test_margin_perceptron(
     data: st.DataObject, margin: float, eta: float, l1: float, shrink: str, fit_intercept: bool,
     store: str, dtype: str,
 ) -> None:  # fmt: skip
-    """R-9.1, A-33, and what certificates need: updates, culprits, the norm bound (R-9.7, R-9.8)."""
+    """R-9.1, A-33, and the facts of certificates: updates, culprits, norm bound (R-9.7, R-9.8)."""
     stream = data.draw(streams("logistic"))
     passes = [np.concatenate(stream.passes)]  # the core does not stop by itself after a pass
     oracle = margin_perceptron(
         stream.X, stream.y, passes, margin=margin, eta=eta, l1=l1, shrink=shrink,
         fit_intercept=fit_intercept, sample_weight=stream.weight, dtype=np.dtype(dtype),
     )  # fmt: skip
-    # A rounding error at the margin would decide about an update.
+    # Exactly at the margin, a rounding error would decide whether there is an update.
     y = stream.y[passes[0][: oracle.steps]]
     gaps = np.abs(y * np.array(oracle.predictions) - margin)
     assume(np.all((gaps > 1e-4) | (np.array(oracle.predictions) == 0)))
@@ -96,7 +64,9 @@ def test_margin_perceptron(
 
 @given(data=st.data(), l1=st.sampled_from([0.0, 0.0103]), dtype=DTYPES)
 def test_margin_perceptron_pauses(data: st.DataObject, l1: float, dtype: str) -> None:
-    """R-9.3: after the update that reaches a number of weights, overshooting by less than a row."""
+    """R-9.3: it pauses after the update that reaches the number of nonzeros; the excess is below
+    the number of features in a row.
+    """
     stream = data.draw(streams("logistic", weighted=False))
     order = np.concatenate(stream.passes)
     limit = data.draw(st.integers(1, stream.width))

@@ -18,7 +18,7 @@ from thresher import _core, scan
 from thresher.data import tables
 from thresher.data.block import Position
 from thresher.data.parts import part_of
-from thresher.data.read_options import Kinds, Reading
+from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.source import Source
 from thresher.data.spans import Span, extent, line_start
 from thresher.data.writing import write
@@ -27,8 +27,8 @@ from thresher.errors import DataError, ParameterError
 
 def spanned(path, spans, **options):
     """Return the rows of spans of a file, one after the other."""
-    reading = Reading.of(**{"threads": 1, **options})
-    kinds = Kinds({})
+    reading = ReadOptions.of(**{"threads": 1, **options})
+    kinds = ColumnKinds({})
     return Source([part_of(str(path), reading, kinds, span) for span in spans], reading)
 
 
@@ -201,7 +201,7 @@ def test_what_cannot_be_read_in_spans(tmp_path):
     packed.write_bytes(gzip.compress(text.read_bytes()))
     assert extent(str(packed), "vw") is None
     assert extent(str(text), "vw") == text.stat().st_size
-    with pytest.raises(ParameterError, match="packed text cannot be read in spans"):
+    with pytest.raises(ParameterError, match="compressed text cannot be read in spans"):
         rows_of(spanned(packed, [Span(0, 10)]))
     with pytest.raises(ParameterError, match="a span must begin at 0"):
         Span(4, 3)
@@ -220,7 +220,7 @@ def test_what_cannot_be_read_in_spans(tmp_path):
 def test_a_file_that_has_shrunk_is_an_error(tmp_path):
     text = svmlight(tmp_path / "rows.svm", rows=20)
     size = text.stat().st_size
-    with pytest.raises(DataError, match=f"has {size} bytes, and those up to {size + 1} were"):
+    with pytest.raises(DataError, match=f"has {size} bytes, but bytes up to {size + 1} are"):
         rows_of(spanned(text, [Span(0, size + 1)]))
     cache = tmp_path / "rows.cache"
     write(scan(text), str(cache), "cache")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from thresher import TruncatedGradientClassifier, datasets
-from thresher.datasets.catalogue import RECIPES
+from thresher.datasets.catalogue import SPECS
 from thresher.errors import DataError, ParameterError
 
 PACKINGS = {"": bytes, ".xz": lzma.compress, ".bz2": bz2.compress, ".gz": gzip.compress}
@@ -111,11 +111,11 @@ def test_webspam(tmp_path: Path) -> None:
 def test_dexter_has_its_validation_half_where_it_is_given(tmp_path: Path) -> None:
     counts = b"+1 5:3 19999:1\n-1 7:2\n" * 10
     (tmp_path / "dexter_train.svm").write_bytes(counts)
-    with pytest.warns(UserWarning, match="another copy than the one known as dexter_train.svm"):
+    with pytest.warns(UserWarning, match="differs from the known file dexter_train.svm"):
         cut = datasets.load("dexter", tmp_path, unit_norm=False)
     assert (cut.y_train.size, cut.y_test.size) == (14, 6)
     (tmp_path / "dexter_valid.svm").write_bytes(counts)
-    with pytest.warns(UserWarning, match="another copy"):
+    with pytest.warns(UserWarning, match="differs from the known file"):
         whole = datasets.load("dexter", tmp_path, unit_norm=False)
     assert (whole.y_train.size, whole.y_test.size) == (20, 20)
     assert whole.X_train.max() == 3
@@ -143,10 +143,10 @@ def test_internet_ads(tmp_path: Path) -> None:
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_newsgroups(tmp_path: Path, packing: str) -> None:
     news(tmp_path, packing)
-    with pytest.warns(UserWarning, match="another copy"):
+    with pytest.warns(UserWarning, match="differs from the known file"):
         data = datasets.load("comp_vs_rec", tmp_path)
     assert (data.y_train.size, data.y_test.size) == (20, 10)
-    with pytest.warns(UserWarning, match="another copy"):
+    with pytest.warns(UserWarning, match="differs from the known file"):
         all_groups = datasets.load("news20", tmp_path)
     assert all_groups.task == "multiclass"
     assert set(all_groups.y_train) == {0, 1, 2, 3}
@@ -155,7 +155,7 @@ def test_newsgroups(tmp_path: Path, packing: str) -> None:
 def test_newsgroups_at_random(tmp_path: Path) -> None:
     """The paper's proportions, no message twice, words that are frequent and the task's own."""
     news(tmp_path)
-    with pytest.warns(UserWarning, match="another copy"):
+    with pytest.warns(UserWarning, match="differs from the known file"):
         data = datasets.load("sci_vs_rec", tmp_path, split="random", unit_norm=False)
     assert data.y_valid is not None
     sizes = (data.y_train.size, data.y_valid.size, data.y_test.size)
@@ -197,7 +197,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("THRESHER_DATA", raising=False)
     with pytest.raises(ParameterError, match="THRESHER_DATA"):
         datasets.load("gisette")
-    with pytest.raises(ParameterError, match="is no folder"):
+    with pytest.raises(ParameterError, match="is not a folder"):
         datasets.names(tmp_path / "absent")
     with pytest.raises(ParameterError, match=r"no data set 'gisett'; there are: ad, .*big_ads"):
         datasets.load("gisett", tmp_path)
@@ -207,7 +207,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         datasets.load("gisette", tmp_path, split="random")
     with pytest.raises(ParameterError, match="split must be"):
         datasets.load("gisette", tmp_path, split="other")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="no text of rows"):
+    with pytest.raises(ParameterError, match="not svmlight or VW text"):
         datasets.sources("spambase", tmp_path)
     with pytest.raises(FileNotFoundError, match="big_ads_train"):
         datasets.sources("big_ads", tmp_path)
@@ -222,21 +222,21 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "content", "reason"),
     [
-        ("ad", "ad.data", b"1,2,ad.\n1,ad.\n", "row 2 has 2 cells, and the first 3"),
+        ("ad", "ad.data", b"1,2,ad.\n1,ad.\n", "row 2 has 2 cells, but the first 3"),
         ("ad", "ad.data", b"1,two,ad.\n1,2,nonad.\n", "two"),
         ("ad", "ad.data", b"1,inf,ad.\n1,2,nonad.\n", "inf is not a finite number"),
-        ("ad", "ad.data", b" \n", "there are no rows"),
+        ("ad", "ad.data", b" \n", "the file has no rows"),
         ("ad", "ad.data", "1,\u00e9,ad.\n".encode(), "ascii"),
         ("housing", "housing.data", b"1 nan\n2 3\n", "nan is not a finite number"),
         ("wdbc", "wdbc.data", b"M\nB\n", "out of bounds"),
         ("news20", "20news-bydate.tar", b"no archive" * 200, ""),
         ("news20", "20news-bydate.tar", bytes(10_240), "no messages of any group"),
-        ("pcmac", "pcmac.svm", b"", "there are no rows"),
+        ("pcmac", "pcmac.svm", b"", "the file has no rows"),
         ("pcmac", "pcmac.svm", b"1 1:nan\n-1 2:1\n", "not a finite number"),
         ("pcmac", "pcmac.svm", b"1 1:1\nnan 2:1\n", "not a finite number"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*another copy")
+@pytest.mark.filterwarnings("ignore:.*differs from the known file")
 def test_files_that_are_not_what_the_set_needs(
     tmp_path: Path, name: str, file: str, content: bytes, reason: str
 ) -> None:
@@ -248,7 +248,7 @@ def test_files_that_are_not_what_the_set_needs(
 def test_another_copy_is_told_of_every_time(tmp_path: Path) -> None:
     (tmp_path / "pcmac.svm").write_bytes(svmlight(10, 50))
     for _ in range(2):
-        with pytest.warns(UserWarning, match="another copy than the one known as pcmac.svm"):
+        with pytest.warns(UserWarning, match="differs from the known file pcmac.svm"):
             datasets.load("pcmac", tmp_path)
 
 
@@ -305,4 +305,4 @@ def test_every_set_of_the_papers_has_a_recipe() -> None:
         "arcene",
         "sci_vs_talk",
     ]
-    assert {*named, *SIZES} <= {*RECIPES}
+    assert {*named, *SIZES} <= {*SPECS}

@@ -1,4 +1,4 @@
-"""Averaging over parts: the oracle's numbers, the same bits however the parts are placed."""
+"""Averaging over parts: equal to the oracle, and bit-identical for any hosts."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thresher
-from support.average_cases import OWN, SEED, WIDTH, Case, PieceFiles, cases, defaults, run
+from support.average_cases import SEED, WIDTH, Case, PieceFiles, cases, defaults, run
 from support.distributed_rows import WholeFiles
+from support.rule_cases import CASES
 from thresher import _core
 from thresher.data.labels import ManyClasses
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.loop import Driven, StageReport, drive
-from thresher.distributed.engine.pieces import Job
-from thresher.distributed.modes.average import Average
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.loop import ClusterRun, StageReport, run_stages
+from thresher.distributed.engine.pieces import ClusterJob
+from thresher.distributed.modes.average import AverageMode
 from thresher.distributed.modes.average_pieces import make_outputs
 from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.training.plan import alpha_for
 from thresher.training.seeds import stream_seed
 
-RULES = sorted(OWN)
+RULES = sorted(CASES)
 
 
-def dense(driven: Driven, output: int = 0) -> np.ndarray:
+def dense(driven: ClusterRun, output: int = 0) -> np.ndarray:
     w = np.zeros(WIDTH)
     found = driven.learned.outputs[output]
     w[found.keys.astype(np.int64)] = found.weights
     return w
 
 
-def states(driven: Driven) -> list[bytes]:
+def states(driven: ClusterRun) -> list[bytes]:
     assert driven.learned.states is not None
     return driven.learned.states
 
@@ -45,9 +46,9 @@ def outputs_of(case: Case) -> list[int]:
 
 @pytest.mark.parametrize("rule", RULES)
 @given(data=st.data())
-def test_as_the_oracle(rule: str, data: st.DataObject) -> None:
+def test_equal_to_the_oracle(rule: str, data: st.DataObject) -> None:
     case = data.draw(cases(rule, dtype="float64"))
-    driven, reports = run(case, benches=data.draw(st.integers(1, 3)))
+    driven, reports = run(case, hosts=data.draw(st.integers(1, 3)))
     losses = []
     for output, target in enumerate(outputs_of(case)):
         w, b, loss = case.expected(target)
@@ -65,40 +66,40 @@ def test_as_the_oracle(rule: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=max(8, settings.default.max_examples // 3))  # each runs five times
 @given(data=st.data())
-def test_bits_do_not_depend_on_benches_stops_and_losses(rule: str, data: st.DataObject) -> None:
+def test_bits_do_not_depend_on_hosts_stops_and_losses(rule: str, data: st.DataObject) -> None:
     case = data.draw(cases(rule))
     want, reports = run(case)
-    benches = data.draw(st.integers(2, 3))
-    assert states(run(case, benches=benches)[0]) == states(want)
+    hosts = data.draw(st.integers(2, 3))
+    assert states(run(case, hosts=hosts)[0]) == states(want)
     stop = data.draw(st.integers(1, len(reports)))
     every = data.draw(st.integers(1, 3))
-    assert states(run(case, benches, every, stop=stop)[0]) == states(want)
+    assert states(run(case, hosts, every, stop=stop)[0]) == states(want)
 
-    lost, fresh = data.draw(st.integers(0, benches - 1)), data.draw(st.booleans())
+    lost, fresh = data.draw(st.integers(0, hosts - 1)), data.draw(st.booleans())
 
     troubled = []
 
-    def forget(crew: InProcess, report: StageReport) -> None:
+    def forget(executor: InProcessExecutor, report: StageReport) -> None:
         if report.stage == stop and not troubled:
             troubled.append(report)
-            crew.benches[lost]._held.clear()
-            if fresh:  # as a process that begins anew has it
-                crew.benches[lost].shared.clear()
+            executor.hosts[lost]._held.clear()
+            if fresh:  # as in a new process
+                executor.hosts[lost].shared.clear()
 
-    driven, after = run(case, benches, every, trouble=forget)
+    driven, after = run(case, hosts, every, trouble=forget)
     assert states(driven) == states(want)
     remade = {piece for report in after for piece in report.remade}
-    assert remade <= {("part", n) for n in range(lost, len(case.rows), benches)} | {
-        ("range", n) for n in range(lost, case.ranges, benches)
+    assert remade <= {("part", n) for n in range(lost, len(case.rows), hosts)} | {
+        ("range", n) for n in range(lost, case.ranges, hosts)
     }
-    if every <= stop < len(reports) and lost < len(case.rows):  # else there is no checkpoint yet
+    if every <= stop < len(reports) and lost < len(case.rows):  # else there is no checkpoint
         assert ("part", lost) in remade
 
 
 @pytest.mark.parametrize("rule", RULES)
 @given(data=st.data())
-def test_states_go_on(rule: str, data: st.DataObject) -> None:
-    """A learner made of the state predicts what the outputs say, and can learn on."""
+def test_states_can_be_trained_further(rule: str, data: st.DataObject) -> None:
+    """A learner with the state has the weights of the output, and can be trained further."""
     case = data.draw(cases(rule))
     driven, _ = run(case)
     average = bool(case.params.get("average", False))
@@ -144,8 +145,8 @@ def test_one_part_and_round_is_close_to_fit(
     case = Case(model.rule, model.get_params(deep=False), [[(X, y)]], 2, classes)
     with case.job() as job:
         model.fit(job.rows.source(0))
-        mode = Average(Job(**{**vars(job), "seed": seed}))
-        driven = drive(mode, InProcess(mode, None), None, 1)
+        mode = AverageMode(ClusterJob(**{**vars(job), "seed": seed}))
+        driven = run_stages(mode, InProcessExecutor(mode, None), None, 1)
     for output in range(len(outputs_of(case))):
         np.testing.assert_allclose(
             dense(driven, output), np.atleast_2d(model.coef_)[output], rtol=2e-4, atol=2e-4
@@ -163,7 +164,7 @@ def two_parts(**params: Any) -> Case:
 
 
 def test_a_feature_of_one_part_is_not_diluted() -> None:
-    """Its numbers are those of the part that saw it, to the last bit."""
+    """Its numbers are those of the part that has it, to the last bit."""
     case = two_parts(passes=1, dtype="float64", l1=0.0, shuffle=False)
     both, _ = run(case)
     for part in range(2):
@@ -171,8 +172,8 @@ def test_a_feature_of_one_part_is_not_diluted() -> None:
         assert dense(both)[1 - part] == dense(alone)[1 - part] != 0
 
 
-def test_every_block_has_an_order_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the numbers of part, piece and block; files are blocks of their own."""
+def test_every_block_has_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It depends on the numbers of part, piece and block; each file has its own blocks."""
     case, made, order = two_parts(passes=2, shuffle="each"), [], _core.path_order
 
     def spied(seed: int, place: int, passes: int, rows: int) -> Any:
@@ -183,14 +184,14 @@ def test_every_block_has_an_order_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(_core, "path_order", spied)
     with case.job() as job:  # two rounds of two files each
         assert isinstance(job.rows, PieceFiles)
-        mode = Average(replace(job, rows=WholeFiles(job.rows.names, {})), 2)
-        drive(mode, InProcess(mode, None), None, 1)
+        mode = AverageMode(replace(job, rows=WholeFiles(job.rows.names, {})), 2)
+        run_stages(mode, InProcessExecutor(mode, None), None, 1)
     two = range(2)
     places = [p * 2**40 + i * 2**20 + b for i in two for p in two for b in two]
     assert made == [(place, passes) for passes in two for place in places]
 
 
-def test_tol_stops_and_facts_tell() -> None:
+def test_tol_stops_training() -> None:
     case = two_parts(passes=50, tol=10.0, patience=2)
     driven, reports = run(case)
     assert driven.learned.facts["passes"] == len(reports) == 3  # the first is better than none
@@ -206,7 +207,7 @@ def test_a_perceptron_without_updates_stops() -> None:
     assert (dense(driven)[:4] * [1, -1, 1, -1] > 1).all()
 
 
-def test_alpha_is_agreed_by_the_first_part_with_rows() -> None:
+def test_the_first_part_with_rows_decides_alpha() -> None:
     case = two_parts(passes=1, alpha="auto")
     case.rows[0][0] = (np.zeros((0, WIDTH)), np.zeros(0))
     with case.job() as job:
@@ -215,7 +216,7 @@ def test_alpha_is_agreed_by_the_first_part_with_rows() -> None:
 
 
 def test_weights_of_classes() -> None:
-    """A class of weight 2 counts as rows that come twice, where rows are learned in turn."""
+    """Weights of classes change the result; unknown classes are an error."""
     case = two_parts(passes=2, class_weight={1: 2.0}, shuffle=False)
     driven, reports = run(case)
     assert reports[0].loss is not None
@@ -258,22 +259,26 @@ def test_no_rows_at_all() -> None:
         ("ftrl", {"class_weight": "balanced"}, "class_weight"),
     ],
 )
-def test_what_does_not_go_with_it_is_refused(
+def test_unsupported_parameters_are_errors(
     rule: str, given_params: dict[str, Any], name: str
 ) -> None:
     params = defaults(rule, "classifier", **given_params)
-    job = Job(rule, "classifier", params, PieceFiles([]), ManyClasses([0, 1]), WIDTH, [], SEED)
+    job = ClusterJob(
+        rule, "classifier", params, PieceFiles([]), ManyClasses([0, 1]), WIDTH, [], SEED
+    )
     with pytest.raises(ParameterError, match=name):
-        Average(job)
+        AverageMode(job)
 
 
 def test_rules_and_rounds_are_checked() -> None:
     labels = ManyClasses([0, 1])
     params = defaults("stabilized", "classifier")
     with pytest.raises(ParameterError, match="row by row"):
-        Average(Job("stabilized", "classifier", params, PieceFiles([]), labels, WIDTH, []))
+        AverageMode(
+            ClusterJob("stabilized", "classifier", params, PieceFiles([]), labels, WIDTH, [])
+        )
     params = defaults("ftrl", "classifier")
-    job = Job("ftrl", "classifier", params, PieceFiles([]), labels, WIDTH, [])
+    job = ClusterJob("ftrl", "classifier", params, PieceFiles([]), labels, WIDTH, [])
     for rounds in (0, -1, 1.5, True):
         with pytest.raises(ParameterError, match="rounds"):
-            Average(job, rounds)  # type: ignore[arg-type]
+            AverageMode(job, rounds)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The robust variant in pieces: one part is the rule itself, several equal the oracle."""
+"""The robust variant: one part is the rule on one machine, several parts equal the oracle."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from support.robust_cases import SEED, InMemory, facts_of, mode_of, problem, run
 from support.streams import Stream, streams
 from thresher import StabilizedClassifier, _core, scan
 from thresher.data.labels import ManyClasses
-from thresher.distributed.engine.encoding import narrow, packed_keys, unpacked_keys
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.loop import StageReport, drive
-from thresher.distributed.engine.pieces import Job
-from thresher.distributed.modes.ranking import lowest_of_highest
-from thresher.distributed.modes.robust_stages import RobustStages
+from thresher.distributed.engine.encoding import narrow_integers, pack_keys, unpack_keys
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.loop import StageReport, run_stages
+from thresher.distributed.engine.pieces import ClusterJob
+from thresher.distributed.modes.ranking import kth_largest
+from thresher.distributed.modes.robust_stages import RobustStagesMode
 
 
 @st.composite
@@ -32,7 +32,7 @@ def cuts(draw: st.DrawFn, rows: int, most: int = 3) -> list[int]:
     return sorted(draw(st.permutations(range(1, rows)))[: draw(st.integers(0, most - 1))])
 
 
-# With a round rate, hinge loss meets margins exactly in means of paths, and rounding decides.
+# With a round rate and hinge loss, means of paths meet margins exactly, and rounding decides.
 RATES = {"logistic": 1.0, "hinge": 0.9137, "squared_hinge": 0.25}
 
 PARAMS = st.fixed_dictionaries(
@@ -48,14 +48,14 @@ PARAMS = st.fixed_dictionaries(
 
 @given(
     data=st.data(), params=PARAMS, dtype=st.sampled_from(["float32", "float64"]),
-    paths=st.sampled_from([2, 4]), ranges=st.integers(1, 3), benches=st.integers(1, 3),
+    paths=st.sampled_from([2, 4]), ranges=st.integers(1, 3), hosts=st.integers(1, 3),
     threads=st.integers(1, 3), twins=st.booleans(),
 )  # fmt: skip
 def test_one_part_is_the_rule(
     data: st.DataObject, params: dict[str, Any], dtype: str, paths: int, ranges: int,
-    benches: int, threads: int, twins: bool,
+    hosts: int, threads: int, twins: bool,
 ) -> None:  # fmt: skip
-    """To the bit, whatever ranges, benches, threads and blocks; also where scores are equal."""
+    """Bit-identical for any ranges, hosts, threads and blocks; also with equal scores."""
     stream = data.draw(streams("logistic"))
     if twins:
         stream = Stream(np.hstack([stream.X, stream.X]), stream.y, stream.weight, [])
@@ -63,7 +63,7 @@ def test_one_part_is_the_rule(
     mode = mode_of(rows, ranges, dtype=dtype, paths=paths, **params)
     model = _core.make_stabilized("robust", dtype, stream.width, mode.numbers, mode.words)
     model.learn(stream.batch(), 3, 0.0, 1, lambda stage: True)
-    learned = run(mode, benches, threads)
+    learned = run(mode, hosts, threads)
     keys, weights, intercept, evidence = facts_of(learned)
     assert keys == model.weights()[0].tolist()
     assert weights == model.weights()[1].tolist()
@@ -77,15 +77,15 @@ def test_one_part_is_the_rule(
 
 @given(
     data=st.data(), params=PARAMS, paths=st.sampled_from([6, 8]), ranges=st.integers(1, 3),
-    benches=st.integers(1, 3),
+    hosts=st.integers(1, 3),
 )  # fmt: skip
 def test_parts_equal_oracle(
-    data: st.DataObject, params: dict[str, Any], paths: int, ranges: int, benches: int
+    data: st.DataObject, params: dict[str, Any], paths: int, ranges: int, hosts: int
 ) -> None:
     stream = data.draw(streams("logistic"))
     rows = InMemory(stream, data.draw(cuts(len(stream.y))))
     mode = mode_of(rows, ranges, paths=paths, **params)
-    keys, weights, intercept, evidence = facts_of(run(mode, benches))
+    keys, weights, intercept, evidence = facts_of(run(mode, hosts))
     expected = robust(
         stream.X, stream.y, lambda path, number, rows: _core.path_order(SEED, path, number, rows),
         loss=params["loss"], eta=params["eta0"], paths=paths, keep=params["keep"],
@@ -100,14 +100,14 @@ def test_parts_equal_oracle(
     seen = evidence["evidence_features"]
     np.testing.assert_array_equal(evidence["evidence_probability"], expected.probability[seen])
     np.testing.assert_array_equal(evidence["evidence_purged"], expected.purged[seen])
-    # Squared hinge comes to its margin step by step; whether a gap of 1e-16 is left is rounding.
+    # Squared hinge approaches its margin; rounding decides if a gap of 1e-16 is left.
     slack = 0.05 if params["loss"] == "squared_hinge" else 0.0
     np.testing.assert_allclose(
         evidence["evidence_updates"], expected.updates[seen], rtol=slack, atol=20 * slack
     )
 
 
-# ---- as the estimator does it ------------------------------------------------------------------
+# ---- compared with the estimator -----------------------------------------------------------------
 
 
 def write_svmlight(file: Path, stream: Stream) -> str:
@@ -122,18 +122,18 @@ def write_svmlight(file: Path, stream: Stream) -> str:
 
 @pytest.mark.parametrize("class_weight", [None, {3: 0.3, 7: 2.5}])
 def test_one_part_of_files_is_the_estimator(class_weight: Any, tmp_path: Path) -> None:
-    """Weights, intercept and evidence of `fit`; files of the part one after the other."""
+    """The same weights, intercept and evidence as `fit`; a part has several files."""
     stream = problem(300, 80)
     stream.y = np.where(stream.y > 0, 7.0, 3.0)
     halves = [Stream(stream.X[s], stream.y[s], None, []) for s in (slice(0, 99), slice(99, None))]
     files = [write_svmlight(tmp_path / f"{i}.svm", half) for i, half in enumerate(halves)]
     clf = StabilizedClassifier(target_nnz=8, class_weight=class_weight, random_state=0)
     clf.fit(scan(files))
-    job = Job(
+    job = ClusterJob(
         "stabilized", "classifier", clf.get_params(), WholeFiles([files], {}), ManyClasses([3, 7]),
         clf.n_features_in_, [300], clf._seed, 2,
     )  # fmt: skip
-    sent = pickle.dumps(RobustStages(job))  # as to workers
+    sent = pickle.dumps(RobustStagesMode(job))  # as to workers
     assert len(sent) < 5000
     learned = run(pickle.loads(sent), 2, 2)
     (output,), (expected,) = learned.outputs, clf._fitted.learned()
@@ -152,11 +152,11 @@ def test_parts_find_what_matters() -> None:
     learned = run(mode_of(InMemory(stream, [150, 300, 450]), 2, target_nnz=5, paths=8))
     assert learned.outputs[0].keys.tolist() == [0, 1, 2, 3, 4]
     signs = np.where(stream.X[:, :5] @ learned.outputs[0].weights > 0, 1, -1)
-    assert np.mean(signs == stream.y) > 0.75  # a part of the rows has none of the five
+    assert np.mean(signs == stream.y) > 0.75  # some rows have none of the five
 
 
-def test_any_key_does() -> None:
-    """Features need no width: 64-bit keys, in their order, are as good as columns."""
+def test_any_keys_are_possible() -> None:
+    """Increasing 64-bit keys give the same result as column numbers."""
     stream = problem()
     keys = np.sort(np.random.default_rng(0).integers(0, 2**62, stream.width))
     plain = facts_of(run(mode_of(InMemory(stream, [30]), 1)))
@@ -168,7 +168,7 @@ def test_any_key_does() -> None:
 
 
 def test_parts_without_rows_that_count() -> None:
-    """Rows of weight 0 are as if they were not there; what is left learns as one part."""
+    """Rows of weight 0 do not count; the other rows are learned as one part."""
     stream = problem()
     weight = np.ones(60)
     weight[:20] = 0.0
@@ -188,22 +188,22 @@ def test_parts_without_rows_that_count() -> None:
     assert evidence["evidence_features"] == []
 
 
-def test_stages_report_what_they_did() -> None:
+def test_reports_of_stages() -> None:
     reports: list[StageReport] = []
     mode = mode_of(InMemory(problem(), [20, 45]), 2, target_nnz=5, passes=2)
-    driven = drive(mode, InProcess(mode, None, 2), None, 1, watch=reports.append)
+    driven = run_stages(mode, InProcessExecutor(mode, None, 2), None, 1, watch=reports.append)
     sizes = [report.nonzeros for report in reports]
-    assert sizes == [20, 10, 5, 5, 5]  # the last two are rounds of the refit
+    assert sizes == [20, 10, 5, 5, 5]  # the last two are rounds for the weights
     assert all(report.rows > 0 and report.loss is not None for report in reports)
     assert all(a.bytes > b.bytes for a, b in itertools.pairwise(reports[:4]))
-    assert [facts["nonzeros"] for facts in driven.shown] == sizes
+    assert [facts["nonzeros"] for facts in driven.history] == sizes
 
 
-# ---- what it is made of ------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=2, max_size=60), st.data())
-def test_lowest_of_highest(numbers: list[int], data: st.DataObject) -> None:
+def test_kth_largest(numbers: list[int], data: st.DataObject) -> None:
     numbers += data.draw(st.lists(st.sampled_from(numbers), max_size=9))
     size = data.draw(st.integers(1, len(numbers) - 1))
 
@@ -211,22 +211,24 @@ def test_lowest_of_highest(numbers: list[int], data: st.DataObject) -> None:
         near = [x >> shift for x in numbers if x >> shift >> bits == prefix]
         return np.bincount([x % 2**bits for x in near], minlength=2**bits)
 
-    bound, still = lowest_of_highest(counts, size)
+    bound, tied = kth_largest(counts, size)
     above = sum(x > bound for x in numbers)
-    if still is None:
+    if tied is None:
         assert above + numbers.count(bound) == size
     else:
-        assert above + still == size
-        assert still < numbers.count(bound)
+        assert above + tied == size
+        assert tied < numbers.count(bound)
 
 
 @given(st.sets(st.integers(0, 2**64 - 1)))
 def test_keys_are_packed_and_unpacked(keys: set[int]) -> None:
     array = np.array(sorted(keys), np.uint64)
-    np.testing.assert_array_equal(unpacked_keys(packed_keys(array)), array)
+    np.testing.assert_array_equal(unpack_keys(pack_keys(array)), array)
 
 
-def test_narrow() -> None:
-    kinds = [narrow(np.array([0, 2**bits - 1], np.uint64)).dtype for bits in (8, 9, 17, 33)]
+def test_narrow_integers() -> None:
+    kinds = [
+        narrow_integers(np.array([0, 2**bits - 1], np.uint64)).dtype for bits in (8, 9, 17, 33)
+    ]
     assert [kind.itemsize for kind in kinds] == [1, 2, 4, 8]
-    assert narrow(np.zeros(0, np.int64)).tolist() == []
+    assert narrow_integers(np.zeros(0, np.int64)).tolist() == []

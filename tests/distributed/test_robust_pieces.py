@@ -1,4 +1,4 @@
-"""The robust variant: pieces that stop and go on, are lost, and what is refused."""
+"""The robust variant: stopped and lost pieces, and errors."""
 
 from __future__ import annotations
 
@@ -13,74 +13,74 @@ from support.robust_cases import InMemory, facts_of, mode_of, problem, run
 from support.streams import Stream
 from thresher import StabilizedClassifier
 from thresher.data.labels import ManyClasses
-from thresher.distributed.engine.encoding import unpacked_keys
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.folder import Folder
-from thresher.distributed.engine.loop import ContinueLater, StageReport, drive
-from thresher.distributed.engine.pieces import Job
-from thresher.distributed.modes.robust_stages import RobustStages
+from thresher.distributed.engine.encoding import unpack_keys
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.loop import ContinueLater, StageReport, run_stages
+from thresher.distributed.engine.pieces import ClusterJob
+from thresher.distributed.modes.robust_stages import RobustStagesMode
 from thresher.errors import DataError, DivergenceError, ParameterError
 
 
 @pytest.mark.parametrize(
     ("parts", "ranges", "dtype"), [(1, 1, "float32"), (2, 3, "float32"), (3, 2, "float64")]
 )
-def test_stopped_anywhere_it_goes_on(parts: int, ranges: int, dtype: str, tmp_path: Path) -> None:
-    """From the checkpoint alone, on any number of benches."""
+def test_stopped_and_resumed_anywhere(parts: int, ranges: int, dtype: str, tmp_path: Path) -> None:
+    """From the checkpoint alone, on any number of hosts."""
     stream = problem()
     mode = mode_of(InMemory(stream, [20, 45][: parts - 1]), ranges, dtype=dtype)
     expected = facts_of(run(mode))
-    stages = drive(mode, InProcess(mode, None), None, 1).stages
+    stages = run_stages(mode, InProcessExecutor(mode, None), None, 1).stages
     assert stages >= 4
-    for benches in (1, 2, 3):
-        folder = Folder(str(tmp_path / str(benches)))
+    for hosts in (1, 2, 3):
+        folder = CheckpointFolder(str(tmp_path / str(hosts)))
         for _ in range(stages):  # one stage a run
-            crew = InProcess(mode, folder, benches)
+            executor = InProcessExecutor(mode, folder, hosts)
             with pytest.raises(ContinueLater):
-                drive(mode, crew, folder, 5, folder.committed(), lambda report: True)
+                run_stages(mode, executor, folder, 5, folder.committed(), lambda report: True)
         committed = folder.committed()
         assert committed is not None
-        crew = InProcess(mode, folder, 4 - benches)
-        assert facts_of(drive(mode, crew, folder, 5, committed).learned) == expected
+        executor = InProcessExecutor(mode, folder, 4 - hosts)
+        assert facts_of(run_stages(mode, executor, folder, 5, committed).learned) == expected
 
 
 @pytest.mark.parametrize("every", [1, 2, 3])
 @pytest.mark.parametrize("lost", [0, 1])
-def test_lost_pieces_come_back_alone(every: int, lost: int, tmp_path: Path) -> None:
+def test_only_lost_pieces_are_made_again(every: int, lost: int, tmp_path: Path) -> None:
     mode = mode_of(InMemory(problem(), [20, 45]), 3)
     expected = facts_of(run(mode))
-    for when in (1, 3, 5):  # the last in the refit
-        folder = Folder(str(tmp_path / str(when)))
-        crew = InProcess(mode, folder, 2)
+    for when in (1, 3, 5):  # the last while weights are learned
+        folder = CheckpointFolder(str(tmp_path / str(when)))
+        executor = InProcessExecutor(mode, folder, 2)
         reports: list[StageReport] = []
 
         def watch(
-            report: StageReport, crew: Any = crew, seen: Any = reports, when: int = when
+            report: StageReport, executor: Any = executor, seen: Any = reports, when: int = when
         ) -> None:
             seen.append(report)
             if report.stage == when and len(seen) == when:  # once
-                crew.benches[lost]._held.clear()
+                executor.hosts[lost]._held.clear()
 
-        assert facts_of(drive(mode, crew, folder, every, None, watch).learned) == expected
+        assert facts_of(run_stages(mode, executor, folder, every, None, watch).learned) == expected
         remade = list(itertools.chain.from_iterable(report.remade for report in reports))
         if when >= every:
-            homes = {(kind, n) for kind, homes in crew.homes.items() for n in homes[lost]}
+            homes = {(kind, n) for kind, homes in executor.assigned.items() for n in homes[lost]}
             assert set(remade) == homes
 
 
 def test_states_are_small(tmp_path: Path) -> None:
-    """A part keeps what is left of its features; a range no evidence of what is purged."""
+    """A part has only the features left; a range no evidence of purged features."""
     stream = problem(200, 400)
     mode = mode_of(InMemory(stream, [100]), target_nnz=10)
-    folder = Folder(str(tmp_path))
+    folder = CheckpointFolder(str(tmp_path))
     sizes: list[tuple[int, int]] = []
 
     def watch(report: StageReport) -> None:
-        left = len(unpacked_keys(_state(folder.read("part", 0, report.stage))))
+        left = len(unpack_keys(_state(folder.read("part", 0, report.stage))))
         sizes.append((left, _state(folder.read("range", 0, report.stage))["Z"].nbytes))
 
-    drive(mode, InProcess(mode, folder), folder, 1, None, watch)
-    # What was purged at the end of a stage, parts learn at the beginning of the next.
+    run_stages(mode, InProcessExecutor(mode, folder), folder, 1, None, watch)
+    # Parts receive the features purged in a stage at the beginning of the next.
     assert [left for left, _ in sizes[1:]] == [bytes_ // 8 for _, bytes_ in sizes[:-1]]
     assert sizes[-1] == (10, 80)
 
@@ -90,15 +90,15 @@ def _state(content: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): a for name, a in content.items() if name.startswith(prefix)}
 
 
-# ---- what is not allowed -----------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
-def test_every_part_needs_a_pair() -> None:
+def test_every_part_needs_a_pair_of_paths() -> None:
     with pytest.raises(ParameterError, match=r"paths must be .* 8; got 6: .* at most 3 parts"):
         mode_of(InMemory(problem(), [10, 20, 30]), paths=6)
 
 
-def test_balanced_is_not_known_here() -> None:
+def test_balanced_weights_are_an_error() -> None:
     with pytest.raises(
         ParameterError, match=r"class_weight must be a dict or None .*; got 'balanced'"
     ):
@@ -110,12 +110,12 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
     file.write_text("1 1:1\n-1 2:1e300\n")
     params = StabilizedClassifier().get_params()
     for width, message in ((9, "bad.svm:2: the value of feature 1"), (1, "bad.svm:2: feature num")):
-        job = Job(
+        job = ClusterJob(
             "stabilized", "classifier", params, WholeFiles([[str(file)]], {}), ManyClasses([-1, 1]),
             width, [2],
         )  # fmt: skip
         with pytest.raises(DataError, match=message):
-            run(RobustStages(job))
+            run(RobustStagesMode(job))
 
 
 def test_divergence_names_the_part() -> None:

@@ -26,7 +26,7 @@ import thresher
 from support.streams import learner
 from thresher import ModelFileError
 from thresher.data import as_batch
-from thresher.data.open_streams import BinaryStream
+from thresher.data.byte_stream import BinaryStream
 from thresher.errors import DataError
 from thresher.model import file as model_file
 from thresher.report.model_page import model_page
@@ -101,7 +101,9 @@ def sealed_checkpoint(data: bytes) -> bytes | None:
             [tensors[f"{name}{i}"].tobytes() for i in range(min(parts.about[many], len(tensors)))]
             for name, many in (("state", "states"), ("best", "best"))
         )
-        parts.about["digest"] = checkpoints.Checkpoint(parts.about["about"], states, best).digest
+        parts.about["digest"] = checkpoints.TrainingCheckpoint(
+            parts.about["about"], states, best
+        ).digest
         return parts.pack()
     except NOT_APART:
         return None
@@ -177,7 +179,7 @@ def unpacking(data: bytes, folder: Path) -> None:
     looked_at = stream()
     peeked = looked_at.peek(50)
     assert unpacked(looked_at, (1 << 16,))[0][: len(peeked)] == peeked[:LIMIT]
-    if len(whole) < LIMIT and (peer := PEERS.get(looked_at.packing)) and complaint is None:
+    if len(whole) < LIMIT and (peer := PEERS.get(looked_at.compression)) and complaint is None:
         assert peer(data) == whole
 
 

@@ -154,7 +154,7 @@ def test_check_of_a_pipeline_looks_at_its_last_step() -> None:
         report = check(X, X[:, 0], pipeline)
         assert report.step.loss == "square"
         assert "eta0 = 10 may diverge" in report.warnings[0]
-        assert "X must be what that step gets" in str(report)
+        assert "X must be the input of that step" in str(report)
     fitted = make_pipeline(UnitVarianceScaler(), thresher.FTRLRegressor()).fit(X, X[:, 0])
     assert check(X, X[:, 0], fitted).exponents == exponents(fitted[-1])
     assert check(X, X[:, 0], make_pipeline(UnitVarianceScaler(), "passthrough")).warnings == ()
@@ -189,7 +189,7 @@ def test_radius_of_one_with_a_safe_step_is_no_divergence() -> None:
     found = spectral_radius(wide, safe_step(wide).batch)
     assert found.radius == pytest.approx(1.0)
     assert found.unseen
-    assert str(found).endswith("converges at this step, save in directions that X does not see")
+    assert str(found).endswith("converges at this step, except in the null space of X")
     assert spectral_radius(np.zeros((3, 2)), 0.5).unseen
     edge = spectral_radius(np.eye(2), 2.0)  # |1 - 2| = 1: it swings for ever
     assert not edge.unseen

@@ -175,12 +175,10 @@ def test_radius_equals_the_reference() -> None:
 
 # ---- safe steps ----------------------------------------------------------------------------------
 
-CURVED = ("logistic", "squared", "huber", "square", "squared_hinge", "clipped_square")
-
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("loss", CURVED)
+@pytest.mark.parametrize("loss", losses.CURVATURE)
 def test_safe_batch_step_never_raises_the_loss(loss: str, weighted: bool, intercept: bool) -> None:
     """R-10.6: on the sum of the losses; and it is 1 / (curvature * largest eigenvalue)."""
     rng = np.random.default_rng(0)
@@ -193,7 +191,7 @@ def test_safe_batch_step_never_raises_the_loss(loss: str, weighted: bool, interc
     row = np.linalg.norm(Z, axis=1)
     assert step.largest_row == pytest.approx(row.max())
     Z = np.column_stack([Z, np.ones(40)]) if intercept else Z
-    curvature = {"logistic": 0.25, "squared": 1.0, "huber": 1.0}.get(loss, 2.0)
+    curvature = losses.CURVATURE[loss]
     top = np.linalg.eigvalsh(Z.T @ (weight[:, None] * Z))[-1]
     assert step.batch == pytest.approx(1 / (curvature * top))
     assert step.online == pytest.approx(1 / (curvature * (weight * (Z**2).sum(axis=1)).max()))

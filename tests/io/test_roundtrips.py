@@ -253,5 +253,5 @@ def test_words_as_labels(folder):
 def test_too_wide_for_csv(folder):
     path = folder / "wide.svm"
     path.write_text("1 100000:1\n")
-    with pytest.raises(thresher.ParameterError, match="bits= in scan folds them"):
+    with pytest.raises(thresher.ParameterError, match="set bits= in scan to reduce them"):
         converted(path, "csv")

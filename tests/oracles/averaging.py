@@ -160,13 +160,18 @@ Rows = tuple[Vector, Vector, Vector]
 
 
 def averaging(
-    rule: str, width: int, params: dict[str, Any], rounds: Sequence[Sequence[Rows]], each: int
+    part: type[Part],
+    rule: str,
+    width: int,
+    params: dict[str, Any],
+    rounds: Sequence[Sequence[Rows]],
+    each: int,
 ) -> tuple[Vector, float, list[float]]:
     """Learn rounds[r][p], the rows of part p in round r, `each` rounds in a pass.
 
     Returns weights, intercept, and the mean loss of each round.
     """
-    parts = [Part(rule, width, params) for _ in rounds[0]]
+    parts = [part(rule, width, params) for _ in rounds[0]]
     steps = [0] * len(parts)
     s, b = np.zeros((2, width)), np.zeros(2)
     found = []

@@ -26,7 +26,7 @@ from . import losses
 from .operators import soft
 from .result import Matrix, Vector
 
-CURVATURE = {"logistic": 0.25, "squared": 1.0, "square": 2.0, "squared_hinge": 2.0, "huber": 1.0}
+CURVATURE = {name: c for name, c in losses.CURVATURE.items() if name != "clipped_square"}
 """beta of each loss: the least upper bound of its second derivative in p."""
 
 INTERCEPT = -1

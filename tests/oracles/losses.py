@@ -59,6 +59,19 @@ CONSTANTS: dict[str, Callable[[float], tuple[float, float]]] = {
 }
 """(A, B) of the bound ||grad_w L||^2 <= A L + B, which holds when ||x|| <= C."""
 
+CURVATURE = {
+    "logistic": 0.25,
+    "squared": 1.0,
+    "square": 2.0,
+    "clipped_square": 2.0,
+    "squared_hinge": 2.0,
+    "huber": 1.0,
+}
+"""The largest second derivative in p of losses that have one (R-10.6)."""
+
+MARGIN = ("logistic", "hinge", "squared_hinge")
+"""Losses of y p, whose labels are -1 and 1."""
+
 
 def value(name: str, p: float, y: float, epsilon: float = 0.1, quantile: float = 0.5) -> float:
     """Return the loss of the raw prediction p for the label y."""

@@ -19,10 +19,10 @@ from sklearn.linear_model import Lasso
 from oracles import losses
 from oracles.coordinate_descent import CURVATURE, INTERCEPT, coordinate_descent, objective
 from oracles.hard_threshold import H, hard_threshold, spectral_radius
+from oracles.losses import MARGIN
 from oracles.result import Matrix, Vector
 from support.reference import columns_of, load_reference
 
-MARGIN = ("logistic", "squared_hinge")
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -98,7 +98,7 @@ def test_dual_averaging_minimises_its_linear_model(loss: str) -> None:
     """P-09 on a whole run: the sub-gradient of R-8.1's objective at the last weights has a 0."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(30, 6)) * (rng.random((30, 6)) < 0.6)
-    y = rng.choice([-1.0, 1.0], 30) if loss in (*MARGIN, "squared_hinge") else rng.random(30)
+    y = rng.choice([-1.0, 1.0], 30) if loss in losses.MARGIN else rng.random(30)
     l1, gamma, rho = 0.03, 3.0, 0.02
     options: dict[str, Any] = dict(loss=loss, l1=l1, strength=gamma, boost=rho)
     runs = [dual_averaging(X, y, [range(t)], **options) for t in range(31)]
@@ -361,7 +361,7 @@ def test_mirror_descent_with_p_2_is_forward_backward(loss: str) -> None:
     """P-12, R-11.2: w = theta, so the scaled threshold makes it FOBOS, bias and rates included."""
     rng = np.random.default_rng(8)
     X = rng.normal(size=(30, 6)) * (rng.random((30, 6)) < 0.6)
-    y = rng.choice([-1.0, 1.0], 30) if loss in (*MARGIN, "squared_hinge") else rng.random(30)
+    y = rng.choice([-1.0, 1.0], 30) if loss in losses.MARGIN else rng.random(30)
     options: dict[str, Any] = dict(loss=loss, l1=0.05, eta0=0.2, schedule="sqrt", decay=0.8)
     options.update(relative=True, fit_intercept=True, sample_weight=rng.random(30))
     order = passes(30, 2, 8)

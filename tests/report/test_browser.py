@@ -1,4 +1,4 @@
-"""Pages in a real browser: they render, ask for nothing, sort, filter, and fit a phone."""
+"""Pages in a real browser: layout, requests, sorting and searching."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from thresher import (
     compare,
 )
 from thresher.report.page import Section, page
-from thresher.report.tables import Shown, table
+from thresher.report.tables import TableCell, table
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -89,9 +89,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         empty = TruncatedGradientClassifier(gravity=1e3, random_state=0).fit(X, y)
     made["empty"] = (empty, (X, y), names)
     found = {}
-    for name, (estimator, rows, called_so) in made.items():
+    for name, (estimator, rows, feature_names) in made.items():
         found[name] = folder / f"{name}.html"
-        estimator.model_.report(found[name], *rows, names=called_so, title=f"{name} {HOSTILE}")
+        estimator.model_.report(found[name], *rows, names=feature_names, title=f"{name} {HOSTILE}")
     (folder / "rows.svm").write_text("\n".join(f"{i % 2} {1 + i % 7}:1 9:0.5" for i in range(200)))
     found["tune"] = folder / "tune.html"
     called("tune", folder / "rows.svm", "-m", folder / "m", "--grid", "l1=0.1..10:4", "--html",
@@ -104,14 +104,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 class Opened:
-    """A page in the browser, and all that it asked for or complained about."""
+    """A page in the browser, with its requests, errors and console messages."""
 
     def __init__(self, browser: Any, file: Path, size: tuple[int, int], scheme: str) -> None:
         self.page = browser(*size, scheme).new_page()
-        self.troubles: list[str] = []
+        self.problems: list[str] = []
         self.requests: list[str] = []
-        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
-        self.page.on("console", lambda message: self.troubles.append(message.text))
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("console", lambda message: self.problems.append(message.text))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(file.as_uri())
 
@@ -123,7 +123,7 @@ class Opened:
 
 
 def column(shown: Any, number: int) -> list[str]:
-    """The texts of a column of the features' table, of the rows that are seen."""
+    """Return the visible texts of a column of the table of features."""
     rows = shown.locator("#features tbody tr:visible")
     return list(rows.locator(f"td:nth-child({number})").all_inner_texts())
 
@@ -135,8 +135,8 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_renders_on_laptop_and_phone_without_a_request(browser, pages, kind):
-    papers = []
+def test_pages_fit_laptop_and_phone_and_make_no_requests(browser, pages, kind):
+    backgrounds = []
     for size, scheme in ((LAPTOP, "light"), (PHONE, "dark")):
         opened = Opened(browser, pages[kind], size, scheme)
         with opened as shown:
@@ -149,14 +149,14 @@ def test_renders_on_laptop_and_phone_without_a_request(browser, pages, kind):
                 assert box["height"] > 120
             assert shown.locator("figure > svg").count() >= (0 if kind == "empty" else 1)
             assert shown.locator("h1").is_visible()
-            papers.append(shown.evaluate("getComputedStyle(document.body).backgroundColor"))
-        assert opened.troubles == []
+            backgrounds.append(shown.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert opened.problems == []
         assert opened.requests == [pages[kind].as_uri()]
-    assert papers[0] != papers[1]
+    assert backgrounds[0] != backgrounds[1]
 
 
 @pytest.mark.parametrize("size", [PHONE, LAPTOP])
-def test_labels_of_a_comparison_are_whole_and_apart(browser, pages, size):
+def test_labels_of_a_comparison_do_not_overlap(browser, pages, size):
     with Opened(browser, pages["comparison"], size, "light") as shown:
         mark = " \N{LARGE CIRCLE}"
         names = shown.locator("#results td:first-child").all_inner_texts()
@@ -211,7 +211,7 @@ def test_table_sorts_by_click_and_by_keyboard(browser, pages):
         assert [float(text) for text in column(shown, 3)] == weights
 
 
-def test_search_hides_other_lines_and_counts(browser, pages):
+def test_search_hides_other_lines_and_counts_those_found(browser, pages):
     with Opened(browser, pages["regression"], PHONE, "light") as shown:
         every = column(shown, 2)
         search, count = shown.locator("#features input"), shown.locator("#features output")
@@ -227,7 +227,7 @@ def test_search_hides_other_lines_and_counts(browser, pages):
         assert column(shown, 2) == every
 
 
-def test_hostile_names_stay_text(browser, pages):
+def test_names_with_html_are_shown_as_text(browser, pages):
     with Opened(browser, pages["regression"], LAPTOP, "light") as shown:
         assert HOSTILE in column(shown, 2)
         assert shown.title() == f"regression {HOSTILE}"
@@ -236,8 +236,10 @@ def test_hostile_names_stay_text(browser, pages):
         assert shown.locator("#model dd", has_text=HOSTILE).count() == 1
 
 
-def test_large_tables_sort_and_missing_numbers_come_last(browser, tmp_path):
-    rows: list[Any] = [[f"r{i}", (i * 7919) % 5000, Shown("x", "yx"[i % 2])] for i in range(4999)]
+def test_sorting_a_large_table_puts_missing_numbers_last(browser, tmp_path):
+    rows: list[Any] = [
+        [f"r{i}", (i * 7919) % 5000, TableCell("x", "yx"[i % 2])] for i in range(4999)
+    ]
     rows.append(["none", None, "z" * 400])
     file = tmp_path / "large.html"
     file.write_text(page("Large", [Section("t", table(["a", "b", "c"], rows, search=True))]))
@@ -262,7 +264,7 @@ def test_large_tables_sort_and_missing_numbers_come_last(browser, tmp_path):
         assert shown.locator("output").inner_text() == "1 of 5,000 lines"
 
 
-def test_fragment_leaves_a_notebook_as_it_is(browser, pages, tmp_path):
+def test_a_fragment_does_not_change_the_style_of_a_notebook(browser, pages, tmp_path):
     X, y = make_classification(100, 8, random_state=0)
     fragment = FTRLClassifier(random_state=0).fit(X, y).model_._repr_html_()
     outside = "<table><tr><th>a</th><td>b</td></tr></table><h2>c</h2><pre>d</pre>"
@@ -278,9 +280,9 @@ def test_fragment_leaves_a_notebook_as_it_is(browser, pages, tmp_path):
         opened = Opened(browser, file, LAPTOP, "light")
         with opened as shown:
             found.append(shown.evaluate(style))
-            if inside:  # it is dark where the notebook is
-                paper = "getComputedStyle(document.querySelector('.thresher')).backgroundColor"
-                assert shown.evaluate(paper) == "rgb(18, 22, 27)"
+            if inside:  # dark, as the theme of the notebook
+                background = "getComputedStyle(document.querySelector('.thresher')).backgroundColor"
+                assert shown.evaluate(background) == "rgb(18, 22, 27)"
                 assert shown.locator("tbody tr").count() >= 8
-        assert opened.troubles == []
+        assert opened.problems == []
     assert found[0] == found[1]

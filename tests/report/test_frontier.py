@@ -1,4 +1,4 @@
-"""Models that came from a search know where they stand in it, and so do their files."""
+"""Models from a search keep the frontier of the search, also in their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thresher import FTRLClassifier, ModelFileError, OnePassSearchCV, SparsityPa
 from thresher.report.model_page import model_page
 
 
-def test_searches_tell_their_models_where_they_stand(tmp_path):
+def test_models_of_a_search_have_its_frontier(tmp_path):
     path = SparsityPath(TRUNCATED, [1e-5, 1e-3, 1e-1], cv=3).fit(X, TWO)
     for number, model in enumerate(path.models_):
         assert model.frontier.at == number
@@ -44,13 +44,15 @@ def test_searches_tell_their_models_where_they_stand(tmp_path):
         search.best_model_,
         frontier=replace(found, dots=(replace(found.dots[0], nonzeros=6.5),), at=0),
     )
-    said = f"at 6.5 nonzero weights in the mean over folds; this model, of all rows, has {own.nnz}."
-    assert said in section(model_page(own), "frontier")
+    weights = (
+        f"6.5 nonzero weights (mean over folds); this model, trained on all rows, has {own.nnz}."
+    )
+    assert weights in section(model_page(own), "frontier")
     assert "mean over folds" not in section(model_page(path.models_[0]), "frontier")
     assert len(parsed(html).findall(".//section[@id='frontier']//circle[title]")) == 3
 
 
-def test_frontier_comes_back_from_the_file(tmp_path):
+def test_the_frontier_is_saved_and_loaded(tmp_path):
     model = SparsityPath(TRUNCATED, [1e-5, 1e-3], cv=2).fit(X, TWO).best_estimator_.model_
     model.save(tmp_path / "a")
     loaded = thresher.load(tmp_path / "a")

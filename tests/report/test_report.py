@@ -1,5 +1,4 @@
-"""Reports of models: what they say, that nothing in them is code of others, and that they appear
-whole."""
+"""Reports of models: their content, escaping of names, and files."""
 
 from __future__ import annotations
 
@@ -30,9 +29,9 @@ from thresher import (
     ParameterError,
     SparsityPath,
 )
-from thresher.report.charts import Point, histogram, lines, scatter
+from thresher.report.charts import ChartPoint, histogram, lines, scatter
 from thresher.report.model_page import model_page
-from thresher.report.tables import Shown, table
+from thresher.report.tables import TableCell, table
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +39,10 @@ def model() -> Any:
     return TRUNCATED.fit(X, TWO, eval_set=(X[:50], TWO[:50])).model_
 
 
-# ---- what it says --------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 
 
-def test_says_what_was_trained_on_what(model, tmp_path):
+def test_the_page_describes_the_model_and_its_training(model, tmp_path):
     page = tmp_path / "report.html"
     assert model.report(page, title="Spam or ham") is None
     html = page.read_text()
@@ -55,10 +54,10 @@ def test_says_what_was_trained_on_what(model, tmp_path):
     assert f"{model.history[-1].examples:,}" in about
     assert len(root.findall(".//section[@id='learning']//figure")) == 2
     assert "validation loss" in section(html, "learning")
-    assert "did not come from a search: SparsityPath" in section(html, "frontier")
+    assert "This model is not from a search. SparsityPath" in section(html, "frontier")
     assert "single precision" in section(html, "health")
-    assert "no sign of it" in section(html, "health")
-    assert "No theorem speaks of this model" in section(html, "certificates")
+    assert "no sign in the records of training" in section(html, "health")
+    assert "This model has no certificates" in section(html, "certificates")
     assert root.find(".//section[@id='rows']") is None
     assert not re.search(r"https?:|url\(|src=|@import", html)
 
@@ -74,7 +73,7 @@ def test_features_are_the_largest_first_with_their_names(model):
     assert [line[3] for line in cells] == ["spam" if f.weight > 0 else "ham" for f in top]
 
 
-def test_very_many_weights_are_cut_and_counted():
+def test_the_table_of_weights_has_at_most_2000_lines():
     wide = FTRLClassifier(l1=0.0, random_state=0).fit(
         RNG.normal(size=(60, 2500)), np.arange(60) % 2
     )
@@ -95,18 +94,18 @@ def test_names_can_be_given_to_a_model(model, tmp_path):
         model.named(["a"])
 
 
-def test_certificates_are_put_into_words():
+def test_the_page_states_certificates_in_words():
     model = MarginPerceptronClassifier(random_state=0).fit(X, TWO).model_
     said = section(model_page(model), "certificates")
     for certificate in model.certificates:
         assert (certificate.statement if certificate.available else certificate.reason) in said
-    assert "It assumes:" in said
+    assert "Assumptions:" in said
 
 
-# ---- nothing in it is code of others -------------------------------------------------------------
+# ---- escaping ------------------------------------------------------------------------------------
 
 
-def test_hostile_words_are_text_everywhere(tmp_path):
+def test_all_names_are_escaped(tmp_path):
     names = [HOSTILE, "\x00\x1b\ud800", *map(str, range(18))]
     y = np.where(SIGNAL > 0, HOSTILE, "ham")
     path = SparsityPath(TRUNCATED, [1e-4, 1e-2], cv=2).fit(X, y)
@@ -137,14 +136,16 @@ def test_hostile_words_are_text_everywhere(tmp_path):
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def test_it_appears_whole_or_not_at_all(model, tmp_path):
+def test_an_error_leaves_the_old_file_unchanged(model, tmp_path):
     page = tmp_path / "report.html"
     page.write_text("before")
     with pytest.raises(ParameterError, match=r"names must be 20, one for each feature; got 2"):
         model.report(page, names=["a", "b"])
-    with pytest.raises(ParameterError, match="y must come with X"):
+    with pytest.raises(ParameterError, match="y must be given with X"):
         model.report(page, y=TWO)
-    with pytest.raises(ParameterError, match="y must have 300 labels, as X has rows; got 299"):
+    with pytest.raises(
+        ParameterError, match="y must have 300 labels, one for each row of X; got 299"
+    ):
         model.report(page, X, TWO[1:])
     with pytest.raises(DataError, match="'eggs' is not one of the model's classes"):
         model.report(page, X, np.where(SIGNAL > 0, "eggs", "ham"))
@@ -176,11 +177,11 @@ def test_models_and_pages_need_neither_scikit_learn_nor_scipy(model, tmp_path):
     assert done.stdout.strip() == "[]"
 
 
-# ---- lines that work as they stand ---------------------------------------------------------------
+# ---- usage examples ------------------------------------------------------------------------------
 
 
 def trained(kind: str, folder: Path) -> None:
-    """Leave a model of some kind in the folder, with a page and a file of rows."""
+    """Train a model on rows of a kind; write rows and model to the folder."""
     rows = folder / {"vw": "rows.vw", "bits": "rows.vw", "csv": "rows.csv"}.get(kind, "rows.svm")
     options: list[str] = []
     if kind in ("vw", "bits"):
@@ -201,7 +202,7 @@ def trained(kind: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["matrix", "vw", "bits", "csv", "svm", "zero"])
-def test_snippets_work(kind, tmp_path, monkeypatch, capsys):
+def test_usage_examples_run(kind, tmp_path, monkeypatch, capsys):
     trained(kind, tmp_path)
     monkeypatch.chdir(tmp_path)
     called("inspect", "my model.thresher", "--html", "report.html")
@@ -243,22 +244,22 @@ def test_inspect_writes_the_page(folder):
     assert f"400 rows {100 * error:.2f} % error rate" in section(html, "rows")
     first = parsed(html).find(".//section[@id='features']//tbody/tr")
     assert first is not None
-    assert "".join(first[1].itertext()) == str(model.top(1)[0].name + 1)  # as the file numbers it
+    assert "".join(first[1].itertext()) == str(model.top(1)[0].name + 1)  # its number in the file
     facts = json.loads(called("inspect", folder / "m", "--html", page, "--json").stdout)
     assert facts["nonzero weights"] == model.nnz
 
 
-def test_inspect_refuses_what_it_cannot_do(folder, tmp_path):
+def test_invalid_options_of_inspect(folder, tmp_path):
     page = tmp_path / "report.html"
     done = called("inspect", folder / "m", "--data", folder / "rows.svm", code=2)
-    assert "--data goes with --html" in done.stderr
+    assert "--data needs --html" in done.stderr
     before = (folder / "m").read_bytes()
     done = called("inspect", folder / "m", "--html", folder / "m", code=2)
-    assert "is the file of --html too" in done.stderr
+    assert "is also the file of --html" in done.stderr
     assert (folder / "m").read_bytes() == before
     data = folder / "rows.svm"
     done = called("inspect", folder / "m", "--html", data, "--data", data, code=2)
-    assert "cannot be written to as well" in done.stderr
+    assert "is an input file" in done.stderr
     done = called("inspect", folder / "m", "--html", tmp_path / "no" / "x.html", code=1)
     assert "there is no folder" in done.stderr
     (tmp_path / "three.svm").write_text("3 1:1\n")
@@ -266,14 +267,14 @@ def test_inspect_refuses_what_it_cannot_do(folder, tmp_path):
     assert "three.svm:1" in done.stderr
     (tmp_path / "empty.svm").write_text("")
     done = called("inspect", folder / "m", "--html", page, "--data", tmp_path / "empty.svm", code=1)
-    assert "the rows given are none" in done.stderr
+    assert "there are no rows" in done.stderr
     done = called("inspect", folder / "m", "--html", page, "--why", "99999", code=1)
     done = called("inspect", folder / "m", "--html", page, "--why", "price", code=1)
-    assert "named 'price'" in done.stderr
+    assert "has the name 'price'" in done.stderr
     assert not os.path.exists(page)
 
 
-def test_help_tells_of_the_page():
+def test_help_lists_the_options_of_the_page():
     shown = command("inspect", "--help", env={**os.environ, "COLUMNS": "200"}).stdout
     assert "--html" in shown
     assert "--data" in shown
@@ -282,7 +283,7 @@ def test_help_tells_of_the_page():
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-def test_charts_draw_what_can_be_drawn():
+def test_charts_skip_points_that_are_not_finite():
     drawn = ET.fromstring(
         lines(
             {"a": [(0, 1.0), (10, float("nan")), (100, 0.5), (1e6, 1e200)], "b": [], "c": [(5, 2)]},
@@ -291,15 +292,19 @@ def test_charts_draw_what_can_be_drawn():
     )  # fmt: skip
     assert len(drawn.findall("./svg/circle")) == 3
     assert len(drawn.findall(".//span[@class='key']/span")) == 2
-    assert "nothing to draw" in lines({}, x="x", y="y", title="t")
-    assert "nothing to draw" in scatter([Point(float("nan"), 1)], x="x", y="y", title="t")
-    assert "nothing to draw" in histogram({}, x="x", y="y", title="t")
-    points = [Point(0.001, 0.1, "a", "best"), Point(0, 0.2, "b", "on"), Point(5, 0.3, "c <", "s3")]
+    assert "no data to draw" in lines({}, x="x", y="y", title="t")
+    assert "no data to draw" in scatter([ChartPoint(float("nan"), 1)], x="x", y="y", title="t")
+    assert "no data to draw" in histogram({}, x="x", y="y", title="t")
+    points = [
+        ChartPoint(0.001, 0.1, "a", "best"),
+        ChartPoint(0, 0.2, "b", "on"),
+        ChartPoint(5, 0.3, "c <", "s3"),
+    ]
     small = ET.fromstring(
         scatter(points, x="%", y="e", log_x=True, title="t", edge=[0, 1], key={"best": "it"})
     )
     places = [float(c.get("cx", "")) for c in small.findall("./svg/circle")]
-    assert places[1] < places[0] < places[2]  # zero stands left of all else
+    assert places[1] < places[0] < places[2]  # zero is left of all others
     for circle in small.findall("./svg/circle"):
         assert 0 <= float(circle.get("cx", "")) <= 640
         assert 0 <= float(circle.get("cy", "")) <= 360
@@ -308,7 +313,7 @@ def test_charts_draw_what_can_be_drawn():
 def test_cells_of_tables():
     html = table(
         ["name", "number", ""],
-        [["a", 1234, "x"], ["b", Shown("many", np.float64(2.0)), ""], ["c", None, "<"]],
+        [["a", 1234, "x"], ["b", TableCell("many", np.float64(2.0)), ""], ["c", None, "<"]],
         caption="a & b",
         marked=[1],
     )

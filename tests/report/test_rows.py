@@ -1,4 +1,4 @@
-"""Reports of models: what they say of rows, of classes, and of all features that were seen."""
+"""Reports of models: predictions of given rows, classes, and features that were seen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thresher import (
 from thresher.report.model_page import model_page
 
 
-def test_stabilized_rule_tells_selection_probabilities():
+def test_the_stabilized_rule_shows_selection_probabilities():
     model = StabilizedClassifier(random_state=0).fit(X, TWO).model_
     html = model_page(model, X, TWO)
     best = model.why(model.top(1)[0].name)
@@ -31,14 +31,14 @@ def test_stabilized_rule_tells_selection_probabilities():
     assert shown[5:] == [f"{best.updates:,}", f"{best.documents:,}"]
 
 
-def test_stabilized_rule_counts_all_that_it_saw():
+def test_the_stabilized_rule_counts_all_features_seen():
     rare = sp.csr_matrix(np.hstack([X, np.eye(300, 40)]))
     for y in (TWO, np.where(X[:, 3] > 1, "eggs", TWO)):
         model = StabilizedClassifier(random_state=0, target_nnz=5).fit(rare, y).model_
         said = section(model_page(model), "features")
         found = re.search(
-            r"Of ([\d,]+) features.* seen, ([\d,]+) have a weight, ([\d,]+) were purged and "
-            r"([\d,]+) were never judged, as too few rows have them",
+            r"Of ([\d,]+) features.* seen, ([\d,]+) have a nonzero weight, ([\d,]+) were purged "
+            r"and ([\d,]+) were never tested, because they are in too few rows",
             said,
         )
         assert found is not None
@@ -47,7 +47,7 @@ def test_stabilized_rule_counts_all_that_it_saw():
         assert (weights, unjudged) == (model.nnz, 40 * len(model.intercept))
 
 
-def test_rows_given_are_scored_and_their_health_is_told():
+def test_given_rows_are_predicted_and_checked():
     model = TRUNCATED.fit(X, TWO).model_
     html = model_page(model, X[:100], TWO[:100])
     said = section(html, "rows")
@@ -57,26 +57,26 @@ def test_rows_given_are_scored_and_their_health_is_told():
 
     auc = roc_auc_score(TWO[:100] == "spam", model.decision_function(X[:100]))
     assert f"{auc:.4f} AUC" in said
-    assert "of the rows given to the report, and of no others" in said
+    assert "only for the rows given to the report" in said
     rows = parsed(html).findall(".//section[@id='rows']//tbody/tr")
     found = [[int("".join(cell.itertext())) for cell in row[1:3]] for row in rows]
     assert found == confusion_matrix(TWO[:100], model.predict(X[:100])).tolist()
     assert "values from" in section(html, "health")
     one = model_page(model, X[TWO == "ham"], TWO[TWO == "ham"])
-    assert "not defined: one class" in section(one, "rows")
+    assert "not defined: only one class" in section(one, "rows")
     large = X.copy()
     large[:, 3] *= 1e9
-    assert "Look at:" in section(model_page(model, large), "health")
+    assert "Warnings:" in section(model_page(model, large), "health")
 
 
-def test_a_row_whose_classes_score_alike_is_an_error():
+def test_a_tie_with_the_true_class_is_an_error():
     rows, y = np.array([[1.0, 0.0], [0.0, 1.0]] * 20), ["no", "yes"] * 20
     fit = FTRLClassifier(fit_intercept=False, random_state=0).fit
     both = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     html = model_page(fit(rows, y).model_, both, ["yes", "no", "no", "yes"])
     said = section(html, "rows")
     assert "50.00 % error rate" in said
-    assert "Of 1 rows the model scores another class as high as their own" in said
+    assert "In 1 rows, another class has the same score as the true class" in said
     cells = parsed(html).findall(".//section[@id='rows']//tbody/tr")
     assert [["".join(c.itertext()) for c in row[1:3]] for row in cells] == [["1", "1"], ["0", "2"]]
     three = fit(np.vstack([rows, [[-1.0, -1.0]] * 20]), [*y, *["so"] * 20]).model_
@@ -85,7 +85,7 @@ def test_a_row_whose_classes_score_alike_is_an_error():
     )
 
 
-def test_rows_of_hashed_width_and_columns_of_any_name():
+def test_rows_with_hashed_columns_and_with_any_column_name():
     wide = 2**40
     at = np.sort(RNG.choice(wide, 20, replace=False))
     rows = sp.csr_matrix((X.ravel(), np.tile(at, 300), np.arange(0, 6001, 20)), (300, wide))
@@ -99,7 +99,7 @@ def test_rows_of_hashed_width_and_columns_of_any_name():
     assert "values from" in section(model_page(named, frame), "health")
 
 
-def test_regression_classes_labels_and_nothing():
+def test_pages_of_regression_multiclass_multilabel_and_empty_models():
     regressor = TruncatedGradientRegressor(eta0=0.01, random_state=0).fit(X, SIGNAL)
     said = section(model_page(regressor.model_, X, SIGNAL), "rows")
     miss = regressor.predict(X) - SIGNAL
@@ -110,26 +110,26 @@ def test_regression_classes_labels_and_nothing():
     html = model_page(many.model_, X, y, names=[f"word{j}" for j in range(20)])
     assert "20 classes" in section(html, "model")
     assert len(parsed(html).findall(".//section[@id='classes']//tbody/tr")) == 20
-    wrong = np.mean(many.predict(X) != y)  # no two classes score alike
+    wrong = np.mean(many.predict(X) != y)  # there are no ties
     assert f"{100 * wrong:.2f} % error rate" in section(html, "rows")
     sets = (X[:, :3] > 0).astype(int)
     labels = FTRLClassifier(random_state=0).fit(X, sets)
     right = np.mean((labels.predict(X) == sets).all(axis=1))
-    assert f"{100 * right:.2f} % rows with all labels right" in section(
+    assert f"{100 * right:.2f} % rows with all labels correct" in section(
         model_page(labels.model_, X, sets), "rows"
     )
     with pytest.warns(UserWarning, match="all weights are zero"):
         empty = TruncatedGradientClassifier(gravity=1e3, random_state=0).fit(X, TWO).model_
     html = model_page(replace(empty, history=()), X, TWO)
     assert "No weight is nonzero" in section(html, "features")
-    assert "no record of training" in section(html, "learning")
+    assert "no records of training" in section(html, "learning")
     assert empty._repr_html_()
 
 
-def test_classes_learned_one_after_the_other_have_a_line_each():
+def test_classes_learned_one_after_the_other_have_their_own_lines():
     three = StabilizedClassifier(random_state=0).fit(X, np.where(X[:, 3] > 1, "eggs", TWO)).model_
     html = model_page(three)
-    assert "each has its line" in section(html, "learning")
+    assert "each has its own line" in section(html, "learning")
     for figure in parsed(html).findall(".//section[@id='learning']//figure"):
         drawn = figure.findall(".//polyline")
         assert len(drawn) == 3

@@ -1,4 +1,4 @@
-"""Parameters out of range, of the wrong type, or at odds with each other; driven by the rules."""
+"""Parameters that are out of range, of the wrong type, or contradict each other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LABELS = np.where(Y > 0, "b", "a")
 
 
 def table(name: str) -> dict[str, Parameter]:
-    """The parameters of an estimator, from the table of rules."""
+    """Return the parameters of an estimator, from the table of rules."""
     parameters = dict(RULES[getattr(thresher, name).rule].parameters)
     if name.endswith("Regressor"):
         parameters.pop("class_weight", None)
@@ -39,7 +39,7 @@ def table(name: str) -> dict[str, Parameter]:
 
 
 def refused_values(parameter: Parameter) -> Iterator[Any]:
-    """Values just and far outside what is allowed, and values of other types."""
+    """Yield values slightly and far outside the allowed range, and values of other types."""
     if not parameter.optional:
         yield None
     if parameter.kind in ("number", "integer"):
@@ -67,13 +67,13 @@ CASES = [
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_there_are_bad_values_of_every_parameter(name: str) -> None:
+def test_every_parameter_has_bad_values_here(name: str) -> None:
     covered = {key for case, key, _ in CASES if case == name}
     assert covered | {"class_weight", "random_state", "callback", "levels"} >= set(table(name))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_values_that_are_not_allowed(name: str) -> None:
+def test_bad_values_are_refused(name: str) -> None:
     """The error names the estimator, the parameter, what is allowed, and what it got."""
     for case, key, value in CASES:
         if case != name:
@@ -110,7 +110,7 @@ def test_values_that_are_not_allowed(name: str) -> None:
         ("class_weight", {"a": 1.0, "elm": 1.0}),
     ],
 )
-def test_objects_that_are_not_allowed(name: str, key: str, value: Any) -> None:
+def test_bad_objects_are_refused(name: str, key: str, value: Any) -> None:
     if key not in table(name):
         with pytest.raises(TypeError, match=key):
             getattr(thresher, name)(**{key: value})
@@ -122,7 +122,7 @@ def test_objects_that_are_not_allowed(name: str, key: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_losses_of_the_other_task(name: str) -> None:
+def test_losses_of_the_other_task_are_refused(name: str) -> None:
     if "loss" not in table(name):
         pytest.skip("a rule with a single loss")
     task = "classifier" if name.endswith("Classifier") else "regressor"
@@ -136,7 +136,7 @@ def test_losses_of_the_other_task(name: str) -> None:
             getattr(thresher, name)(loss=loss).fit(X, labels)
         assert repr(loss) in str(caught.value)
         assert all(allowed in str(caught.value) for allowed in own)
-    if name == "AveragedSGDRegressor":  # its steps have no bound where the slope has none
+    if name == "AveragedSGDRegressor":  # its steps need a loss with a bounded slope
         with pytest.raises(ParameterError, match="poisson"):
             getattr(thresher, name)(loss="poisson").fit(X, labels)
         own = tuple(loss for loss in own if loss != "poisson")
@@ -154,12 +154,12 @@ def test_losses_of_the_other_task(name: str) -> None:
     ],
     ids=["round", "round-regressor", "center", "center-regressor"],
 )
-def test_pairs_that_contradict_each_other(estimator: Any, words: str) -> None:
+def test_contradicting_pairs_are_refused(estimator: Any, words: str) -> None:
     with pytest.raises(ParameterError, match=f"{type(estimator).__name__}.*{words}"):
         estimator.fit(X, LABELS if is_classifier(estimator) else np.clip(np.abs(Y), 0, 1))
 
 
-def test_what_partial_fit_cannot_know() -> None:
+def test_partial_fit_refuses_parameters_that_need_all_rows() -> None:
     with pytest.raises(ParameterError, match=r"balanced.*dict"):
         TruncatedGradientClassifier(class_weight="balanced").partial_fit(
             X, LABELS, classes=["a", "b"]
@@ -175,7 +175,7 @@ def test_what_partial_fit_cannot_know() -> None:
         assert not hasattr(estimator, "n_features_in_")
 
 
-def test_unknown_parameters() -> None:
+def test_unknown_parameters_are_refused() -> None:
     with pytest.raises(TypeError, match="gravitas"):
         TruncatedGradientClassifier(gravitas=1.0)
     with pytest.raises(ValueError, match="gravitas"):
@@ -186,8 +186,8 @@ def test_unknown_parameters() -> None:
 @pytest.mark.filterwarnings(
     "error", "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:.*all weights are zero"
 )
-def test_the_ends_of_the_allowed_ranges(name: str) -> None:
-    """The least and the largest of each number works, or is reported as divergence."""
+def test_the_bounds_of_the_allowed_ranges(name: str) -> None:
+    """The smallest and the largest allowed value trains, or is reported as divergence."""
     for key, parameter in table(name).items():
         if parameter.kind not in ("number", "integer") or key == "passes":
             continue
@@ -211,7 +211,7 @@ def test_the_ends_of_the_allowed_ranges(name: str) -> None:
                 assert key in ("eta0", "alpha", "strength", "step"), (key, value)
                 continue
             except ParameterError:
-                assert (key, value) == ("n_nonzero", parameter.high)  # there are fewer features
+                assert (key, value) == ("n_nonzero", parameter.high)  # more than features
                 continue
             assert np.isfinite(estimator.coef_).all(), (key, value)
             assert np.isfinite(estimator.intercept_).all(), (key, value)
@@ -219,7 +219,7 @@ def test_the_ends_of_the_allowed_ranges(name: str) -> None:
                 assert np.isfinite(estimator.predict(X)).all(), (key, value)
 
 
-def test_numbers_may_be_of_any_type() -> None:
+def test_parameters_may_be_numpy_scalars() -> None:
     plain = TruncatedGradientClassifier(
         eta0=0.5, gravity=0.25, period=3, passes=2, fit_intercept=False, random_state=1,
         shuffle=False, loss="hinge",

@@ -22,7 +22,7 @@ from support.files import pipe
 from thresher import DivergenceError, OnePassSearchCV, ParameterError, SparsityPath, scan
 from thresher.health.watch import DivergenceWarning
 from thresher.search.grid import lanes_of, points_of
-from thresher.search.readings import Job, Store
+from thresher.search.model_groups import GroupStore, ModelJob
 from thresher.stability import StreamingStabilitySelection
 from thresher.training.lanes import LaneTeam
 
@@ -59,7 +59,7 @@ GRIDS: list[tuple[Any, Any, str]] = [
     (CLF, {"gravity": [0.1, -1.0]}, "gravity must be a number >= 0"),
     (CLF, {"gravity": [0.1, -1.0]}, "got -1.0"),
     (CLF, {"period": [10, 2.5]}, "period must be a whole number >= 1"),
-    (CLF, {"loss": ["logistic", "poisson"]}, "loss 'poisson' is not one for a classifier"),
+    (CLF, {"loss": ["logistic", "poisson"]}, "loss 'poisson' is not allowed for a classifier"),
     (CLF, {"shrink": ["round"]}, "shrink='round' needs a finite ceiling"),
     (CLF, {"tol": [None, 1e-3]}, "tol must be None in a search in one pass"),
     (CLF, {"gravity": []}, "param_grid"),
@@ -67,7 +67,7 @@ GRIDS: list[tuple[Any, Any, str]] = [
     (CLF, {"gravity": "0.1"}, "param_grid"),
     (CLF, [], "param_grid has no points"),
     (CLF, 3, "param_grid"),
-    (CLF, {"class_weight": [{True: -1.0}]}, "class_weight must hold finite numbers >= 0"),
+    (CLF, {"class_weight": [{True: -1.0}]}, "class_weight must have finite numbers >= 0"),
     (thresher.FTRLClassifier(), {"target_nnz": [3]}, "target_nnz must be None"),
     (thresher.AveragedSGDClassifier(), {"center": [True]}, "center must be False"),
     (thresher.MarginPerceptronClassifier(), {"max_density": [0.5]}, "max_density must be None"),
@@ -93,7 +93,7 @@ def test_grids(estimator: Any, grid: Any, message: str) -> None:
     ("options", "message"),
     [
         ({"cv": 0}, "cv"),
-        ({"cv": "progressive"}, "cv='progressive' is for sources"),
+        ({"cv": "progressive"}, "cv='progressive' is only for sources"),
         ({"cv": []}, "cv"),
         ({"cv": [([], [1])]}, "no rows to learn from"),
         ({"cv": [([0, 1], [60])]}, "rows that do not exist; there are 60"),
@@ -104,8 +104,8 @@ def test_grids(estimator: Any, grid: Any, message: str) -> None:
         ({"n_jobs": 0}, "n_jobs must be None, at least 1, or -1"),
         ({"callback": 3}, "callback"),
         ({"error_score": "warn"}, "error_score"),
-        ({"fit": {"eval_set": (X, Y)}}, "takes sample_weight and groups besides X and y"),
-        ({"fit": {"classes": [0, 1]}}, "classes= is for sources"),
+        ({"fit": {"eval_set": (X, Y)}}, "takes only X, y, sample_weight and groups"),
+        ({"fit": {"classes": [0, 1]}}, "classes= is only for sources"),
         ({"fit": {"sample_weight": -np.ones(60)}}, "sample_weight"),
         ({"y": np.ones(60)}, "at least 2 classes"),
     ],
@@ -173,7 +173,7 @@ def test_labels_a_loss_does_not_take() -> None:
 def test_a_model_that_memory_does_not_hold() -> None:
     """The error says how much is needed."""
     refused(
-        "and a single model of this grid takes",
+        "but a single model of this grid needs",
         CLF,
         {"gravity": [0.1]},
         MemoryError,
@@ -316,11 +316,11 @@ def test_memory_of_stores_of_all_threads(n_jobs: int) -> None:
     width = 20_000
     clf = thresher.TruncatedGradientClassifier(dtype="float32")
     jobs = [
-        Job(point, split, lanes_of("truncated-gradient", point.params, 60, width, split, 2))
+        ModelJob(point, split, lanes_of("truncated-gradient", point.params, 60, width, split, 2))
         for split in range(2)
         for point in points_of(clf, {"gravity": [1e-4, 1e-3, 1e-2]})
     ]
-    store = Store("truncated-gradient", "dense", "float32", width, width, n_jobs)
+    store = GroupStore("truncated-gradient", "dense", "float32", width, width, n_jobs)
     with store.team(jobs) as team:
         assert store.bytes_of(jobs) == pytest.approx(team.store_bytes, rel=0.05)
 
@@ -348,7 +348,9 @@ def test_rows_with_any_number_of_labels(kind: Any, tmp_path: Path) -> None:
             rows = (scan(tmp_path / "sets.svm", multilabel=True),)
         else:
             rows = X, kind((X[:, :3] > 0).astype(int))
-        with pytest.raises(ParameterError, match="y must have one label a row; rows with any"):
+        with pytest.raises(
+            ParameterError, match="y must have one label per row; for rows with several"
+        ):
             search.fit(*rows)
 
 
@@ -357,7 +359,7 @@ def test_a_store_that_lanes_do_not_have() -> None:
     """Lists of nonzero weights are for the outputs of one model."""
     clf = thresher.TruncatedGradientClassifier(store="nonzero")
     for search in searches(clf):
-        with pytest.raises(ParameterError, match="store must be one of dense, hashed where"):
+        with pytest.raises(ParameterError, match="store must be one of dense, hashed if"):
             search.fit(X, Y)
 
 
@@ -374,7 +376,7 @@ def test_the_scorer_is_named(on: str) -> None:
     clf = thresher.TruncatedGradientClassifier(passes=1, loss="hinge")
     search = OnePassSearchCV(clf, {"gravity": [0.1]}, scoring="neg_log_loss")
     rows = (X, Y) if on == "rows" else (pipe(X, Y.astype(int)),)
-    with pytest.raises(ParameterError, match=r"scoring(: |=')neg_log_loss'? (asks|needs)"):
+    with pytest.raises(ParameterError, match=r"scoring(: |=')neg_log_loss'? (cannot|needs)"):
         search.fit(*rows)
 
 

@@ -41,7 +41,7 @@ def test_progressive_scores(tmp_path: Path, labels: tuple[int, ...]) -> None:
     assert search.classes_.tolist() == list(labels)
     again = pickle.loads(pickle.dumps(search))
     np.testing.assert_array_equal(again.predict(X), search.predict(X))
-    with pytest.raises(ParameterError, match="cannot go on learning"):
+    with pytest.raises(ParameterError, match="its training cannot continue"):
         search.best_estimator_.partial_fit(X, y)
     anew = clone(search.best_estimator_).fit(X, y)
     assert type(anew) is thresher.TruncatedGradientClassifier

@@ -89,10 +89,10 @@ def test_estimators_are_of_their_kind_and_final():
     fitted = path.chosen_estimator_
     assert type(fitted) is thresher.TruncatedGradientClassifier
     assert not hasattr(fitted, "history_")
-    with pytest.raises(ParameterError, match="in a search, and cannot go on learning"):
+    with pytest.raises(ParameterError, match="in a search, and its training cannot continue"):
         fitted.partial_fit(X, Y)
     copied = pickle.loads(pickle.dumps(fitted)).set_params(warm_start=True)
-    with pytest.raises(ParameterError, match="in a search, and cannot go on learning"):
+    with pytest.raises(ParameterError, match="in a search, and its training cannot continue"):
         copied.fit(X, Y)
     assert fitted.model_.frontier.at == path.chosen_index_
     assert fitted.score(X, Y) > 0.8
@@ -210,7 +210,7 @@ def test_classes_weigh_in_default_gravities():
 
 
 def test_nothing_to_choose_from():
-    with pytest.raises(thresher.DataError, match="gravities: no feature has anything to do with"):
+    with pytest.raises(thresher.DataError, match="gravities: no feature is related to"):
         SparsityPath(TRUNCATED).fit(np.zeros((20, 3)), Y[:20])
 
 
@@ -315,7 +315,7 @@ def test_frontier_of_equals_and_failures():
 @pytest.mark.parametrize(
     ("estimator", "options", "message"),
     [
-        (thresher.AveragedSGDClassifier(), {}, "must be of a rule with a gravity or l1 .*none"),
+        (thresher.AveragedSGDClassifier(), {}, "must have a rule with a gravity or l1 .*neither"),
         (thresher.StabilizedClassifier(), {}, "learn row by row"),
         (TRUNCATED, {"gravities": [0.1]}, "gravities must be at least 2 different numbers"),
         (TRUNCATED, {"gravities": [0.1, 0.1]}, "gravities must be at least 2 different numbers"),
@@ -329,7 +329,7 @@ def test_frontier_of_equals_and_failures():
         (TRUNCATED, {"scoring": ["accuracy", "f1"]}, "scoring must be a single score.*'f1'"),
         (TRUNCATED, {"scoring": {"score": "accuracy"}}, "scoring must be a single score"),
         (TRUNCATED, {"scoring": lambda *_: {"a": 1.0, "b": 2.0}}, "must be a single.*returns a, b"),
-        (thresher.MirrorDescentClassifier(), {}, "threshold='paper' l1 is taken from each step"),
+        (thresher.MirrorDescentClassifier(), {}, "threshold='paper' each step subtracts l1"),
     ],
 )
 def test_what_is_refused(estimator, options, message):
@@ -344,7 +344,7 @@ def test_sources_that_are_refused(tmp_path):
     source = thresher.scan(svmlight(tmp_path / "rows.svm", rows=40))
     with pytest.raises(ParameterError, match="a source has its own labels and weights"):
         path.fit(source, Y)
-    with pytest.raises(ParameterError, match="classes= is for sources"):
+    with pytest.raises(ParameterError, match="classes= is only for sources"):
         path.fit(X, Y, classes=["no", "yes"])
     with pytest.raises(ParameterError, match=r"can be read only once, .* give gravities"):
         SparsityPath(TRUNCATED).fit(thresher.scan(iter([(X, Y)])))

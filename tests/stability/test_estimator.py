@@ -175,7 +175,7 @@ def test_rows_of_zeros(make: Any) -> None:
     for bound in (selector.false_selections_bound_, selector.unimodal_bound_):
         assert bound.number is None
         assert str(bound) == (
-            "not available, because X has no values other than zero: there is nothing to select"
+            "not available, because all values of X are zero: there is nothing to select"
         )
 
 

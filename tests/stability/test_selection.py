@@ -179,14 +179,14 @@ def test_regression_and_weights_in_one_dimension() -> None:
 
 def test_support_of_any_estimator() -> None:
     forest = RandomForestClassifier(n_estimators=10, max_depth=3)
-    with pytest.raises(ParameterError, match=r"RandomForestClassifier has none; support_of can"):
+    with pytest.raises(ParameterError, match=r"RandomForestClassifier has none; give support_of"):
         StabilitySelection(forest, pairs=1).fit(X, Y)
     selector = StabilitySelection(
         forest, pairs=3, support_of=lambda f: f.feature_importances_ > 0.1, random_state=0
     ).fit(X, Y)
     assert selector.selected_.tolist() == [4, 9]
     bad = StabilitySelection(forest, pairs=1, support_of=lambda _: [40])
-    with pytest.raises(ParameterError, match=r"support_of\(estimator\) must hold .* 0\.\.39"):
+    with pytest.raises(ParameterError, match=r"support_of\(estimator\) must have .* 0\.\.39"):
         bad.fit(X, Y)
 
 
@@ -194,7 +194,7 @@ def test_pipeline_that_changes_the_columns() -> None:
     from sklearn.feature_selection import SelectKBest
 
     changed = make_pipeline(SelectKBest(k=5), SPARSE)
-    with pytest.raises(ParameterError, match="weights for 5 features, and X has 40 columns"):
+    with pytest.raises(ParameterError, match="weights for 5 features, but X has 40 columns"):
         StabilitySelection(changed, pairs=1).fit(X, Y)
 
 

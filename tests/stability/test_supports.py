@@ -101,13 +101,13 @@ def test_a_feature_given_twice_counts_once() -> None:
 @pytest.mark.parametrize(
     ("support", "message"),
     [
-        ([0, 5], r"one must hold feature numbers in 0\.\.4; it holds 5"),
-        ([-1], r"one must hold feature numbers in 0\.\.4; it holds -1"),
-        (np.array([2**63], np.uint64), r"it holds 9223372036854775808"),
+        ([0, 5], r"one must have feature numbers in 0\.\.4; it has 5"),
+        ([-1], r"one must have feature numbers in 0\.\.4; it has -1"),
+        (np.array([2**63], np.uint64), r"it has 9223372036854775808"),
         ([True, False], r"one is a boolean mask .* n_features = 5; its length is 2"),
         (np.zeros(0, bool), r"its length is 0"),
-        ([1.0, 2.0], r"one must hold whole numbers"),
-        (["a"], r"one must hold whole numbers"),
+        ([1.0, 2.0], r"one must have whole numbers"),
+        (["a"], r"one must have whole numbers"),
         (np.zeros((2, 2), int), r"one must have one dimension"),
     ],
 )
@@ -124,7 +124,7 @@ def test_numbers_are_no_supports(support: Any) -> None:
         kappa(support, [0], 5)
     with pytest.raises(ParameterError, match=r"supports\[1\] must be feature numbers"):
         stability_score([[0], support], 5)
-    with pytest.raises(ParameterError, match="supports must hold at least 2 supports; got"):
+    with pytest.raises(ParameterError, match="supports must have at least 2 supports; got"):
         stability_score(support, 5)
 
 

@@ -1,4 +1,4 @@
-"""Tasks for tests of averaging: rows in files, one for each piece of a part, and runs."""
+"""Jobs for tests of averaging: rows in files, one file for each piece of a part."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from hypothesis import strategies as st
 
 import thresher
 from oracles.averaging import averaging
+from support.rule_cases import CASES, draw_values
 from thresher import _core
-from thresher.data.labels import Labels, ManyClasses, Values
+from thresher.data.labels import Labels, ManyClasses, NumericLabels
 from thresher.data.source import Source
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.folder import Folder
-from thresher.distributed.engine.loop import ContinueLater, Driven, StageReport, drive
-from thresher.distributed.engine.pieces import Job
-from thresher.distributed.modes.average import Average
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.loop import ClusterRun, ContinueLater, StageReport, run_stages
+from thresher.distributed.engine.pieces import ClusterJob
+from thresher.distributed.modes.average import AverageMode
 from thresher.rules import RULES, core_args
 
 WIDTH, SEED = 9, 5
 
-# Irrational, and in no rational ratio. Else intercepts, sums of slopes of +-1 or +-2 where losses
-# are linear, meet kinks exactly (0 or 1 of the clipped square, margins of others). There the oracle
-# and the rule, which round otherwise, may disagree whether a row has a slope; it then counts as an
-# update or not, and means over parts differ by more than rounding.
+# Irrational numbers with irrational ratios. With others, intercepts (sums of slopes of +-1 or +-2
+# where losses are linear) would meet kinks exactly: 0 or 1 of the clipped square, margins of other
+# losses. There the oracle and the rule, which round differently, may disagree whether a row has a
+# nonzero slope. The row is then an update for only one of them, and means over parts differ by more
+# than rounding.
 CLASS_WEIGHTS = {-1: 2**0.5 / 2, 0: 7**0.5 / 2, 1: 3**0.5 / 2, 2: 5**0.5 / 2}
 
 
 @dataclass(frozen=True)
 class PieceFiles:
-    """Rows of files, one for each piece of each part; pieces of a whole part are all of them."""
+    """Rows in files: one file for each piece of each part."""
 
     names: list[list[str]]
 
@@ -50,7 +52,7 @@ class PieceFiles:
 
 @dataclass
 class Case:
-    """Rows by parts and pieces, a rule, and how it is run."""
+    """Rows by parts and pieces, a rule, and its parameters."""
 
     rule: str
     params: dict[str, Any]
@@ -71,19 +73,21 @@ class Case:
         return 0 if self.params.get("store") == "hashed" else WIDTH
 
     @contextmanager
-    def job(self, checkpoints: bool = False) -> Iterator[Job]:
-        """Write the rows; the folder of checkpoints is beside them."""
+    def job(self, checkpoints: bool = False) -> Iterator[ClusterJob]:
+        """Write the rows to files, and return the job."""
         with tempfile.TemporaryDirectory() as folder:
             names = []
             for number, pieces in enumerate(self.rows):
                 names.append([f"{folder}/{number}-{i}.svm" for i in range(len(pieces))])
                 for name, (X, y) in zip(names[-1], pieces, strict=True):
                     Path(name).write_text("".join(map(_line, X, y)))
-            labels: Labels = Values(self.params["loss"]) if self.regression else self._labels()
+            labels: Labels = (
+                NumericLabels(self.params["loss"]) if self.regression else self._labels()
+            )
             counts = [sum(len(y) for _, y in pieces) for pieces in self.rows]
             task = "regressor" if self.regression else "classifier"
             where = f"{folder}/checkpoint" if checkpoints else None
-            yield Job(
+            yield ClusterJob(
                 self.rule, task, self.params, PieceFiles(names), labels, self.width, counts,
                 SEED, self.ranges, folder=where,
             )  # fmt: skip
@@ -92,11 +96,11 @@ class Case:
         return ManyClasses(self.classes, 0.0 if self.params.get("loss") == "clipped_square" else -1)
 
     def expected(self, target: int = 1) -> tuple[np.ndarray, float, list[float]]:
-        """What the oracle says of an output: of two classes the one, else that of a class."""
+        """Return the oracle's weights, intercept and losses for the output of a class."""
         numbers, words = core_args.core_parameters(self.rule, self.params, None, max(self.width, 1))
-        told: dict[str, Any] = numbers | words | {"average": bool(self.params.get("average"))}
+        params: dict[str, Any] = numbers | words | {"average": bool(self.params.get("average"))}
         if self.rule == "margin-perceptron":
-            told["margin"] = self.params["margin"]
+            params["margin"] = self.params["margin"]
         core = RULES[self.rule].core
         rounds = []
         for number in range(self.params["passes"] * self.rounds):
@@ -105,7 +109,7 @@ class Case:
                 [self._given(part, piece, passes, target) for part in range(len(self.rows))]
             )
         name = "averaged" if core == "averaged_sgd" else core
-        return averaging(name, WIDTH, told, rounds, self.rounds)
+        return averaging(CASES[self.rule].part, name, WIDTH, params, rounds, self.rounds)
 
     def _given(self, part: int, piece: int, passes: int, target: int) -> Any:
         X, y = self.rows[part][piece]
@@ -126,94 +130,56 @@ def _line(x: np.ndarray, y: float) -> str:
     return f"{float(y)!r} {pairs}\n"
 
 
-Trouble = Callable[[InProcess, StageReport], Any]
+Trouble = Callable[[InProcessExecutor, StageReport], Any]
 
 
 def run(
     case: Case,
-    benches: int = 1,
+    hosts: int = 1,
     every: int | None = None,
     trouble: Trouble | None = None,
     stop: int | None = None,
-) -> tuple[Driven, list[StageReport]]:
+) -> tuple[ClusterRun, list[StageReport]]:
     """Run a case to its end.
 
-    `every`: with checkpoints, so many stages apart. `trouble` is told of each stage, and may break
-    something. `stop`: after this stage it stops, and goes on with another crew.
+    `every`: stages between two checkpoints; None for no checkpoints. `trouble` is called after each
+    stage, and may break something. `stop`: after this stage the run stops, and is resumed with
+    another executor.
     """
     reports: list[StageReport] = []
     with case.job(every is not None) as job:
-        mode = Average(job, case.rounds)
-        folder = None if every is None else Folder(str(job.folder))
-        crew = InProcess(mode, folder, benches)
+        mode = AverageMode(job, case.rounds)
+        folder = None if every is None else CheckpointFolder(str(job.folder))
+        executor = InProcessExecutor(mode, folder, hosts)
 
         def watch(report: StageReport) -> bool:
             reports.append(report)
             if trouble is not None:
-                trouble(crew, report)
+                trouble(executor, report)
             return report.stage == stop
 
         try:
-            return drive(mode, crew, folder, every or 1, None, watch), reports
+            return run_stages(mode, executor, folder, every or 1, None, watch), reports
         except ContinueLater:
             assert folder is not None
-            crew = InProcess(mode, folder, benches)
+            executor = InProcessExecutor(mode, folder, hosts)
             stop = None
-            return drive(mode, crew, folder, every or 1, folder.committed(), watch), reports
+            return run_stages(
+                mode, executor, folder, every or 1, folder.committed(), watch
+            ), reports
 
 
 def defaults(rule: str, task: str, **given: Any) -> dict[str, Any]:
-    """All parameters of a rule."""
+    """Return all parameters of a rule."""
     table = RULES[rule].parameters
     return {name: p.default_for(task) for name, p in table.items()} | given  # type: ignore[arg-type]
 
 
-RATES = {
-    "eta0": st.sampled_from([0.3, "auto"]),
-    "schedule": st.sampled_from(["constant", "sqrt"]),
-    "decay": st.sampled_from([1.0, 0.8]),
-}
-OWN: dict[str, dict[str, st.SearchStrategy[Any]]] = {
-    "truncated-gradient": {
-        "gravity": st.sampled_from([0.0, 0.02, "auto"]),
-        "period": st.sampled_from([1, 3]),
-        "ceiling": st.sampled_from([np.inf, 0.3]),
-        "shrink": st.sampled_from(["truncate", "round", "subgradient"]),
-        "average": st.booleans(),
-        "l2": st.sampled_from([0.0, 0.1, 3.0]),
-        **RATES,
-    },
-    "forward-backward": {
-        "l1": st.sampled_from([0.0, 0.02, "auto"]),
-        "l2": st.sampled_from([0.0, 0.1]),
-        **RATES,
-    },
-    "averaged-sgd": {"alpha": st.sampled_from([0.1, 1.0]), "average": st.booleans()},
-    "ftrl": {"l1": st.sampled_from([0.0, 0.3]), "l2": st.sampled_from([0.0, 1.0])},
-    "dual-averaging": {
-        "l1": st.sampled_from([0.01, "auto"]),
-        "strength": st.sampled_from([1.0, "auto"]),
-        "boost": st.sampled_from([0.0, 0.1]),
-    },
-    "margin-perceptron": {
-        "margin": st.sampled_from([0.0, 1.0]),
-        "l1": st.sampled_from([0.0, 0.05]),
-        "shrink": st.sampled_from(["touched", "all"]),
-    },
-    "mirror-descent": {
-        "l1": st.sampled_from([0.0, 0.01]),
-        "p": st.sampled_from([2.0, 3.5]),
-        "threshold": st.sampled_from(["paper", "scaled"]),
-        "eta0": st.just(0.3),
-    },
-}
-
-
 @st.composite
 def cases(draw: st.DrawFn, rule: str, dtype: str | None = None) -> Case:
-    """A task of 1 to 4 parts and 1 to 3 rounds in a pass; some pieces may have no rows."""
+    """Draw a case of 1 to 4 parts and 1 to 3 rounds in a pass; some pieces may have no rows."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    own = {name: draw(values) for name, values in OWN[rule].items()}
+    own = draw_values(draw, CASES[rule].averaged)
     if own.get("shrink") == "round":
         own["ceiling"] = 0.3
     task = draw(st.sampled_from(["classifier", "regressor"]))
@@ -232,7 +198,7 @@ def cases(draw: st.DrawFn, rule: str, dtype: str | None = None) -> Case:
     classes = [] if task == "regressor" else draw(st.sampled_from([[-1, 1], [0, 1, 2]]))
     if classes:
         params["class_weight"] = {label: CLASS_WEIGHTS[label] for label in classes}
-    sparse = rng.random(WIDTH) * 1.2  # some features are in few parts, some in none
+    sparse = rng.random(WIDTH) * 1.2  # some features are rare, some have no values
     rows = []
     for _ in range(parts):
         pieces = []

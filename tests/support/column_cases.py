@@ -1,4 +1,4 @@
-"""Rows for tests of the mode "columns", and runs on them."""
+"""Rows and runs for tests of the mode "columns"."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sklearn.utils import check_random_state
 from support.distributed_rows import WholeFiles
 from thresher import MarginPerceptronClassifier
 from thresher.data.labels import Labels, TwoClasses
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.folder import Folder
-from thresher.distributed.engine.loop import Driven, drive
-from thresher.distributed.engine.pieces import Job, Learned
-from thresher.distributed.modes.columns import Columns
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.loop import ClusterRun, run_stages
+from thresher.distributed.engine.pieces import ClusterJob, Learned
+from thresher.distributed.modes.columns import ColumnsMode
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Data:
     params: dict[str, Any]
     parts: int
 
-    def job(self, place: str, labels: Labels | None = None, **changes: Any) -> Job:
+    def job(self, place: str, labels: Labels | None = None, **changes: Any) -> ClusterJob:
         """Write the rows as VW text, a file for each part."""
         files, counts = [], []
         for part, rows in enumerate(np.array_split(np.arange(len(self.X)), self.parts)):
@@ -42,7 +42,7 @@ class Data:
             files.append([str(file)])
             counts.append(len(rows))
         estimator = MarginPerceptronClassifier(**self.params)
-        job = Job(
+        job = ClusterJob(
             rule="margin-perceptron",
             task="classifier",
             params=estimator.get_params(),
@@ -95,14 +95,16 @@ def datasets(draw: st.DrawFn, exact: bool = True, **fixed: Any) -> Data:
     return Data(X, y, weight, draw(st.integers(0, 99)), params, draw(st.integers(1, 3)))
 
 
-def run(job: Job, folder: Folder | None = None, benches: int = 1, **options: Any) -> Driven:
+def run(
+    job: ClusterJob, folder: CheckpointFolder | None = None, hosts: int = 1, **options: Any
+) -> ClusterRun:
     """Learn in this process."""
-    mode = pickle.loads(pickle.dumps(Columns(job, **options)))
-    return drive(mode, InProcess(mode, folder, benches), folder, mode.every)
+    mode = pickle.loads(pickle.dumps(ColumnsMode(job, **options)))
+    return run_stages(mode, InProcessExecutor(mode, folder, hosts), folder, mode.every)
 
 
 def same(first: Learned, second: Learned) -> bool:
-    """Whether two results have the same bits."""
+    """Return whether two results have the same bits."""
     one, other = first.outputs[0], second.outputs[0]
     return (
         one.keys.tobytes() == other.keys.tobytes()
@@ -119,7 +121,7 @@ def dense(learned: Learned, width: int) -> np.ndarray:
     return w
 
 
-def small(tmp_path: Path, labels: Labels | None = None, **changes: Any) -> Job:
+def small(tmp_path: Path, labels: Labels | None = None, **changes: Any) -> ClusterJob:
     """Return a job of a few rows, in two parts."""
     rng = np.random.default_rng(0)
     X = rng.integers(-8, 9, (20, 6)) / 8

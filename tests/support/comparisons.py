@@ -1,10 +1,10 @@
-"""Rows to compare rules on, and what is to be equal of two comparisons."""
+"""Data for tests of `compare`, and the part of a result that must be reproducible."""
 
 import numpy as np
 
 
 def problem(rows=240, columns=25, seed=0, classes=2, noise=1.0):
-    """Return rows of which a few columns decide."""
+    """Return rows and labels that depend on three columns."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, columns)) * (rng.random((rows, columns)) < 0.5)
     score = X[:, 0] - 2 * X[:, 3] + X[:, 7] + noise * rng.normal(size=rows)
@@ -14,6 +14,6 @@ def problem(rows=240, columns=25, seed=0, classes=2, noise=1.0):
 
 
 def plain(row):
-    """Return all that was found of a rule but for what the clock says."""
+    """Return the result of a rule without its times."""
     found = row.__dict__ | {"seconds": None, "runs": None}
     return found, [{k: v for k, v in run.items() if k != "seconds"} for run in row.runs]

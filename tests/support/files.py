@@ -92,7 +92,7 @@ def called(*arguments, code=0, stdin=b"", stdout=None):
     )
     sys.argv = ["thresher", *map(str, arguments)]
     sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin)), out, told
-    open_streams._waiting.clear()  # what another call has looked at of its standard input
+    open_streams._peeked.clear()  # what another call has looked at of its standard input
     try:
         main()
         found = 0

@@ -9,12 +9,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from oracles import losses
+from oracles.losses import MARGIN
 from oracles.result import Matrix, Result, Vector
 
 INF = math.inf
 BOUNDED = sorted(losses.CONSTANTS)
-SMOOTH = ("logistic", "squared_hinge", "squared", "square", "clipped_square", "huber", "poisson")
-MARGIN = ("logistic", "hinge", "squared_hinge")
+SMOOTH = (*losses.CURVATURE, "poisson")
 
 reals = st.floats(-4, 4, allow_nan=False)
 fractions = st.floats(0, 1, allow_nan=False)

@@ -1,4 +1,4 @@
-"""Rows and models for tests of pages, and the words of a page."""
+"""Rows and models for tests of pages, and functions that read a page."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TRUNCATED = TruncatedGradientClassifier(eta0=0.1, gravity=1e-2, random_state=0)
 
 
 def parsed(html: str) -> ET.Element:
-    """The page, which is XML as well."""
+    """Parse a page as XML."""
     return ET.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
 
 
 def section(html: str, name: str) -> str:
-    """All words of a section."""
+    """Return the text of a section."""
     found = parsed(html).find(f".//section[@id='{name}']")
     assert found is not None, name
     return " ".join(" ".join(found.itertext()).split())

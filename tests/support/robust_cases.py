@@ -1,4 +1,4 @@
-"""Rows for tests of the robust variant on a cluster, and runs on them."""
+"""Rows and runs for tests of the robust variant on a cluster."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from support.streams import Stream
 from thresher import StabilizedClassifier, scan
 from thresher.data.labels import ManyClasses
 from thresher.data.source import Source
-from thresher.distributed.engine.executor import InProcess
-from thresher.distributed.engine.loop import drive
-from thresher.distributed.engine.pieces import Job, Learned
-from thresher.distributed.modes.robust_stages import RobustStages
+from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.loop import run_stages
+from thresher.distributed.engine.pieces import ClusterJob, Learned
+from thresher.distributed.modes.robust_stages import RobustStagesMode
 
 SEED = 77
 
 
-STEPS = {"stage_steps": 60.0, "refit_steps": 80.0}  # few, for the oracle is slow
+STEPS = {"stage_steps": 60.0, "refit_steps": 80.0}  # few, as the oracle is slow
 
 
 @dataclass(frozen=True)
 class InMemory:
-    """Rows of a stream in parts that begin at `cuts`, read in blocks of a few rows."""
+    """Rows of a stream in parts that start at `cuts`, read in blocks of a few rows."""
 
     stream: Stream
     cuts: Sequence[int] = ()
@@ -62,25 +62,27 @@ class InMemory:
 
 def mode_of(
     rows: InMemory, ranges: int = 1, width: int | None = None, **params: Any
-) -> RobustStages:
-    """Make a mode for few steps."""
+) -> RobustStagesMode:
+    """Return a mode with few steps."""
     defaults = {"min_updates": 1, "eta0": 2.0, "target_nnz": 3, "passes": 3, "paths": 6}
     values = StabilizedClassifier(**defaults | {"dtype": "float64"} | params).get_params()
     width = rows.stream.width if width is None else width
-    mode = RobustStages(
-        Job("stabilized", "classifier", values, rows, ManyClasses([-1, 1]), width, rows.counts,
-            SEED, ranges)
-    )  # fmt: skip
+    labels = ManyClasses([-1, 1])
+    mode = RobustStagesMode(
+        ClusterJob(
+            "stabilized", "classifier", values, rows, labels, width, rows.counts, SEED, ranges
+        )
+    )
     mode.numbers |= STEPS
     return mode
 
 
-def run(mode: RobustStages, benches: int = 1, threads: int = 1) -> Learned:
-    return drive(mode, InProcess(mode, None, benches, threads), None, 1).learned
+def run(mode: RobustStagesMode, hosts: int = 1, threads: int = 1) -> Learned:
+    return run_stages(mode, InProcessExecutor(mode, None, hosts, threads), None, 1).learned
 
 
 def facts_of(learned: Learned) -> list[Any]:
-    """All that was learned, to compare to the bit."""
+    """Return weights, intercept and evidence, for a comparison of bits."""
     (output,) = learned.outputs
     assert learned.evidence is not None
     tensors = learned.evidence.tensors()

@@ -9,19 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
+from oracles import losses
 from thresher import _core
+from thresher.rules import RULES
 
-CLASSIFICATION = ("logistic", "hinge", "squared_hinge")
-REGRESSION = (
-    "squared",
-    "square",
-    "absolute",
-    "huber",
-    "epsilon_insensitive",
-    "quantile",
-    "poisson",
-)
-LOSSES = (*CLASSIFICATION, *REGRESSION, "clipped_square")
+LOSSES = losses.NAMES
 SCHEDULES = ("constant", "inverse", "sqrt", "power")
 
 DEFAULTS: dict[str, Any] = {
@@ -53,13 +45,20 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+def _numbers_of(rule: str) -> dict[str, float]:
+    """Defaults of a rule's own parameters that are numbers, where `DEFAULTS` has none."""
+    own = (spec.own for spec in RULES.values() if spec.core == rule and spec.streams)
+    numbers = {n: p.default for o in own for n, p in o.items() if isinstance(p.default, float)}
+    return {name: value for name, value in numbers.items() if name not in DEFAULTS}
+
+
 def learner(
     rule: str, width: int, *, store: str = "dense", dtype: str = "float64", **params: Any
 ) -> _core.Learner:
     """Make a core learner; what is not given has a plain default."""
-    unknown = set(params) - set(DEFAULTS) - {"sweep_events", "target_nnz"}
+    values = DEFAULTS | _numbers_of(rule) | params
+    unknown = set(params) - set(values) - {"sweep_events", "target_nnz"}
     assert not unknown, unknown
-    values = DEFAULTS | params
     words = {name: value for name, value in values.items() if isinstance(value, str)}
     numbers = {name: float(value) for name, value in values.items() if name not in words}
     return _core.make_learner(rule, store, dtype, width, numbers, words)
@@ -112,7 +111,7 @@ def streams(draw: st.DrawFn, loss: str, weighted: bool = True) -> Stream:
     density = draw(st.sampled_from([0.1, 0.3, 0.8]))
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density * rng.random(d) * 1.5)
     X = X.astype(np.float32).astype(np.float64)
-    if loss in CLASSIFICATION:
+    if loss in losses.MARGIN:
         y = rng.choice([-1.0, 1.0], n)
     elif loss == "clipped_square":
         y = rng.random(n)

@@ -4,15 +4,13 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <stdexcept>
 #include <string>
 
 namespace thresher {
 
 struct DataError : std::runtime_error {
-  DataError(std::int64_t row_, const std::string& what)
-      : std::runtime_error("row " + std::to_string(row_) + ": " + what), row(row_) {}
+  DataError(std::int64_t row, const std::string& what);
   std::int64_t row;  // position in the caller's X, from 0
 };
 
@@ -20,18 +18,22 @@ struct Divergence : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Every learner checks the label and the weight of a row.
+// Throws if the label or the weight of a row is not allowed.
+[[noreturn]] void refuse_target(std::int64_t row, double label);
 inline void check_target(std::int64_t row, double label, double weight) {
-  if (!std::isfinite(label)) throw DataError(row, "the label is NaN or inf; labels must be finite");
-  if (!(weight >= 0 && std::isfinite(weight)))
-    throw DataError(row, "the sample weight must be a finite number >= 0");
+  if (!std::isfinite(label) || !(weight >= 0 && std::isfinite(weight))) refuse_target(row, label);
 }
 
-// A number, formatted for a message.
-inline std::string shown(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
+// Throws for the value of a feature that is NaN, infinite, or has an infinite square.
+[[noreturn]] void refuse_value(std::int64_t row, std::int64_t key, double value);
+
+// Throws for a feature number that is not below the width.
+[[noreturn]] void refuse_key(std::int64_t row, std::int64_t key, std::uint64_t width);
+
+// The message of a divergence at a step. `advice` says what to change.
+std::string divergence_message(std::int64_t step, std::int64_t row, const std::string& advice);
+
+// A number as messages show it.
+std::string shown(double value);
 
 }  // namespace thresher

@@ -113,6 +113,15 @@ struct Pack {
     });
   }
 
+  // sgn(v) (|v| + a) for a >= 0, and 0 for v = 0: the inverse of soft() where that is not 0.
+  friend Pack away_from_zero(const Pack& v, const Pack& a) {
+    return make([&](std::size_t i) {
+      const BitVector sign = (BitVector)v.part[i] & ((BitVector{} + 1) << (8 * sizeof(Real) - 1));
+      const Vector moved = v.part[i] + (Vector)((BitVector)a.part[i] | sign);
+      return (Vector)((BitVector)moved & (v.part[i] != Vector{}));
+    });
+  }
+
   friend Pack absolute(const Pack& v) {
     return make([&](std::size_t i) {
       return (Vector)((BitVector)v.part[i] & ~((BitVector{} + 1) << (8 * sizeof(Real) - 1)));

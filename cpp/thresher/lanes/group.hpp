@@ -1,16 +1,21 @@
-// Lanes that share a clock: they see the same rows, at rates of the same shape, so that what they owe is the
-// same but for a factor of each lane.
+// A group of lanes: they see the same rows, at rates of the same shape. So the pending events of all its
+// lanes are the same up to a factor of each lane.
 //
-// Numbers of lanes are kept slot by slot, as they lie in the lines of a cell. A slot without a lane has
+// The numbers of lanes are kept by slot, in the order of the lines of a cell. A slot without a lane has
 // parameters that keep it at zero.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "thresher/core/archive.hpp"
 #include "thresher/lanes/kernels.hpp"
+#include "thresher/rules/rule.hpp"
 
 namespace thresher::lanes {
 
@@ -63,5 +68,137 @@ class Slots {
   std::size_t at_ = 0, stamp_ = 0;
   bool inside_ = false, outside_ = false;
 };
+
+// A group of any rule. LineLanes calls it a few times per row, so that its loop over the rows is compiled
+// once for all rules.
+template <class Real>
+class Group {
+ public:
+  virtual ~Group() = default;
+  virtual std::unique_ptr<Group> copy() const = 0;
+
+  virtual Slots& slots() = 0;
+  virtual const Slots& slots() const = 0;
+
+  // ---- a step, in this order ------------------------------------------------------------------
+
+  // The inner products of all slots with a row, and the predictions; `scale` multiplies the row.
+  virtual void open(const RowOfCells<Real>& row, double scale, double* dot, double* p) = 0;
+  // Gets the squared norm and the weight of the row. Returns the bound of |g| rates()[slot] below which
+  // a step with a gradient of norm |g| `norm` leaves all numbers finite.
+  virtual double see(double squared_norm, double weight, double norm) = 0;
+  virtual const double* rates() const = 0;
+  // The step of all weights for the slopes g. It is left out if no slope differs from 0.
+  virtual void close(const RowOfCells<Real>& row, const double* g, double scale) = 0;
+  // The step of the intercepts; advances the clock. Returns whether a sweep is due: then the caller
+  // calls settle for all cells, and end_sweep.
+  virtual bool finish(const double* g) = 0;
+  virtual void settle(const Cell<Real>& cell) = 0;
+  virtual void end_sweep() = 0;
+
+  virtual void next_pass() = 0;
+
+  // ---- reading: changes nothing ---------------------------------------------------------------
+
+  virtual void predict(const RowOfCells<Real>& row, double scale, bool average, double* dot,
+                       double* p) const = 0;
+  virtual void read(const Cell<Real>& cell, bool average, double* w) const = 0;  // weights by slot
+  virtual bool dead(const Cell<Real>& cell) const = 0;
+  virtual bool valid(const Cell<Real>& cell) const = 0;
+  virtual double intercept(std::size_t slot, bool average) const = 0;
+  virtual double rate(std::size_t slot) const = 0;
+  virtual std::string advice(double safe_rate) const = 0;
+
+  virtual void plant_intercept(std::size_t slot, double b) = 0;
+  virtual void archive(Saver& io) = 0;
+  virtual void archive(Restorer& io) = 0;
+  virtual std::uint64_t signature() const = 0;
+};
+
+// The group of one rule, from a class of lanes such as TruncatedLanes.
+template <class RuleLanes>
+class GroupOf final : public Group<typename RuleLanes::Real> {
+  using Real = typename RuleLanes::Real;
+
+ public:
+  explicit GroupOf(RuleLanes lanes) : lanes_(std::move(lanes)) {}
+  std::unique_ptr<Group<Real>> copy() const override { return std::make_unique<GroupOf>(lanes_); }
+
+  Slots& slots() override { return lanes_.slots(); }
+  const Slots& slots() const override { return lanes_.slots(); }
+
+  void open(const RowOfCells<Real>& row, double scale, double* dot, double* p) override {
+    lanes_.open(row, dot);
+    lanes_.predict(dot, scale, false, p);
+  }
+  double see(double squared_norm, double weight, double norm) override {
+    lanes_.see(squared_norm, weight);
+    return RuleLanes::largest / (lanes_.pace() * norm);
+  }
+  const double* rates() const override { return lanes_.rates(); }
+  void close(const RowOfCells<Real>& row, const double* g, double scale) override {
+    lanes_.close(row, g, scale);
+  }
+  bool finish(const double* g) override {
+    lanes_.finish(g);
+    return lanes_.sweep_due();
+  }
+  void settle(const Cell<Real>& cell) override { lanes_.settle(cell); }
+  void end_sweep() override { lanes_.begin_again(); }
+  void next_pass() override { lanes_.next_pass(); }
+
+  void predict(const RowOfCells<Real>& row, double scale, bool average, double* dot,
+               double* p) const override {
+    lanes_.look(row, average, dot);
+    lanes_.predict(dot, scale, average, p);
+  }
+  void read(const Cell<Real>& cell, bool average, double* w) const override {
+    lanes_.read(cell, average, w);
+  }
+  bool dead(const Cell<Real>& cell) const override { return lanes_.dead(cell); }
+  bool valid(const Cell<Real>& cell) const override { return lanes_.valid(cell); }
+  double intercept(std::size_t slot, bool average) const override {
+    return lanes_.intercept(slot, average);
+  }
+  double rate(std::size_t slot) const override { return lanes_.rate(slot); }
+  std::string advice(double safe_rate) const override { return lanes_.advice(safe_rate); }
+
+  void plant_intercept(std::size_t slot, double b) override { lanes_.plant_intercept(slot, b); }
+  void archive(Saver& io) override { lanes_.archive(io); }
+  void archive(Restorer& io) override { lanes_.archive(io); }
+  std::uint64_t signature() const override { return signature_of<RuleLanes>(); }
+
+ private:
+  RuleLanes lanes_;
+};
+
+// How lanes of a rule share lines: an entry of the rule's registration (core/registry.hpp).
+struct LineRule {
+  bool (*joins)(const Params&);          // whether a lane with these parameters can be in a line
+  std::string (*common)(const Params&);  // equal for all lanes of a group
+  std::size_t lanes_per_part;            // of a dense store: four lines, in any number type
+  template <class Real>
+  using Make = std::unique_ptr<Group<Real>> (*)(const std::vector<const Params*>& lanes,
+                                                const Table<Real>& table);
+  Make<float> make_float32;
+  Make<double> make_float64;
+
+  template <class Real>
+  Make<Real> make() const {
+    if constexpr (sizeof(Real) == 4) return make_float32;
+    else return make_float64;
+  }
+};
+
+template <class RuleLanes>
+std::unique_ptr<Group<typename RuleLanes::Real>> make_group(
+    const std::vector<const Params*>& lanes, const Table<typename RuleLanes::Real>& table) {
+  return std::make_unique<GroupOf<RuleLanes>>(RuleLanes(lanes, table));
+}
+
+template <template <class> class RuleLanes>
+inline constexpr LineRule in_lines{RuleLanes<double>::joins, RuleLanes<double>::common,
+                                   RuleLanes<double>::lanes_per_part, make_group<RuleLanes<float>>,
+                                   make_group<RuleLanes<double>>};
 
 }  // namespace thresher::lanes

@@ -6,7 +6,7 @@
 namespace thresher::lanes {
 
 void fill_portable(Table<float>&, Table<double>&);
-#if defined(THRESHER_X86)
+#if defined(__x86_64__)
 void fill_avx2(Table<float>&, Table<double>&);
 void fill_avx512(Table<float>&, Table<double>&);
 #endif
@@ -27,7 +27,7 @@ struct Tables {
 };
 
 bool has(const std::string& level) {
-#if defined(THRESHER_X86)
+#if defined(__x86_64__)
   if (level == "avx512")
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq");
@@ -52,7 +52,7 @@ const Table<Real>& kernels(const std::string& level) {
         "level: 'auto', 'portable', or a level of vectors that this "
         "machine has; not '" +
         level + "'");
-#if defined(THRESHER_X86)
+#if defined(__x86_64__)
   if (level == "avx512") {
     static const Tables tables(fill_avx512);
     return tables.of<Real>();

@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
+
+#include "thresher/core/coordinate.hpp"
 
 namespace thresher::lanes {
 
@@ -63,24 +66,24 @@ enum class Pay { truncate, ceiling, round, truncate_l2, round_l2 };
 // precision: the same at every level.
 template <class Real>
 struct TruncatedKernels {
-  // Pays the lines at `line` of all cells and takes the inner products with x. The stamp is the last number
-  // of the line, or at `stamp` of the cell's stamps: it is set to `now`, there by the last line of a group.
+  // Applies the pending events of the lines at `line` of all cells, and takes the inner products with
+  // x. With `writes` it stores the weights, and `now` as the stamp: the last number of the line, or
+  // number `stamp` of the cell's stamps, which the last line of a group sets.
   void (*open)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
-               double* dot);
-  // The same, and writes nothing.
-  void (*look)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
-               double* dot);
+               bool writes, double* dot);
   // w += step x
   void (*close)(const RowOfCells<Real>&, std::size_t line, std::uint64_t now, const Real* step);
 };
 
+// Rules with two numbers per coordinate: a line is the first numbers of its lanes, then the second.
+// The constants of the arithmetic are `stride` numbers apart.
 template <class Real>
-struct FTRLKernels {
-  // A line is z, then n. Keeps the weights in `w`, if given: as many for each cell as there are lanes.
-  void (*open)(const RowOfCells<Real>&, std::size_t line, const Real* l1, const Real* a,
-               const Real* c, Real* w, double* dot);
-  void (*close)(const RowOfCells<Real>&, std::size_t line, const Real* slope, const Real* a,
-                const Real* w);
+struct PairKernels {
+  // Keeps the weights in `w` unless it is null: as many for each cell as a line has lanes.
+  void (*open)(const RowOfCells<Real>&, std::size_t line, const Real* constants, std::size_t stride,
+               Real* w, double* dot);
+  void (*close)(const RowOfCells<Real>&, std::size_t line, const Real* constants,
+                std::size_t stride, const Real* slope, const Real* w);
 };
 
 // What lanes predict, are told and suffer in a row; n is a multiple of 16.
@@ -109,7 +112,7 @@ struct LossKernels {
 template <class Real>
 struct Table {
   TruncatedKernels<Real> truncated[3][2][5];  // [size][is the last lane the stamp?][Pay]
-  FTRLKernels<Real> ftrl[3];
+  PairKernels<Real> pairs[std::tuple_size_v<PairArithmetics>][3];
   // Inner products of the lines with x.
   void (*inner[3])(const RowOfCells<Real>&, std::size_t line, double* dot);
   // A line is v, then u: v += gv x, u += gu x.

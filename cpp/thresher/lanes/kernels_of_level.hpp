@@ -5,7 +5,7 @@
 
 namespace thresher::lanes::THRESHER_LEVEL {
 
-// sum of term(k, where the line is, where x is) over the row, for each lane.
+// sum of term(k, place of the line, place of x) over the row, for each lane.
 template <class Real, std::size_t N, class Term>
 THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double* dot,
                             const Term& given) {
@@ -39,9 +39,9 @@ void inner(const RowOfCells<Real>& row, std::size_t line, double* dot) {
 
 // ---- truncated gradient ----------------------------------------------------------------------
 
-template <class Real, std::size_t N, Pay pay, bool Inside, bool Writes>
+template <class Real, std::size_t N, Pay pay, bool Inside>
 void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
-          const Debt<Real>& debt, double* dot) {
+          const Debt<Real>& debt, bool writes, double* dot) {
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
   using P = Wide<Real, N>;
   using Stamp = std::make_unsigned_t<typename P::Bits>;
@@ -51,14 +51,21 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
   const double Q_now = debt.Q_now, B_now = debt.B_now, B_before = debt.B_before;
   const double *Q = debt.Q, *B = debt.B;
   const std::uint64_t now = debt.now;
+  // A kernel that writes nothing stores into an array of its own: half as many kernels, and no branch.
+  Real unused[N];
+  Real* const lines = row.first.numbers + line;
+  Real* const out = writes ? lines : unused;
+  const std::ptrdiff_t kept = writes ? -1 : 0;  // bits of an offset
+  Real* const stamps_outside = row.first.stamps + stamp;
+  const bool sets_stamps = writes && debt.last;
   // By value: what is captured by reference is loaded anew after every store.
   const auto term = [=](std::size_t k, Real* place, const Real* x) __attribute__((always_inline)) {
     Stamp e;
     if constexpr (Inside) {
       std::memcpy(&e, place + N - 1, sizeof e);
     } else {
-      __builtin_prefetch(row.first.stamps + row.later[k] * row.stamp_stride + stamp, 1);
-      std::memcpy(&e, row.first.stamps + row.numbers[k] * row.stamp_stride + stamp, sizeof e);
+      __builtin_prefetch(stamps_outside + row.later[k] * row.stamp_stride, 1);
+      std::memcpy(&e, stamps_outside + row.numbers[k] * row.stamp_stride, sizeof e);
     }
     P v = Inside ? P::load_without_last(place) : P::load(place);
     double owed = Q_now - Q[e];
@@ -76,14 +83,11 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
       w = soft(v, pull * P::all(static_cast<Real>(owed)));
       if constexpr (pay == Pay::ceiling) w = where_greater(absolute(v), theta, v, w);
     }
-    if constexpr (Writes) {
-      (Inside ? w.with_last(stamps) : w).store(place);
-      if (!Inside && debt.last) {
-        const auto own = static_cast<Stamp>(now);
-        std::memcpy(
-            static_cast<void*>(row.first.stamps + row.numbers[k] * row.stamp_stride + stamp), &own,
-            sizeof own);
-      }
+    (Inside ? w.with_last(stamps) : w).store(out + ((place - lines) & kept));
+    if (!Inside && sets_stamps) {
+      const auto own = static_cast<Stamp>(now);
+      std::memcpy(static_cast<void*>(stamps_outside + row.numbers[k] * row.stamp_stride), &own,
+                  sizeof own);
     }
     return w * P::all(*x);
   };
@@ -105,35 +109,45 @@ void close(const RowOfCells<Real>& given, std::size_t line, std::uint64_t now, c
   }
 }
 
-// ---- FTRL ------------------------------------------------------------------------------------
+// ---- rules with two numbers per coordinate ----------------------------------------------------
 
-template <class Real, std::size_t N>
-void ftrl_open(const RowOfCells<Real>& row, std::size_t line, const Real* l1s, const Real* as,
-               const Real* cs, Real* ws, double* dot) {
+template <class A, class Real, std::size_t N>
+void pair_open(const RowOfCells<Real>& row, std::size_t line, const Real* constants,
+               std::size_t stride, Real* ws, double* dot) {
   using P = Wide<Real, N>;
-  const P l1 = P::load(l1s), a = P::load(as), c = P::load(cs);
-  const auto term = [=](std::size_t k, const Real* z, const Real* x)
+  const auto c =
+      constants_from<A, P>([=](std::size_t i) { return P::load(constants + i * stride); });
+  const auto term = [=](std::size_t k, const Real* first, const Real* x)
                         __attribute__((always_inline)) {
-                          const P w = ftrl_weight(P::load(z), P::load(z + N), l1, a, c);
+                          const P w = A::weight(P::load(first), P::load(first + N), c);
                           if (ws) w.store(ws + k * N);
                           return w * P::all(*x);
                         };
   add_up<Real, N>(row, line, dot, term);
 }
 
-template <class Real, std::size_t N>
-void ftrl_close(const RowOfCells<Real>& given, std::size_t line, const Real* slopes, const Real* as,
-                const Real* ws) {
+template <class A, class Real, std::size_t N>
+void pair_close(const RowOfCells<Real>& given, std::size_t line, const Real* constants,
+                std::size_t stride, const Real* slopes, const Real* ws) {
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
   Real* const lines = row.first.numbers + line;
   using P = Wide<Real, N>;
-  const P slope = P::load(slopes), a = P::load(as);
+  const auto c =
+      constants_from<A, P>([=](std::size_t i) { return P::load(constants + i * stride); });
+  const P slope = P::load(slopes);
   for (std::size_t k = 0; k < row.n; ++k) {
     Real* cell = lines + row.numbers[k] * row.stride;
-    P z = P::load(cell), n = P::load(cell + N);
-    ftrl_step(z, n, P::load(ws + k * N), slope * P::all(row.x[k]), a);
-    z.store(cell), n.store(cell + N);
+    P first = P::load(cell), second = P::load(cell + N);
+    A::step(first, second, P::load(ws + k * N), slope * P::all(row.x[k]), c);
+    first.store(cell), second.store(cell + N);
   }
+}
+
+template <class Real, std::size_t N, std::size_t... I>
+void set_pairs(Table<Real>& table, std::size_t size, std::index_sequence<I...>) {
+  ((table.pairs[I][size] = {pair_open<std::tuple_element_t<I, PairArithmetics>, Real, N>,
+                            pair_close<std::tuple_element_t<I, PairArithmetics>, Real, N>}),
+   ...);
 }
 
 // ---- averaged SGD ----------------------------------------------------------------------------
@@ -254,9 +268,7 @@ template <class Real, std::size_t N, bool Inside>
 void set_truncated(Table<Real>& table, std::size_t size) {
   auto& row = table.truncated[size][Inside];
   const auto set = [&]<Pay pay>() {
-    row[static_cast<std::size_t>(pay)] = {open<Real, N, pay, Inside, true>,
-                                          open<Real, N, pay, Inside, false>,
-                                          close<Real, N, Inside>};
+    row[static_cast<std::size_t>(pay)] = {open<Real, N, pay, Inside>, close<Real, N, Inside>};
   };
   set.template operator()<Pay::truncate>(), set.template operator()<Pay::ceiling>();
   set.template operator()<Pay::round>(), set.template operator()<Pay::truncate_l2>();
@@ -266,7 +278,7 @@ void set_truncated(Table<Real>& table, std::size_t size) {
 template <class Real, std::size_t N>
 void set_others(Table<Real>& table, std::size_t size) {
   set_truncated<Real, N, false>(table, size), set_truncated<Real, N, true>(table, size);
-  table.ftrl[size] = {ftrl_open<Real, N>, ftrl_close<Real, N>};
+  set_pairs<Real, N>(table, size, std::make_index_sequence<std::tuple_size_v<PairArithmetics>>{});
   table.inner[size] = inner<Real, N>;
   table.averaged_close[size] = averaged_close<Real, N>;
   table.perceptron_close[size] = perceptron_close<Real, N>;

@@ -301,9 +301,7 @@ class StoredLabelLists final : public LabelLists {
   // The lane learns no more; what its weights owe grows on.
   void stop(const Row& row, std::size_t c) {
     if (advice_.empty()) advice_ = store_.clock().advice(safe_rate<Real>(row.batch, loss_));
-    stops_[c] = "the weights diverged at step " +
-                std::to_string(rows_ - spans_[c].rows_before + 1) + ", row " +
-                std::to_string(row.rows.row()) + ": " + advice_;
+    stops_[c] = divergence_message(rows_ - spans_[c].rows_before + 1, row.rows.row(), advice_);
     spans_[c].rows_after = rows_, spans_[c].weight_after = weight_;
   }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "thresher/core/error.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/core/tally.hpp"
+#include "thresher/lanes/group.hpp"
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/lanes/lanes.hpp"
 #include "thresher/lanes/line_store.hpp"
@@ -28,28 +30,26 @@
 
 namespace thresher::lanes {
 
-template <class Group>
-class LineLanes final : public Lanes {
-  using Real = typename Group::Real;
+// Equal for all lanes of a group.
+inline std::string common(const LineRule& rule, const LaneSpec& spec) {
+  const Params& params = spec.params;
+  return std::to_string(spec.clock) + (spec.target < 0 ? " label " : " class ") +
+         params.word("loss") + (params.flag("fit_intercept") ? " intercept " : " ") +
+         rule.common(params);
+}
 
+template <class Real>
+class LineLanes final : public Lanes {
  public:
-  LineLanes(bool hashed, std::uint64_t width, const std::vector<LaneSpec>& specs,
-            const std::string& level)
+  LineLanes(const LineRule& rule, bool hashed, std::uint64_t width,
+            const std::vector<LaneSpec>& specs, const std::string& level)
       : level_(level == "auto" ? widest_level() : level),
-        members_(members(specs, kernels<Real>(level))),
+        members_(members(rule, specs, kernels<Real>(level))),
         store_(hashed, width, numbers(), stamps()) {
     where_.resize(specs.size());
     for (std::size_t m = 0; m < members_.size(); ++m)
       for (std::size_t i = 0; i < members_[m].lanes.size(); ++i)
-        where_[members_[m].lanes[i]] = {m, members_[m].group.slots().slot(i)};
-  }
-
-  // What lanes of one group have in common.
-  static std::string common(const LaneSpec& spec) {
-    const Params& params = spec.params;
-    return std::to_string(spec.clock) + (spec.target < 0 ? " label " : " class ") +
-           params.word("loss") + (params.flag("fit_intercept") ? " intercept " : " ") +
-           Group::common(params);
+        where_[members_[m].lanes[i]] = {m, members_[m].slots().slot(i)};
   }
 
   std::size_t count() const override { return where_.size(); }
@@ -70,7 +70,7 @@ class LineLanes final : public Lanes {
         if (sees) step(member, row, squares, batch, rows, told);
         if (out)
           for (std::size_t i = 0; i < member.lanes.size(); ++i)
-            out[member.lanes[i]] = sees ? member.losses.p[member.group.slots().slot(i)]
+            out[member.lanes[i]] = sees ? member.losses.p[member.slots().slot(i)]
                                         : std::numeric_limits<double>::quiet_NaN();
       }
       if (std::exchange(swept_, false)) store_.drop(dead);  // no group has the row's cells any more
@@ -78,7 +78,7 @@ class LineLanes final : public Lanes {
   }
 
   void next_pass() override {
-    for (Member& member : members_) member.group.next_pass();
+    for (Member& member : members_) member.group->next_pass();
   }
   void widen(std::uint64_t width) override { store_.widen(width); }
 
@@ -96,9 +96,8 @@ class LineLanes final : public Lanes {
       const RowOfCells<Real> row = found(rows, store_, work);
       for (std::size_t m = 0; m < members_.size(); ++m) {
         if (wanted[m].empty()) continue;
-        const Group& group = members_[m].group;
-        group.look(row, average, dot.data());
-        group.predict(dot.data(), row_scale(members_[m].losses.of[0], rows), average, p.data());
+        members_[m].group->predict(row, row_scale(members_[m].losses.of[0], rows), average,
+                                   dot.data(), p.data());
         for (const auto& [slot, i] : wanted[m]) {
           if (!std::isfinite(p[slot])) rows.check_values();
           out[i] = p[slot];
@@ -112,7 +111,7 @@ class LineLanes final : public Lanes {
     std::vector<double> w(most_slots());
     const auto [m, slot] = where_[lane];
     store_.each([&](std::uint64_t key, const Cell<Real>& cell) {
-      members_[m].group.read(cell, average, w.data());
+      members_[m].group->read(cell, average, w.data());
       if (w[slot] != 0.0) found.emplace_back(key, w[slot]);
     });
     std::sort(found.begin(), found.end());
@@ -126,21 +125,21 @@ class LineLanes final : public Lanes {
     std::vector<double> w(most_slots());
     store_.each([&](std::uint64_t, const Cell<Real>& cell) {
       for (const Member& member : members_) {
-        member.group.read(cell, average, w.data());
+        member.group->read(cell, average, w.data());
         for (std::size_t i = 0; i < member.lanes.size(); ++i)
-          found[member.lanes[i]] += w[member.group.slots().slot(i)] != 0.0;
+          found[member.lanes[i]] += w[member.slots().slot(i)] != 0.0;
       }
     });
     return found;
   }
   double intercept(std::size_t lane, bool average) const override {
-    return members_[where_[lane].member].group.intercept(where_[lane].slot, average);
+    return members_[where_[lane].member].group->intercept(where_[lane].slot, average);
   }
   Tally tally(std::size_t lane) const override {
     return members_[where_[lane].member].losses.tally(where_[lane].slot);
   }
   double rate(std::size_t lane) const override {
-    return members_[where_[lane].member].group.rate(where_[lane].slot);
+    return members_[where_[lane].member].group->rate(where_[lane].slot);
   }
   std::string divergence(std::size_t lane) const override {
     const auto& told = members_[where_[lane].member].diverged;
@@ -149,7 +148,7 @@ class LineLanes final : public Lanes {
   }
   std::size_t bytes() const override { return store_.bytes(); }
   std::string layout(std::size_t lane) const override {
-    const Slots& slots = members_[where_[lane].member].group.slots();
+    const Slots& slots = members_[where_[lane].member].slots();
     return level_ + " lines of " + std::to_string(slots.size());
   }
 
@@ -173,7 +172,8 @@ class LineLanes final : public Lanes {
     restore(saved);
     if (saved != signature())
       throw std::invalid_argument("the state is of lanes of another rule, number type or layout");
-    std::vector<Member> fresh = members_;
+    std::vector<Member> fresh;
+    for (const Member& member : members_) fresh.push_back(member.copy());
     for (Member& member : fresh) member.archive(restore);
     LineStore<Real> store = store_.empty();
     restore(cells);
@@ -184,7 +184,7 @@ class LineLanes final : public Lanes {
       const Cell<Real> cell{numbers.data(), stamps.data()};
       if (numbers.size() != store.numbers() || stamps.size() != store.stamps() ||
           !std::all_of(fresh.begin(), fresh.end(),
-                       [&](const Member& member) { return member.group.valid(cell); }))
+                       [&](const Member& member) { return member.group->valid(cell); }))
         throw std::invalid_argument("the lanes' state is damaged");
       const Cell<Real> place = store.put(key);
       std::copy(numbers.begin(), numbers.end(), place.numbers);
@@ -200,22 +200,27 @@ class LineLanes final : public Lanes {
 
   void plant_intercepts(std::span<const double> intercepts) override {
     for (std::size_t lane = 0; lane < count(); ++lane)
-      members_[where_[lane].member].group.plant_intercept(where_[lane].slot, intercepts[lane]);
+      members_[where_[lane].member].group->plant_intercept(where_[lane].slot, intercepts[lane]);
   }
 
  private:
   // A group, and what its lanes are told.
   struct Member {
-    Group group;
+    std::unique_ptr<Group<Real>> group;
     std::vector<std::size_t> lanes;  // by their place in the group
     std::int64_t clock;
     LaneLosses losses;
     std::map<std::size_t, std::string> diverged;  // by slot
 
+    Slots& slots() { return group->slots(); }
+    const Slots& slots() const { return std::as_const(*group).slots(); }
+
+    Member copy() const { return {group->copy(), lanes, clock, losses, diverged}; }
+
     template <class Archive>
     void archive(Archive& io) {
-      group.archive(io), losses.archive(io);
-      archive_messages(io, group.slots().count(), diverged);
+      group->archive(io), losses.archive(io);
+      archive_messages(io, slots().count(), diverged);
     }
   };
 
@@ -223,16 +228,17 @@ class LineLanes final : public Lanes {
     std::size_t member = 0, slot = 0;
   };
 
-  static std::vector<Member> members(const std::vector<LaneSpec>& specs, const Table<Real>& table) {
+  static std::vector<Member> members(const LineRule& rule, const std::vector<LaneSpec>& specs,
+                                     const Table<Real>& table) {
     std::map<std::string, std::vector<std::size_t>> together;
     for (std::size_t lane = 0; lane < specs.size(); ++lane)
-      together[common(specs[lane])].push_back(lane);
+      together[common(rule, specs[lane])].push_back(lane);
     std::vector<Member> found;
     for (const auto& [key, lanes] : together) {
       std::vector<const Params*> params;
       for (const std::size_t lane : lanes) params.push_back(&specs[lane].params);
-      Group group(params, table);
-      LaneLosses losses(group.slots(), specs, lanes, table.losses);
+      auto group = rule.make<Real>()(params, table);
+      LaneLosses losses(group->slots(), specs, lanes, table.losses);
       found.push_back({std::move(group), lanes, specs[lanes[0]].clock, std::move(losses), {}});
     }
     return found;
@@ -242,14 +248,14 @@ class LineLanes final : public Lanes {
   std::size_t numbers() {
     std::size_t at = 0, stamp = 0;
     for (Member& member : members_) {
-      member.group.slots().lay(at, stamp);
-      at += member.group.slots().numbers(), stamp += member.group.slots().outside();
+      member.slots().lay(at, stamp);
+      at += member.slots().numbers(), stamp += member.slots().outside();
     }
     return at;
   }
   std::size_t stamps() const {
     std::size_t count = 0;
-    for (const Member& member : members_) count += member.group.slots().outside();
+    for (const Member& member : members_) count += member.slots().outside();
     return count;
   }
 
@@ -293,56 +299,53 @@ class LineLanes final : public Lanes {
 
   void step(Member& member, const RowOfCells<Real>& row, double squares, const Batch& batch,
             const Rows<Real>& rows, const Told& told) {
-    Group& group = member.group;
+    Group<Real>& group = *member.group;
     LaneLosses& losses = member.losses;
     const double scale = row_scale(losses.of[0], rows), weight = rows.weight();
-    group.open(row, losses.dot.data());
-    group.predict(losses.dot.data(), scale, false, losses.p.data());
+    group.open(row, scale, losses.dot.data(), losses.p.data());
     losses.tell(batch, rows.row(), told);
-    group.see(scale * scale * squares, weight);
     // The intercept's x is 1, so the gradient is at least g.
-    const double bound =
-        Group::largest / (group.pace() * std::max(1.0, scale * std::sqrt(squares)));
+    const double norm = std::max(1.0, scale * std::sqrt(squares));
+    const double bound = group.see(scale * scale * squares, weight, norm);
     const Weighed weighed = losses.take(weight, group.rates(), bound);
     if (!weighed.fits) [[unlikely]]
       stop(member, bound, batch, rows.row());
     if (weighed.any) group.close(row, losses.g.data(), scale);
-    group.finish(losses.g.data());
+    const bool sweep_due = group.finish(losses.g.data());
     losses.add(weight);
-    if (group.sweep_due()) [[unlikely]] {
+    if (sweep_due) [[unlikely]] {
       store_.each([&](std::uint64_t, const Cell<Real>& cell) { group.settle(cell); });
       if (group.slots().outside()) store_.clear_stamps(group.slots().stamp());
-      group.begin_again();
+      group.end_sweep();
       swept_ = true;
     }
   }
 
   // Lanes whose step would not be finite stop here.
   void stop(Member& member, double bound, const Batch& batch, std::int64_t row) {
-    for (std::size_t s = 0; s < member.group.slots().count(); ++s) {
-      if (std::fabs(member.losses.g[s]) * member.group.rates()[s] < bound) continue;
+    for (std::size_t s = 0; s < member.slots().count(); ++s) {
+      if (std::fabs(member.losses.g[s]) * member.group->rates()[s] < bound) continue;
       const std::int64_t step = member.losses.tally(s).rows() + 1;
       member.losses.stop(s);
-      member.diverged[s] = "the weights diverged at step " + std::to_string(step) + ", row " +
-                           std::to_string(row) + ": " +
-                           member.group.advice(safe_rate<Real>(batch, member.losses.of[0]));
+      member.diverged[s] = divergence_message(
+          step, row, member.group->advice(safe_rate<Real>(batch, member.losses.of[0])));
     }
   }
 
   bool is_dead(const Cell<Real>& cell) const {
     return std::all_of(members_.begin(), members_.end(),
-                       [&](const Member& member) { return member.group.dead(cell); });
+                       [&](const Member& member) { return member.group->dead(cell); });
   }
 
   std::size_t most_slots() const {
     std::size_t most = 0;
-    for (const Member& member : members_) most = std::max(most, member.group.slots().padded());
+    for (const Member& member : members_) most = std::max(most, member.slots().padded());
     return most;
   }
 
   // Of the rule, the number type and the layout.
   std::uint64_t signature() const {
-    return signature_of<Group>() ^ (store_.numbers() * 64 + count());
+    return members_[0].group->signature() ^ (store_.numbers() * 64 + count());
   }
 
   std::string level_;

@@ -9,13 +9,10 @@
 #include <vector>
 
 #include "thresher/core/registry.hpp"
-#include "thresher/lanes/averaged_lanes.hpp"
-#include "thresher/lanes/ftrl_lanes.hpp"
+#include "thresher/lanes/group.hpp"
 #include "thresher/lanes/lanes.hpp"
 #include "thresher/lanes/line_lanes.hpp"
-#include "thresher/lanes/perceptron_lanes.hpp"
 #include "thresher/lanes/separate.hpp"
-#include "thresher/lanes/truncated_lanes.hpp"
 
 namespace thresher {
 namespace {
@@ -28,6 +25,7 @@ class LaneSet final : public Lanes {
   LaneSet(std::string rule, std::string store, std::string dtype, std::uint64_t width,
           std::string level, std::vector<LaneSpec> specs)
       : rule_(std::move(rule)),
+        lines_(registered_rule(rule_).lines),
         store_(std::move(store)),
         dtype_(std::move(dtype)),
         width_(width),
@@ -143,7 +141,8 @@ class LaneSet final : public Lanes {
     std::vector<std::size_t> alone;
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (specs[i].clock < 0) throw std::invalid_argument("clocks: 0 or more");
-      if (joins(specs[i].params)) groups[store_ == "hashed" ? "" : common(specs[i])].push_back(i);
+      if (lines_ && lines_->joins(specs[i].params))
+        groups[store_ == "hashed" ? "" : lanes::common(*lines_, specs[i])].push_back(i);
       else alone.push_back(i);
     }
     const std::size_t first = count();
@@ -159,12 +158,13 @@ class LaneSet final : public Lanes {
       part.made = lines ? in_lines(part.specs) : on_their_own(part.specs);
       parts.push_back(std::move(part));
     };
-    const std::size_t most = store_ == "hashed" ? specs.size() : lanes_of_part();
-    for (const auto& [key, numbers] : groups)
+    for (const auto& [key, numbers] : groups) {
+      const std::size_t most = store_ == "hashed" ? specs.size() : lines_->lanes_per_part;
       for (std::size_t from = 0; from < numbers.size(); from += most)
         take({numbers.begin() + static_cast<std::ptrdiff_t>(from),
               numbers.begin() + static_cast<std::ptrdiff_t>(std::min(from + most, numbers.size()))},
              true);
+    }
     if (!alone.empty()) take(alone, false);
     parts_.reserve(parts_.size() + parts.size());  // from here on nothing throws: all or nothing
     where_.reserve(where_.size() + where.size());
@@ -190,6 +190,7 @@ class LaneSet final : public Lanes {
   // The same parts, with nothing learned.
   LaneSet(const LaneSet& other)
       : rule_(other.rule_),
+        lines_(other.lines_),
         store_(other.store_),
         dtype_(other.dtype_),
         width_(other.width_),
@@ -223,42 +224,11 @@ class LaneSet final : public Lanes {
 
   const Lanes& made(std::size_t lane) const { return *parts_[where_[lane].part].made; }
 
-  bool joins(const Params& params) const {
-    if (rule_ == "truncated_gradient") return lanes::TruncatedLanes<double>::joins(params);
-    if (rule_ == "ftrl") return lanes::FTRLLanes<double>::joins(params);
-    if (rule_ == "averaged_sgd") return lanes::AveragedLanes<double>::joins(params);
-    if (rule_ == "margin_perceptron") return lanes::PerceptronLanes<double>::joins(params);
-    return false;
-  }
-
-  // Four lines, in whatever number type.
-  std::size_t lanes_of_part() const {
-    return rule_ == "ftrl" || rule_ == "averaged_sgd" ? 32
-           : rule_ == "truncated_gradient"            ? 60
-                                                      : 64;
-  }
-
-  std::string common(const LaneSpec& spec) const {
-    if (rule_ == "truncated_gradient")
-      return LineLanes<lanes::TruncatedLanes<double>>::common(spec);
-    if (rule_ == "ftrl") return LineLanes<lanes::FTRLLanes<double>>::common(spec);
-    if (rule_ == "averaged_sgd") return LineLanes<lanes::AveragedLanes<double>>::common(spec);
-    return LineLanes<lanes::PerceptronLanes<double>>::common(spec);
-  }
-
   std::unique_ptr<Lanes> in_lines(const std::vector<LaneSpec>& specs) const {
-    return dtype_ == "float32" ? in_lines_of<float>(specs) : in_lines_of<double>(specs);
-  }
-  template <class Real>
-  std::unique_ptr<Lanes> in_lines_of(const std::vector<LaneSpec>& specs) const {
-    const auto make = [&]<class Group>() -> std::unique_ptr<Lanes> {
-      return std::make_unique<LineLanes<Group>>(store_ == "hashed", width_, specs, level_);
-    };
-    if (rule_ == "truncated_gradient")
-      return make.template operator()<lanes::TruncatedLanes<Real>>();
-    if (rule_ == "ftrl") return make.template operator()<lanes::FTRLLanes<Real>>();
-    if (rule_ == "averaged_sgd") return make.template operator()<lanes::AveragedLanes<Real>>();
-    return make.template operator()<lanes::PerceptronLanes<Real>>();
+    const bool hashed = store_ == "hashed";
+    if (dtype_ == "float32")
+      return std::make_unique<LineLanes<float>>(*lines_, hashed, width_, specs, level_);
+    return std::make_unique<LineLanes<double>>(*lines_, hashed, width_, specs, level_);
   }
   std::unique_ptr<Lanes> on_their_own(const std::vector<LaneSpec>& specs) const {
     std::vector<std::unique_ptr<Learner>> learners;
@@ -267,7 +237,9 @@ class LaneSet final : public Lanes {
     return std::make_unique<SeparateLanes>(std::move(learners), specs, width_, dtype_ == "float32");
   }
 
-  std::string rule_, store_, dtype_;
+  std::string rule_;
+  const lanes::LineRule* lines_;  // how lanes of the rule share lines; nullptr: they do not
+  std::string store_, dtype_;
   std::uint64_t width_;
   std::string level_;
   std::vector<Part> parts_;

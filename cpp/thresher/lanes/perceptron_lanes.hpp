@@ -24,6 +24,8 @@ class PerceptronLanes : public UnstampedLanes<Real_> {
  public:
   using Real = Real_;
 
+  static constexpr std::size_t lanes_per_part = 4 * widest;
+
   static bool joins(const Params& params) { return params.word("shrink") != "all"; }
   static std::string common(const Params&) { return ""; }
 

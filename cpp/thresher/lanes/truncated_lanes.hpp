@@ -27,6 +27,8 @@ class TruncatedLanes {
   using Clock = TruncatedGradient<Real, false>;
   using Stamp = typename Clock::Stamp;
 
+  static constexpr std::size_t lanes_per_part = 4 * (widest - 1);
+
   // Whether a lane can be one of a group at all, and what lanes of one group have in common.
   static bool joins(const Params& params) {
     const bool poisson = params.word("loss") == "poisson";  // its rates depend on predictions
@@ -84,7 +86,7 @@ class TruncatedLanes {
     } else {
       const Debt<Real> debt = owed();
       for (std::size_t i = 0; i < slots_.lines(); ++i)
-        kernel().open(row, slots_.line(i), slots_.stamp(), of_line(debt, i),
+        kernel().open(row, slots_.line(i), slots_.stamp(), of_line(debt, i), true,
                       dot + i * slots_.size());
     }
     if (shrink_ == Shrink::subgradient) stamp(row, clock_.ledger().now());
@@ -96,7 +98,8 @@ class TruncatedLanes {
     }
     const Debt<Real> debt = owed();
     for (std::size_t i = 0; i < slots_.lines(); ++i)
-      kernel().look(row, slots_.line(i), slots_.stamp(), of_line(debt, i), dot + i * slots_.size());
+      kernel().open(row, slots_.line(i), slots_.stamp(), of_line(debt, i), false,
+                    dot + i * slots_.size());
   }
 
   void predict(const double* dot, double scale, bool, double* p) const {
@@ -184,8 +187,8 @@ class TruncatedLanes {
   Debt<Real> owed() const {
     const Ledger& ledger = clock_.ledger();
     const std::uint64_t now = ledger.now();
-    return {ledger.Qs(), ledger.Bs(),  ledger.Q(),   ledger.B(), now > 0 ? ledger.B(now - 1) : 1.0,
-            now,         pull_.data(), theta_.data()};
+    return {ledger.Qs(), ledger.Bs(),  ledger.Q(),    ledger.B(), now > 0 ? ledger.B(now - 1) : 1.0,
+            now,         pull_.data(), theta_.data(), false};
   }
   Debt<Real> of_line(Debt<Real> debt, std::size_t i) const {
     debt.pull += i * slots_.size(), debt.theta += i * slots_.size();

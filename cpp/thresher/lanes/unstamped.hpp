@@ -48,6 +48,8 @@ class PairedLanes : public UnstampedLanes<typename R::Real> {
  public:
   using Real = typename R::Real;
 
+  static constexpr std::size_t lanes_per_part = 4 * widest / 2;
+
   PairedLanes(const std::vector<const Params*>& lanes, const Table<Real>& table)
       : UnstampedLanes<Real>(lanes.size(), 2, table), ones_(this->slots_.padded(), 1.0) {
     for (const Params* lane : lanes) rules_.emplace_back(*lane);

@@ -75,6 +75,14 @@ struct Wide {
       return v.part[i] - (above < high ? above : high);
     });
   }
+  // As in core/pack.hpp.
+  THRESHER_INLINE friend Wide away_from_zero(const Wide& v, const Wide& a) {
+    return make([&](std::size_t i) {
+      const BitVector sign = (BitVector)v.part[i] & (BitVector)sign_bit();
+      const Vector moved = v.part[i] + (Vector)((BitVector)a.part[i] | sign);
+      return (Vector)((BitVector)moved & (BitVector)(v.part[i] != Vector{}));
+    });
+  }
   THRESHER_INLINE friend Wide absolute(const Wide& v) {
     return make(
         [&](std::size_t i) { return (Vector)((BitVector)v.part[i] & ~(BitVector)sign_bit()); });

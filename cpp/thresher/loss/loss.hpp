@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
+#include <cstddef>
 #include <string>
 
 namespace thresher {
@@ -86,18 +86,7 @@ class Loss {
 
   // The largest second derivative in p, or 0 if the slope is bounded: then no rate makes weights
   // diverge.
-  double curvature() const {
-    switch (kind_) {
-      case Kind::logistic: return 0.25;
-      case Kind::squared:
-      case Kind::huber: return 1.0;
-      case Kind::square:
-      case Kind::squared_hinge:
-      case Kind::clipped_square: return 2.0;
-      case Kind::poisson: return std::exp(1.0);  // for predictions of order 1
-      default: return 0.0;
-    }
-  }
+  double curvature() const { return table[static_cast<std::size_t>(kind_)].curvature; }
 
   // Whether curvature() bounds the second derivative everywhere: solvers need it so that no step
   // overshoots.
@@ -119,21 +108,21 @@ class Loss {
     poisson
   };
 
-  static Kind kind_of(const std::string& name) {
-    if (name == "logistic") return Kind::logistic;
-    if (name == "hinge") return Kind::hinge;
-    if (name == "margin") return Kind::margin;
-    if (name == "squared_hinge") return Kind::squared_hinge;
-    if (name == "squared") return Kind::squared;
-    if (name == "square") return Kind::square;
-    if (name == "clipped_square") return Kind::clipped_square;
-    if (name == "absolute") return Kind::absolute;
-    if (name == "huber") return Kind::huber;
-    if (name == "epsilon_insensitive") return Kind::epsilon_insensitive;
-    if (name == "quantile") return Kind::quantile;
-    if (name == "poisson") return Kind::poisson;
-    throw std::invalid_argument("unknown loss '" + name + "'");
-  }
+  // In the order of the kinds.
+  struct Entry {
+    const char* name;
+    double curvature;
+  };
+  static constexpr Entry table[] = {
+      {"logistic", 0.25},      {"hinge", 0.0},
+      {"margin", 0.0},         {"squared_hinge", 2.0},
+      {"squared", 1.0},        {"square", 2.0},
+      {"clipped_square", 2.0}, {"absolute", 0.0},
+      {"huber", 1.0},          {"epsilon_insensitive", 0.0},
+      {"quantile", 0.0},       {"poisson", 2.718281828459045},  // e, for predictions of order 1
+  };
+
+  static Kind kind_of(const std::string& name);
 
   Kind kind_;
   double epsilon_, quantile_;

@@ -1,7 +1,6 @@
 // The scale of a row, and the safe rate that learners recommend when weights diverge.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -19,19 +18,9 @@ double row_scale(const Loss& loss, const Rows<Real>& rows) {
   return nonzeros ? 1.0 / std::sqrt(static_cast<double>(nonzeros)) : 1.0;
 }
 
-// Steps of 1 / (curvature * weight * (||x||^2 + 1)) do not overshoot on their row.
+// Steps of 1 / (curvature * weight * (||x||^2 + 1)) do not overshoot on their row. Of the rows of a
+// batch, in the number type Real: float or double.
 template <class Real>
-double safe_rate(const Batch& batch, const Loss& loss) {
-  double largest = 0.0;
-  Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, 0);  // accepts any key
-  while (rows.next()) {
-    double squares = 0.0;
-    for (std::size_t k = 0; k < rows.count(); ++k)
-      squares += static_cast<double>(rows.values()[k]) * static_cast<double>(rows.values()[k]);
-    const double scale = row_scale(loss, rows);
-    largest = std::max(largest, rows.weight() * (scale * scale * squares + 1.0));
-  }
-  return 1.0 / (std::max(loss.curvature(), 0.25) * largest);
-}
+double safe_rate(const Batch& batch, const Loss& loss);
 
 }  // namespace thresher

@@ -34,6 +34,7 @@ class FTRL {
   using Real = Real_;
 
   using Cell = Pair<Real, Real>;  // z, n
+  using Arithmetic = FTRLArithmetic;
 
   struct Row {
     std::vector<Real> z, n, w;
@@ -55,12 +56,11 @@ class FTRL {
 
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
-    use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(),
-         l1 = Pack<Real>::all(l1()), a = Pack<Real>::all(inverse_alpha()),
-         c = Pack<Real>::all(-floor())](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x)
+    use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(), c = constant_packs()](
+            std::size_t k, const Four<Cell>& cells, const Pack<Real>& x)
             __attribute__((always_inline)) {
               const Pack<Real> z = half<0>(cells), n = half<1>(cells);
-              const Pack<Real> w = ftrl_weight(z, n, l1, a, c);
+              const Pack<Real> w = Arithmetic::weight(z, n, c);
               z.store(z_row + k), n.store(n_row + k), w.store(w_row + k);
               return w * x;
             });
@@ -75,11 +75,11 @@ class FTRL {
 
   template <class Use>
   void with_closer(const Row& row, double slope, Use&& use) const {
-    use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(),
-         s = Pack<Real>::all(static_cast<Real>(slope)), a = Pack<Real>::all(inverse_alpha())](
+    use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(), c = constant_packs(),
+         s = Pack<Real>::all(static_cast<Real>(slope))](
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
       Pack<Real> z = Pack<Real>::load(z_row + k), n = Pack<Real>::load(n_row + k);
-      ftrl_step(z, n, Pack<Real>::load(w_row + k), s * x, a);
+      Arithmetic::step(z, n, Pack<Real>::load(w_row + k), s * x, c);
       zip(z, n, cells);
     });
   }
@@ -141,12 +141,8 @@ class FTRL {
 
   // ---- constants of the formulas, also for lanes (lanes/ftrl_lanes.hpp) ----------------------
 
-  Real l1() const { return l1_.now(); }
-  Real inverse_alpha() const { return static_cast<Real>(1.0 / alpha_); }
-
-  // The denominator for n = 0. Never 0: a coordinate with z = n = 0 has weight 0.
-  Real floor() const {
-    return std::max(static_cast<Real>(beta_ / alpha_) + l2_, std::numeric_limits<Real>::min());
+  std::array<Real, constants_of<Arithmetic>> constants() const {
+    return {l1(), inverse_alpha(), -floor()};
   }
 
   template <class Archive>
@@ -155,6 +151,19 @@ class FTRL {
   }
 
  private:
+  auto constant_packs() const {
+    const auto own = constants();
+    return constants_from<Arithmetic, Pack<Real>>(
+        [&](std::size_t i) { return Pack<Real>::all(own[i]); });
+  }
+  Real l1() const { return l1_.now(); }
+  Real inverse_alpha() const { return static_cast<Real>(1.0 / alpha_); }
+
+  // The denominator for n = 0. Never 0: a coordinate with z = n = 0 has weight 0.
+  Real floor() const {
+    return std::max(static_cast<Real>(beta_ / alpha_) + l2_, std::numeric_limits<Real>::min());
+  }
+
   SteeredThreshold<Real> l1_;
   Real l2_;
   double alpha_, beta_;

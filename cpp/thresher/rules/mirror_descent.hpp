@@ -31,6 +31,7 @@
 #include "thresher/core/learner.hpp"
 #include "thresher/core/power.hpp"
 #include "thresher/loss/safe_rate.hpp"
+#include "thresher/rules/rule.hpp"
 #include "thresher/schedule/rate.hpp"
 #include "thresher/schedule/relative_rate.hpp"
 #include "thresher/shrinkage/soft_threshold.hpp"

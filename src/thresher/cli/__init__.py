@@ -1,10 +1,10 @@
-"""The command line: parse, call the library, render. All printing is here."""
+"""The command line: parse options, call the library, print results. Only this package prints."""
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; an interruption while it is loaded ends it as any other."""
+    """Run the command line; Ctrl-C also works while modules are being imported."""
     try:
         from thresher.cli.app import main as run
     except KeyboardInterrupt:

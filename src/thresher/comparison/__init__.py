@@ -1,4 +1,4 @@
-"""Every rule on one data set, under one protocol: `thresher.compare`."""
+"""`thresher.compare`: compare all rules on one data set, with the same protocol."""
 
 from thresher.comparison.candidates import CANDIDATES, Candidate
 from thresher.comparison.measures import Measure

@@ -1,4 +1,4 @@
-"""What is compared, and over which values: the one table of rules, controls and their grids."""
+"""The table of all rules and controls that are compared, and of their grids."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from thresher.comparison.grids import (
     MIRROR_PASSES,
     Grid,
     Sizes,
+    adaptive_grid,
     averaged_grid,
     coordinate_grid,
     dual_averaging_grid,
     forward_backward_grid,
-    ftrl_grid,
     hard_cost,
     hard_grid,
     lasso_grid,
@@ -40,37 +40,37 @@ from thresher.losses import LOSSES, Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.rules import RULES
 
-RUNS = 16  # of plain SGD whose mean is a control: as many as the stabilized rule has paths (A-37)
+RUNS = 16  # of the control "mean of plain SGD runs"; the stabilized rule has 16 paths (A-37)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One line of the comparison.
+    """A rule or control of the comparison.
 
     Attributes
     ----------
     title : str
-        What it is, in words.
+        Its name in tables.
     rule : str
-        Its key in ``RULES``; empty for what is not ours.
+        Its key in ``RULES``; empty for an estimator of scikit-learn.
     grid : callable
         Takes an estimator and the sizes; returns lists of values by parameter.
     tried : str
         The grid in words.
     threads : bool
-        Whether points and folds may be fitted side by side.
+        Whether several threads may fit points and folds at the same time.
     fixed : mapping
-        Parameters other than the defaults.
+        Parameters that differ from the defaults.
     cost : callable or None
-        Takes the sizes; returns why it is too expensive, or "".
+        Takes the sizes; returns why the rule is too expensive, or "".
     control : bool
-        Whether it is there to be compared with, rather than a sparse learner of ours.
+        Whether it is a control, not a sparse learner of Thresher.
     foreign : callable or None
-        Makes an estimator that is not ours.
+        Returns an estimator of scikit-learn.
     foreign_task : str or None
-        Its task.
+        The task of that estimator.
     wrap : callable or None
-        Takes the estimator and the sizes; returns what is fitted in its place.
+        Takes the estimator and the sizes; returns the estimator that is fitted instead.
     """
 
     title: str
@@ -87,7 +87,7 @@ class Candidate:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks it has estimators for."""
+        """Tasks that it has estimators for."""
         return RULES[self.rule].tasks if self.foreign_task is None else (self.foreign_task,)
 
     @property
@@ -96,13 +96,13 @@ class Candidate:
         return bool(self.rule) and RULES[self.rule].lanes and self.wrap is None
 
     def loss_for(self, task: Task, wanted: str | None) -> str:
-        """Return the loss it is tried with; "" where it has none for what is wanted.
+        """Return the loss to train with; "" if it has no loss like the one wanted.
 
         Parameters
         ----------
         task : str
         wanted : str or None
-            None: its own default.
+            None: the default of the rule.
         """
         if not self.rule:
             return "logistic" if task == "classifier" else "squared"
@@ -117,7 +117,7 @@ class Candidate:
         return ""
 
     def make(self, sizes: Sizes, seed: int) -> Any:
-        """Return an estimator, with the parameters that no grid chooses.
+        """Return an estimator; parameters in the grid have their defaults.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def inner(estimator: Any) -> Any:
-    """Return the estimator whose parameters are chosen: the last of a pipeline, that of a wrapper.
+    """Return the estimator whose parameters are chosen, without its pipeline or wrapper.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def _by_class(estimator: Any, sizes: Sizes) -> Any:
 
 
 def _unit_variance(estimator: Any, sizes: Sizes) -> Any:
-    """Scale columns as the paper of the stabilized rule does, unless they have been."""
+    """Scale columns as in the paper of the stabilized rule, unless they are scaled already."""
     if sizes.scaled:
         return estimator
     return Pipeline([("scale", UnitVarianceScaler()), ("model", estimator)])
@@ -189,12 +189,28 @@ def _mean_of_runs(estimator: Any, sizes: Sizes) -> Any:
     return MeanOfRuns(estimator, RUNS)
 
 
+def _adaptive_rules() -> dict[str, Candidate]:
+    """Return the rules whose rate is relative to the norms of the rows, such as FTRL."""
+    found = {}
+    for name, rule in RULES.items():
+        if rule.rate_from_rows:
+            unit = " times rows times passes" if rule.penalty_unit == "gradients" else ""
+            found[name] = Candidate(
+                rule.estimators["classifier"].removesuffix("Classifier"),
+                name,
+                adaptive_grid,
+                f"15 values of {rule.penalty}, 0.0001 to 1 times lambda_max{unit}; "
+                f"{rule.rate_from_rows} 0.1, 1, 10 divided by the root of the mean squared norm",
+            )
+    return found
+
+
 CANDIDATES: dict[str, Candidate] = {
     "stabilized": Candidate(
         "stabilized (robust)",
         "stabilized",
         stabilized_grid,
-        "nothing: how many weights stay follows from rows and columns",
+        "no grid: the rule sets the number of weights from the rows and columns",
     ),
     "stabilized-paper": Candidate(
         "stabilized as published",
@@ -208,46 +224,41 @@ CANDIDATES: dict[str, Candidate] = {
         "truncated gradient",
         "truncated-gradient",
         truncated_grid,
-        "15 gravities, 0.0003 to 3 pulls; eta0 auto, and 0.1, 1 times that of the mean squared "
-        "norm",
+        "15 values of gravity, 0.0003 to 3 times lambda_max; eta0 auto, and 0.1 and 1 times the "
+        "rate of auto for a row with the mean squared norm",
     ),
     "rounding": Candidate(
         "rounding",
         "truncated-gradient",
         rounding_grid,
-        "15 ceilings, 0.0001 to 1 of the largest step of a weight",
+        "15 values of ceiling, 0.0001 to 1 times the largest step of a weight",
         fixed={"shrink": "round"},
     ),
-    "ftrl": Candidate(
-        "FTRL",
-        "ftrl",
-        ftrl_grid,
-        "15 values of l1, 0.0001 to 1 pull times rows and passes; alpha 0.1, 1, 10 over the norm",
-    ),
+    **_adaptive_rules(),
     "forward-backward": Candidate(
         "forward-backward",
         "forward-backward",
         forward_backward_grid,
-        "15 values of l1, 0.0003 to 3 pulls; eta0 auto, and 0.1, 1 times that of the mean squared "
-        "norm",
+        "15 values of l1, 0.0003 to 3 times lambda_max; eta0 as for truncated gradient",
     ),
     "dual-averaging": Candidate(
         "dual averaging",
         "dual-averaging",
         dual_averaging_grid,
-        "15 values of l1, 0.0001 to 1 pull; strength 0.01 to 100 times auto, by tens",
+        "15 values of l1, 0.0001 to 1 times lambda_max; strength 0.01, 0.1, 1, 10, 100 times auto",
     ),
     "margin-perceptron": Candidate(
         "margin perceptron",
         "margin-perceptron",
         perceptron_grid,
-        "15 values of l1, 0.0001 to 1 of the largest value; margin 0.01 to 10 squared norms",
+        "15 values of l1, 0.0001 to 1 times the largest value; margin 0.01, 0.1, 1, 10 times the "
+        "mean squared norm",
     ),
     "mirror-descent": Candidate(
         "mirror descent",
         "mirror-descent",
         mirror_grid,
-        f"5 values of l1, 0.0001 to 1 pull; p 2 and 0.5ln; {MIRROR_PASSES} passes",
+        f"5 values of l1, 0.0001 to 1 times lambda_max; p 2 and 0.5ln; {MIRROR_PASSES} passes",
         fixed={"threshold": "scaled", "passes": MIRROR_PASSES},
         cost=mirror_cost,
     ),
@@ -255,27 +266,28 @@ CANDIDATES: dict[str, Candidate] = {
         "coordinate descent",
         "coordinate-descent",
         coordinate_grid,
-        "9 values of l1, 0.0001 to 1 pull",
+        "9 values of l1, 0.0001 to 1 times lambda_max",
     ),
     "hard-threshold": Candidate(
         "hard threshold",
         "hard-threshold",
         hard_grid,
-        "n_nonzero 1, 3, 10, 30, ... 10,000 up to the number of columns",
+        "n_nonzero 1, 3, 10, 30, ..., 10,000, up to the number of columns",
         cost=hard_cost,
     ),
     "averaged-sgd": Candidate(
         "averaged SGD (Dekel)",
         "averaged-sgd",
         averaged_grid,
-        "13 values of alpha, 0.000001 to 1 squared norm",
+        "13 values of alpha, 0.000001 to 1 times the mean squared norm",
         control=True,
     ),
     "sgd": Candidate(
         "plain SGD",
         "truncated-gradient",
         plain_grid,
-        "eta0 auto, and 0.01, 0.03, 0.1, 0.3, 1, 3 times that of the mean squared norm",
+        "eta0 auto, and 0.01, 0.03, 0.1, 0.3, 1, 3 times the rate of auto for a row with the mean "
+        "squared norm",
         fixed={"gravity": 0.0},
         control=True,
     ),
@@ -283,7 +295,7 @@ CANDIDATES: dict[str, Candidate] = {
         f"mean of {RUNS} plain SGD runs",
         "truncated-gradient",
         mean_plain_grid,
-        "eta0 auto, and 0.1, 1 times that of the mean squared norm",
+        "eta0 auto, and 0.1 and 1 times the rate of auto for a row with the mean squared norm",
         fixed={"gravity": 0.0},
         control=True,
         wrap=_mean_of_runs,
@@ -292,9 +304,9 @@ CANDIDATES: dict[str, Candidate] = {
         "l1 logistic regression",
         "",
         logistic_grid,
-        "scikit-learn's, by liblinear; 13 values of C, whose penalty is 0.000001 to 1 pull",
+        "scikit-learn with liblinear; 13 values of C, penalties 0.000001 to 1 times lambda_max",
         foreign_task="classifier",
-        threads=False,  # liblinear has one source of random numbers for all threads
+        threads=False,  # all threads would share the random numbers of liblinear
         control=True,
         foreign=partial(LogisticRegression, solver="liblinear", l1_ratio=1.0, max_iter=200),
         wrap=_by_class,
@@ -303,7 +315,7 @@ CANDIDATES: dict[str, Candidate] = {
         "lasso",
         "",
         lasso_grid,
-        "scikit-learn's; 9 values of alpha, 0.0001 to 1 pull",
+        "scikit-learn; 9 values of alpha, 0.0001 to 1 times lambda_max",
         foreign_task="regressor",
         control=True,
         foreign=partial(Lasso, max_iter=10_000, selection="random"),

@@ -1,4 +1,4 @@
-"""A comparison on its way, in a file of JSON: what is finished is not done again."""
+"""The checkpoint of a comparison: a JSON file with all finished work."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from thresher.training.bits import BITS, RULE_BITS, check_bits
 FORMAT = 1
 
 
-class Checkpoint:
-    """What has been found so far, by rule; written after each thing that is finished.
+class ComparisonCheckpoint:
+    """The results so far, by rule; written after each search, model and rule.
 
     Parameters
     ----------
     path : path or None
         None: nothing is written.
     identity : mapping
-        What a run that goes on must share with the one before: data, split, settings.
+        Data, split and settings. They must be the same when the comparison is continued.
 
     Attributes
     ----------
     rules : dict
-        By rule: "search", what cross-validation chose; "orders", the measures of the models so far,
-        with their supports; then "row" alone, the result.
+        By rule. For an unfinished rule: "search", the result of cross-validation; "orders", the
+        measures and supports of the models so far. For a finished rule: only "row", its result.
     """
 
     def __init__(self, path: str | PathLike[str] | None, identity: Mapping[str, Any]) -> None:
@@ -53,16 +53,11 @@ class Checkpoint:
             self.rules = self._read()
 
     def of(self, rule: str) -> dict[str, Any]:
-        """Return what is known of a rule, to be added to.
-
-        Parameters
-        ----------
-        rule : str
-        """
+        """Return the results of a rule so far; the caller adds to them."""
         return self.rules.setdefault(rule, {})
 
     def write(self) -> None:
-        """Write what has been found so far, whole or not at all."""
+        """Write the results so far; the file is replaced in one step."""
         if self.path is not None:
             kept = {
                 "format": FORMAT,
@@ -90,24 +85,24 @@ class Checkpoint:
             known = False
         if not known:
             raise DataError(f"{name}: not a checkpoint of a comparison")
-        early = identity.pop("version", None)  # where 0.1.0 wrote its version
+        early = identity.pop("version", None)  # version 0.1.0 wrote its version here
         check_bits(found.get("bits"), BITS | RULE_BITS, name, early or writer_of(found))
         for what in dict.fromkeys((*self.identity, *identity)):
             before, now = identity.get(what), self.identity.get(what)
             if before != now:
                 raise ParameterError(
-                    (setting("checkpoint"), f" {name} is of another comparison: its {what} is "
-                     f"{_short(before)}, and here it is {_short(now)}"),
+                    (setting("checkpoint"), f" {name} belongs to another comparison: its {what} is "
+                     f"{_short(before)}, but here it is {_short(now)}"),
                     parameter="checkpoint",
                     value=name,
-                    hint="remove the file, or give another one",
+                    hint="remove the file, or give another file",
                 )  # fmt: skip
         rules: dict[str, dict[str, Any]] = kept
         return rules
 
 
 def _check(entry: Mapping[str, Any]) -> None:
-    """Raise where what is kept of a rule is not what `Run` keeps of one."""
+    """Raise an error if the results of a rule are not as `ComparisonRun` writes them."""
     if "row" in entry:
         row_of(entry["row"])
         return
@@ -120,7 +115,7 @@ def _check(entry: Mapping[str, Any]) -> None:
     for order in entry.get("orders", ()):
         if "search" not in entry:
             raise KeyError("search")
-        unpacked(order["support"], 1)
+        support_from_text(order["support"], 1)
         list(order["warnings"])
         numbers = {name for name in order if name not in ("support", "warnings")}
         if not numbers >= {"nonzeros", "seconds"} or order.keys() != entry["orders"][0].keys():
@@ -134,8 +129,8 @@ def _short(value: Any) -> str:
     return f"{text[:13]}...'" if isinstance(value, str) and len(value) == 64 else text
 
 
-def packed(support: NDArray[np.bool_]) -> str:
-    """Return a support as text.
+def support_to_text(support: NDArray[np.bool_]) -> str:
+    """Return a support as text, compressed.
 
     Parameters
     ----------
@@ -144,14 +139,15 @@ def packed(support: NDArray[np.bool_]) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> unpacked(packed(np.array([True, False, True])), 3).tolist()
+    >>> text = support_to_text(np.array([True, False, True]))
+    >>> support_from_text(text, 3).tolist()
     [True, False, True]
     """
     return b64encode(compress(np.packbits(support).tobytes())).decode()
 
 
-def unpacked(text: str, columns: int) -> NDArray[np.bool_]:
-    """Return the support that a text stands for.
+def support_from_text(text: str, columns: int) -> NDArray[np.bool_]:
+    """Return the support that `support_to_text` wrote.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A control: the mean of several runs of one rule, in orders of their own."""
+"""A control: the mean of several runs of one rule, each with its own random order."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from thresher.model import links
 
 
 class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
-    """The mean of the raw scores of several runs that differ in their seeds alone.
+    """The mean of the raw scores of several runs that differ only in their seeds.
 
-    The stabilized rule averages over its paths, and what averaging does must not be taken for what
-    selection does (A-37).
+    The stabilized rule averages over its paths. This control shows the effect of averaging without
+    feature selection (A-37).
 
     Parameters
     ----------
     estimator : estimator
-        Of the runs.
+        Cloned for each run.
     runs : int
     random_state : int
         Run i has the seed random_state * runs + i.
@@ -40,7 +40,7 @@ class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the runs one after the other, and take their mean.
+        """Fit the runs one after the other.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Any:
-        """Return the scores of rows: one each, or one for each class.
+        """Return the scores of rows: one per row, or one per row and class.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Parameters by cross-validation on the training rows."""
+"""Choose parameters by cross-validation on the training rows."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ Folds = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """What cross-validation found.
+class ChosenPoint:
+    """The point of a grid that cross-validation chose.
 
     Attributes
     ----------
     point : dict
         The parameters.
     error : float
-        Mean over folds, in the units of the comparison.
+        Mean over the folds: error in percent, or mean square error.
     standard_error : float
     tried : int
-        Points of the grid.
+        Number of points of the grid.
     failed : int
-        Points of which a model failed.
+        Number of points with a model that failed.
     edges : tuple of str
-        Parameters whose value is the first or last of its range: a better one may lie beyond.
+        Parameters whose value is the smallest or largest in the grid.
     """
 
     point: dict[str, Any]
@@ -52,8 +52,8 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Scorer:
-    """Minus what cross-validation makes small, as scikit-learn calls it."""
+class NegatedLoss:
+    """The score of cross-validation, as scikit-learn calls it: minus `loss_of`."""
 
     task: str
 
@@ -73,7 +73,7 @@ def choose(
     lanes: bool,
     how: str,
     n_jobs: int,
-) -> Chosen:
+) -> ChosenPoint:
     """Try all points of a grid on all folds, and choose one.
 
     Parameters
@@ -83,24 +83,25 @@ def choose(
     X : CSR matrix or array
     y : array
     folds : sequence of pairs of arrays
-        Rows to learn from, and rows to score on.
+        Training rows and test rows of each fold.
     task : str
     lanes : bool
         Whether all models can learn from the same reading of the rows.
     how : str
-        "best": of the least mean error, of equals the sparsest; "sparsest": the sparsest whose mean
-        error is within one standard error of that.
+        "best": the point with the least mean error; among equal ones, the sparsest. "sparsest": the
+        sparsest point whose mean error is within one standard error of the least.
     n_jobs : int
-        Threads.
+        Number of threads.
     """
     points = list(ParameterGrid(grid))
-    search = _together if lanes else _one_by_one
+    search = _in_one_pass if lanes else _one_by_one
     errors, nonzeros, why = search(estimator, grid, points, X, y, folds, task, n_jobs)
     means = errors.mean(axis=1)
     spreads = errors.std(axis=1, ddof=1) / np.sqrt(len(folds))
     frontier = Frontier(
         [
-            Dot(str(point), float(count), float(f"{mean:.12g}"), float(spread))  # ties are ties
+            # A mean is rounded, so that equal errors are equal numbers.
+            Dot(str(point), float(count), float(f"{mean:.12g}"), float(spread))
             for point, count, mean, spread in zip(
                 points, nonzeros.mean(axis=1), means, spreads, strict=True
             )
@@ -109,7 +110,7 @@ def choose(
     at = frontier.best if how == "best" else frontier.chosen
     if at is None:
         raise DivergenceError(f"all {len(points)} points of the grid failed; the first: {why}")
-    return Chosen(
+    return ChosenPoint(
         point=dict(points[at]),
         error=float(means[at]),
         standard_error=float(spreads[at]),
@@ -122,16 +123,16 @@ def choose(
 _Found = tuple[NDArray[np.float64], NDArray[np.float64], str]
 
 
-def _together(
+def _in_one_pass(
     estimator: Any, grid: Grid, points: Sequence[Mapping[str, Any]], X: Any, y: NDArray[Any],
     folds: Folds, task: str, n_jobs: int,
 ) -> _Found:  # fmt: skip
-    """Let all points and folds learn from the same reading of the rows."""
+    """Fit all points and folds in the same reading of the rows."""
     search = OnePassSearchCV(
-        estimator, grid, cv=list(folds), scoring=Scorer(task), refit=False, n_jobs=n_jobs
+        estimator, grid, cv=list(folds), scoring=NegatedLoss(task), refit=False, n_jobs=n_jobs
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitFailedWarning)  # counted, and told of with the result
+        warnings.simplefilter("ignore", FitFailedWarning)  # the result counts failures
         search.fit(X, y)
     results = search.cv_results_
     errors = np.array([results[f"split{i}_test_score"] for i in range(len(folds))]).T
@@ -142,7 +143,7 @@ def _one_by_one(
     estimator: Any, grid: Grid, points: Sequence[Mapping[str, Any]], X: Any, y: NDArray[Any],
     folds: Folds, task: str, n_jobs: int,
 ) -> _Found:  # fmt: skip
-    """Fit every point on every fold."""
+    """Fit each point on each fold separately."""
 
     def fitted(point: Mapping[str, Any], train: Any, test: Any) -> tuple[float, float, str]:
         try:
@@ -160,7 +161,7 @@ def _one_by_one(
 
 
 def _edges(grid: Grid, point: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the parameters whose value lies at an end of its range of numbers."""
+    """Return the parameters whose value is the smallest or largest number in the grid."""
     at_end = []
     for name, values in grid.items():
         numbers = [v for v in values if isinstance(v, int | float)]

@@ -1,9 +1,9 @@
-"""Which values of the parameters are tried: ranges that follow the training rows.
+"""The grids of a comparison: values of parameters, in ranges that depend on the training rows.
 
-Of these, `Sizes` knows: the *pull* that leaves no weight at all (the largest mean gradient of any
-column at zero weights), the mean of the *squared norms* of the rows, the largest value, and how
-many rows and columns there are. Each grid is a function of an estimator, with the parameters that
-no grid chooses, and of the sizes.
+`Sizes` describes the training rows: *lambda_max* (the smallest penalty at which all weights are
+zero: the largest mean gradient of any column at zero weights), the mean squared norm of the rows,
+the largest value, and the numbers of rows and columns. Each grid is a function of an estimator,
+with the parameters that are not in the grid, and of the sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from thresher.losses import LOSSES, Task
-from thresher.search.gravities import Scale, default_gravities
+from thresher.rules import RULES
+from thresher.search.gravities import GravityScale, default_gravities
 
 _COUNTS = (10, 30, 100, 300, 1000, 3000, 10_000)
 
@@ -23,20 +24,20 @@ Grid = dict[str, list[Any]]
 
 @dataclass(frozen=True)
 class Sizes:
-    """What grids need to know of the training rows.
+    """Facts about the training rows that grids depend on.
 
     Attributes
     ----------
     task : str
     loss : str
-        Of the rule that is to be tried.
+        The loss of the rule.
     rows, columns : int
     stored : int
-        Values that are not zero.
+        Number of nonzero values.
     square : float
         Mean of the squared norms of the rows.
-    scale : Scale
-        Of the loss: the pull that leaves nothing, and the largest value.
+    scale : GravityScale
+        lambda_max for the loss, and the largest value.
     scaled : bool
         Whether columns have been scaled to unit variance.
     """
@@ -47,16 +48,16 @@ class Sizes:
     columns: int
     stored: int
     square: float
-    scale: Scale
+    scale: GravityScale
     scaled: bool
 
-    def pulls(self, least: float, count: int) -> list[float]:
-        """Return pulls of equal ratios, from a share of the one that leaves nothing up to it."""
+    def penalties(self, least: float, count: int) -> list[float]:
+        """Return penalties with equal ratios, from `least` * lambda_max to lambda_max."""
         top = self.scale.largest
         return _rounded(np.geomspace(least * top, top, count))
 
     def rates(self, *factors: float) -> list[float]:
-        """Return multiples of the rate that eta0="auto" is for rows of the mean squared norm."""
+        """Return multiples of the rate of eta0="auto" for a row with the mean squared norm."""
         auto = LOSSES[self.loss].auto_eta / self.square
         return _rounded([auto * factor for factor in factors])
 
@@ -82,7 +83,7 @@ def truncated_grid(estimator: Any, sizes: Sizes) -> Grid:
 
 
 def rounding_grid(estimator: Any, sizes: Sizes) -> Grid:
-    """Return ceilings of rounding: shares of the largest step that a weight makes."""
+    """Return ceilings of rounding: multiples of the largest step of a weight."""
     step = sizes.rates(1.0)[0] * sizes.scale.top
     return {"ceiling": _rounded(np.geomspace(1e-4 * step, step, 15))}
 
@@ -92,10 +93,11 @@ def forward_backward_grid(estimator: Any, sizes: Sizes) -> Grid:
     return {"l1": _gravities(estimator, sizes), "eta0": ["auto", *sizes.rates(0.1, 1.0)]}
 
 
-def ftrl_grid(estimator: Any, sizes: Sizes) -> Grid:
-    """Return penalties and rates of FTRL."""
-    alphas = _rounded([factor / np.sqrt(sizes.square) for factor in (0.1, 1.0, 10.0)])
-    return {"l1": _gravities(estimator, sizes), "alpha": alphas}
+def adaptive_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return penalties and rates of a rule whose rate is relative to the norms of the rows."""
+    rule = RULES[estimator.rule]
+    rates = _rounded([factor / np.sqrt(sizes.square) for factor in (0.1, 1.0, 10.0)])
+    return {str(rule.penalty): _gravities(estimator, sizes), rule.rate_from_rows: rates}
 
 
 def dual_averaging_grid(estimator: Any, sizes: Sizes) -> Grid:
@@ -113,22 +115,22 @@ def perceptron_grid(estimator: Any, sizes: Sizes) -> Grid:
 
 def mirror_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return penalties and norms of mirror descent."""
-    return {"l1": sizes.pulls(1e-4, 5), "p": [2.0, "0.5ln"]}
+    return {"l1": sizes.penalties(1e-4, 5), "p": [2.0, "0.5ln"]}
 
 
 def stabilized_grid(estimator: Any, sizes: Sizes) -> Grid:
-    """Return nothing to choose: the robust rule settles by itself how many weights stay."""
+    """Return one point: the robust rule sets the number of weights itself."""
     return {"target_nnz": [None]}
 
 
 def published_grid(estimator: Any, sizes: Sizes) -> Grid:
-    """Return values of how the published stabilized rule rejects and keeps."""
+    """Return annealing and keep rates of the published stabilized rule."""
     return {"annealing": [-5.0, 0.0, 3.0], "keep": [0.5, 0.8]}
 
 
 def coordinate_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return penalties of coordinate descent."""
-    return {"l1": sizes.pulls(1e-4, 9)}
+    return {"l1": sizes.penalties(1e-4, 9)}
 
 
 def hard_grid(estimator: Any, sizes: Sizes) -> Grid:
@@ -147,43 +149,43 @@ def mean_plain_grid(estimator: Any, sizes: Sizes) -> Grid:
 
 
 def averaged_grid(estimator: Any, sizes: Sizes) -> Grid:
-    """Return penalties of averaged SGD, which are its rates, too."""
+    """Return values of alpha of averaged SGD: it is the penalty, and it sets the rate."""
     return {"alpha": _rounded(sizes.square * np.geomspace(1e-6, 1.0, 13))}
 
 
 def logistic_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return inverse penalties of scikit-learn's logistic regression."""
-    return {"C": _rounded(1 / (sizes.rows * np.array(sizes.pulls(1e-6, 13))))}
+    return {"C": _rounded(1 / (sizes.rows * np.array(sizes.penalties(1e-6, 13))))}
 
 
 def lasso_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return penalties of scikit-learn's lasso."""
-    return {"alpha": sizes.pulls(1e-4, 9)}
+    return {"alpha": sizes.penalties(1e-4, 9)}
 
 
-# ---- what is too much ----------------------------------------------------------------------------
+# ---- rules that are too expensive for the data ---------------------------------------------------
 
-_MOST_STEPS = 3e8  # coordinates that a fit of mirror descent goes through: some five seconds
+_MOST_UPDATES = 3e8  # updates of weights in a fit of mirror descent: about five seconds
 _MOST_VALUES = 3e6  # values that each of 1,000 iterations of hard thresholding reads
 MIRROR_PASSES = 5
 
 
 def mirror_cost(sizes: Sizes) -> str:
-    """Say why mirror descent is too expensive, or nothing."""
+    """Return why mirror descent is too expensive, or an empty text."""
     work = sizes.rows * sizes.columns * MIRROR_PASSES
-    if work <= _MOST_STEPS:
+    if work <= _MOST_UPDATES:
         return ""
     return (
-        f"every step goes through all {sizes.columns:,} columns: {work:.1e} updates a fit, more "
-        f"than {_MOST_STEPS:.0e}"
+        f"too slow: each step updates all {sizes.columns:,} columns, {work:.1e} updates in a fit; "
+        f"the limit is {_MOST_UPDATES:.0e}"
     )
 
 
 def hard_cost(sizes: Sizes) -> str:
-    """Say why hard thresholding is too expensive, or nothing."""
+    """Return why hard thresholding is too expensive, or an empty text."""
     if sizes.stored <= _MOST_VALUES:
         return ""
     return (
-        f"every iteration goes through all {sizes.stored:,} values, up to 1,000 times a fit; more "
-        f"than {_MOST_VALUES:.0e} are too many"
+        f"too slow: each of up to 1,000 iterations reads all {sizes.stored:,} values; the limit is "
+        f"{_MOST_VALUES:.0e}"
     )

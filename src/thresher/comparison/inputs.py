@@ -1,4 +1,4 @@
-"""What a comparison is given, looked at: rows of finite numbers, labels of one kind, the task."""
+"""Check the inputs of a comparison: rows, labels and the task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thresher.errors import DataError, ParameterError, Words, setting
 from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES, SELECTABLE_LOSSES
 
 _TASKS = ("classification", "regression", None)
-_MANY = 20  # whole numbers of more values may be meant as numbers, not as classes
+_MANY = 20  # with more different whole numbers, labels may be meant as numbers, not classes
 
 
 def checked(X: Any, y: Any, which: str) -> tuple[Any, NDArray[Any], list[str] | None]:
@@ -27,7 +27,7 @@ def checked(X: Any, y: Any, which: str) -> tuple[Any, NDArray[Any], list[str] | 
     X : CSR matrix, array or DataFrame
     y : array
     which : str
-        What the names of the two end in: "" or "_test".
+        End of the names X and y in messages: "" or "_test".
     """
     names = list(map(str, X.columns)) if hasattr(X, "columns") else None
     try:
@@ -35,7 +35,7 @@ def checked(X: Any, y: Any, which: str) -> tuple[Any, NDArray[Any], list[str] | 
             X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
         )
     except (TypeError, ValueError) as error:
-        raise DataError(f"X{which}: {_no_numbers(X) or error}") from None
+        raise DataError(f"X{which}: {_not_a_number(X) or error}") from None
     labels = _labels(y, f"y{which}")
     if len(labels) != rows.shape[0]:
         raise DataError(f"X{which} has {rows.shape[0]} rows and y{which} has {len(labels)} labels")
@@ -44,28 +44,28 @@ def checked(X: Any, y: Any, which: str) -> tuple[Any, NDArray[Any], list[str] | 
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-    _refuse_infinite(rows, names, which)
+    _check_finite(rows, names, which)
     return rows, labels, names
 
 
 def check_alike(names: Sequence[str] | None, others: Sequence[str] | None) -> None:
-    """Refuse test rows whose columns have other names, or another order.
+    """Raise ParameterError if training and test rows have different columns.
 
     Parameters
     ----------
     names, others : sequence of str or None
-        Of the training rows and the test rows; None where columns have no names.
+        Column names of the training rows and of the test rows; None: no names.
     """
     for at, (own, other) in enumerate(zip(names or (), others or (), strict=False)):
         if own != other:
             raise ParameterError(
-                f"X_test: column {at} is {other!r}, and that of X is {own!r}; columns must have "
-                f"the same names in the same order"
+                f"X_test: column {at} is {other!r}, but in X it is {own!r}; columns must have the "
+                f"same names in the same order"
             )
 
 
 def is_regression(y: NDArray[Any], loss: str | None, task: str | None) -> bool:
-    """Tell whether labels are numbers to be predicted, rather than classes.
+    """Tell whether labels are numbers to predict, not classes.
 
     Parameters
     ----------
@@ -94,12 +94,12 @@ def is_regression(y: NDArray[Any], loss: str | None, task: str | None) -> bool:
 
 
 def hint_of(y: NDArray[Any]) -> Words | None:
-    """Return how to have many whole numbers taken as numbers; None for labels like classes.
+    """Return a hint that labels with many different numbers can be taken as numbers, or None.
 
     Parameters
     ----------
     y : array
-        Labels, as they were given.
+        Labels as given.
     """
     values = len(np.unique(y)) if y.dtype.kind in "iuf" else 0
     if values <= _MANY:
@@ -118,11 +118,11 @@ def numbers_of(y: NDArray[Any]) -> NDArray[np.float64]:
     try:
         return y.astype(np.float64)
     except (TypeError, ValueError):
-        raise DataError("labels must be numbers where the loss is one for numbers") from None
+        raise DataError("labels must be numbers, because the loss is for numbers") from None
 
 
 def share_of(share: Any) -> float:
-    """Return the share of the rows that is put aside.
+    """Return the share of test rows, checked.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _labels(y: Any, name: str) -> NDArray[Any]:
     kinds: dict[str, int] = {}
     for row, label in enumerate(labels):
         if _is_missing(label):
-            raise DataError(f"{name}: the label of row {row} is {label}: it is missing")
+            raise DataError(f"{name}: the label of row {row} is missing: {label}")
         kind = "number" if isinstance(label, numbers.Real) else type(label).__name__
         kinds.setdefault(kind, row)
     if len(kinds) > 1:
@@ -170,8 +170,8 @@ def _is_missing(label: Any) -> bool:
     return isinstance(label, numbers.Real) and not math.isfinite(label)
 
 
-def _no_numbers(X: Any) -> str:
-    """Say which column of a DataFrame is not of numbers, and where."""
+def _not_a_number(X: Any) -> str:
+    """Return a message about the first value of a DataFrame that is not a number."""
     if not hasattr(X, "iloc"):
         return ""
     for at, name in enumerate(X.columns):
@@ -179,11 +179,11 @@ def _no_numbers(X: Any) -> str:
             try:
                 float(value)
             except (TypeError, ValueError):
-                return f"column {str(name)!r} is not of numbers: row {row} has {value!r}"
+                return f"column {str(name)!r} must have numbers; row {row} has {value!r}"
     return ""
 
 
-def _refuse_infinite(X: Any, names: Sequence[str] | None, which: str) -> None:
+def _check_finite(X: Any, names: Sequence[str] | None, which: str) -> None:
     values = X.data if sp.issparse(X) else X
     if np.isfinite(values).all():
         return
@@ -195,7 +195,7 @@ def _refuse_infinite(X: Any, names: Sequence[str] | None, which: str) -> None:
         row, column = (int(part[0]) for part in np.nonzero(~np.isfinite(values)))
         value = values[row, column]
     name = column if names is None else repr(names[column])
-    said = "NaN" if np.isnan(value) else value
+    text = "NaN" if np.isnan(value) else value
     raise DataError(
-        f"X{which}: the value of row {row}, column {name}, is {said}; values must be finite"
+        f"X{which}: the value of row {row}, column {name}, is {text}; values must be finite"
     )

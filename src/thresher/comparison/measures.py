@@ -1,4 +1,4 @@
-"""What is measured of a fitted model on rows it has not seen."""
+"""Measures of a fitted model on test rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thresher.comparison.candidates import inner
 from thresher.model.links import error_of
 from thresher.model.supports import kappa
 
-# What is measured of each task, in the order of the columns, and what it is called.
+# Measures of each task and their column headings, in the order of the columns.
 MEASURES = {
     "binary": {"error": "error %", "auc": "AUC"},
     "multiclass": {"error": "error %"},
@@ -24,13 +24,13 @@ MEASURES = {
 
 
 class Measure(NamedTuple):
-    """A mean, and the standard deviation about it.
+    """A mean and its standard deviation.
 
     Attributes
     ----------
     mean : float
     sd : float or None
-        Of a sample (n - 1); None where there is one value alone.
+        Of a sample (n - 1); None if there is only one value.
     """
 
     mean: float
@@ -38,7 +38,7 @@ class Measure(NamedTuple):
 
 
 def measure_of(values: Sequence[float]) -> Measure:
-    """Return mean and standard deviation of some values.
+    """Return the mean and standard deviation of values.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def measure_of(values: Sequence[float]) -> Measure:
 
 
 def loss_of(fitted: Any, X: Any, y: NDArray[Any], task: str) -> float:
-    """Return what cross-validation makes small: the error in percent, or the mean square error.
+    """Return what cross-validation minimizes: the error in percent, or the mean square error.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def loss_of(fitted: Any, X: Any, y: NDArray[Any], task: str) -> float:
 
 
 def measured(fitted: Any, X: Any, y: NDArray[Any], task: str) -> dict[str, float | None]:
-    """Return all measures of a model; the rows are read once.
+    """Return all measures of a model; it predicts the rows once.
 
     Parameters
     ----------
@@ -84,10 +84,10 @@ def measured(fitted: Any, X: Any, y: NDArray[Any], task: str) -> dict[str, float
     task : str
         A key of ``MEASURES``.
     """
-    answer = fitted.predict if task == "regression" else fitted.decision_function
-    scores = np.asarray(answer(X), np.float64)
+    predict = fitted.predict if task == "regression" else fitted.decision_function
+    scores = np.asarray(predict(X), np.float64)
     if not np.isfinite(scores).all():
-        raise ArithmeticError("its scores of the test rows are not finite")
+        raise ArithmeticError("the scores of test rows are not finite")
     if task == "regression":
         mse, spread = float(np.mean((scores - y) ** 2)), float(np.var(y))
         return {"mse": mse, "r2": 1.0 - mse / spread if spread > 0 else None}
@@ -99,7 +99,7 @@ def measured(fitted: Any, X: Any, y: NDArray[Any], task: str) -> dict[str, float
 
 
 def support_of(fitted: Any, columns: int) -> NDArray[np.bool_]:
-    """Return which columns have a weight other than zero, of several classes in any of them.
+    """Return which columns have a nonzero weight, for any class.
 
     Parameters
     ----------

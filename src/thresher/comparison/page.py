@@ -1,4 +1,4 @@
-"""A comparison as a page: error against nonzeros, the table, what was done, what was chosen."""
+"""The HTML page of a comparison: a chart of error against nonzeros, tables and the protocol."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from thresher.comparison.candidates import CANDIDATES
 from thresher.comparison.measures import MEASURES
 from thresher.comparison.result import Comparison, RuleResult, measure_text
 from thresher.model.frontier import shown
-from thresher.report.charts import Point, scatter
+from thresher.report.charts import ChartPoint, scatter
 from thresher.report.page import Section, facts, fragment, note, page
-from thresher.report.tables import Cell, Shown, table
+from thresher.report.tables import Cell, TableCell, table
 
 _MEANINGS = (
     "Means over random orders of the training rows, standard deviations in parentheses. "
-    "Nonzeros: percent of all columns that have a weight (of several classes, in any of them). "
-    "kappa: Cohen's, of the columns that two orders use, over all pairs; 1 where they are the same "
-    "columns, be it all of them, and about 0 where they are random. Seconds: of one fit, one at a "
-    "time, in one thread."
+    "Nonzeros: percent of all columns with a nonzero weight (for several classes, in any of them). "
+    "kappa: Cohen's kappa of the columns that two orders use, over all pairs of orders; 1 if they "
+    "use the same columns (also if they use all columns), about 0 if the columns are random. "
+    "Seconds: time of one fit in one thread."
 )
-_RINGED = "\N{LARGE CIRCLE}"
+_RING = "\N{LARGE CIRCLE}"
 _MARKS = (
-    f"{_RINGED}: ringed in the picture, where no other rule has both fewer errors and fewer "
-    "nonzeros. The line in colour has the least error on these test rows."
+    f"{_RING}: no other rule has both a smaller error and fewer nonzeros; these rules have a ring "
+    "in the chart. The coloured line has the least error on these test rows."
 )
-# Names of rules stay whole on a phone, where the table scrolls.
+# Names of rules are not wrapped on a narrow screen: the table scrolls.
 _STYLE = """<style>.thresher .compared td { overflow-wrap: normal; }
 .thresher .compared td:first-child { min-width: 9em; }
 .thresher .compared td:last-child:not(.n) { min-width: 16em; }</style>"""
 _SCALES = {
-    None: "as they are",
-    "unit-norm": "divided by their norms",
-    "variance": "columns divided by their root mean squares over the training rows",
+    None: "not scaled",
+    "unit-norm": "each row divided by its norm",
+    "variance": "each column divided by its root mean square over the training rows",
 }
 _CHOICES = {
-    "best": "of the least mean error over folds; of equals, the sparsest",
-    "sparsest": "of the sparsest models within one standard error of the least mean error",
+    "best": "those with the least mean error over the folds; among equal ones, the sparsest",
+    "sparsest": "those of the sparsest models within one standard error of the least mean error",
 }
 
 
@@ -53,22 +53,22 @@ def page_of(comparison: Comparison) -> str:
         *([Section("Remarks", "".join(map(note, remarks)))] if remarks else []),
         Section("Error against nonzeros", chart_of(comparison)),
         Section("Results", table_of(comparison) + note(f"{_MARKS} {_MEANINGS}")),
-        Section("How far to trust it", trust_of(comparison)),
+        Section("Limits of this comparison", limits_of(comparison)),
         Section("Chosen parameters", chosen_of(comparison)),
-        Section("What was done", done_of(comparison)),
-        Section("What was tried", tried_of(comparison)),
+        Section("Protocol", protocol_of(comparison)),
+        Section("Grids", grids_of(comparison)),
     ]
     lead = (
         f"{sum(row.measured for row in comparison)} sparse learners and controls, "
         f"{about['training rows']:,} training rows, {about['test rows']:,} test rows, "
-        f"{about['columns']:,} columns. Parameters were chosen on training rows alone."
-        f"{_doubt(comparison)}"
+        f"{about['columns']:,} columns. Parameters were chosen on the training rows only."
+        f"{_error_margin(comparison)}"
     )
     return page(f"Comparison: {name}" if name else "Comparison", sections, lead)
 
 
 def fragment_of(comparison: Comparison) -> str:
-    """Return picture and table, for a notebook.
+    """Return the chart and the table, for a notebook.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def fragment_of(comparison: Comparison) -> str:
 
 
 def chart_of(comparison: Comparison) -> str:
-    """Return error against nonzeros, a point for each rule; those of the frontier have rings.
+    """Return a chart of error against nonzeros; rules on the frontier have rings.
 
     Parameters
     ----------
@@ -99,19 +99,23 @@ def chart_of(comparison: Comparison) -> str:
         about = f"{row.title}: {words} {measure_text(error, first)}, nonzeros "
         about += f"{measure_text(share, 'nonzeros')} %"
         kind = ("s1" if row.control else "s0") + (" ring" if row in ringed else "")
-        points.append(Point(share.mean, error.mean, about, kind, error.sd or 0.0, row.title))
+        points.append(ChartPoint(share.mean, error.mean, about, kind, error.sd or 0.0, row.title))
     return scatter(
         points,
         x="nonzeros, % of columns",
         y=words,
         log_x=True,
-        title="Down and to the left is better; bars are standard deviations over orders",
-        key={"s0": "sparse learners", "s1": "controls", " ring": "no other is better in both"},
+        title="Lower left is better; bars are standard deviations over orders",
+        key={
+            "s0": "sparse learners",
+            "s1": "controls",
+            " ring": "no other is better in both error and nonzeros",
+        },
     )
 
 
 def table_of(comparison: Comparison) -> str:
-    """Return the table of results; it sorts.
+    """Return the table of results, which can be sorted.
 
     Parameters
     ----------
@@ -120,11 +124,11 @@ def table_of(comparison: Comparison) -> str:
     columns, ringed = comparison.columns(), comparison.frontier
     rows: list[list[Cell]] = []
     for row in comparison:
-        cells: list[Cell] = [f"{row.title} {_RINGED}" if row in ringed else row.title]
+        cells: list[Cell] = [f"{row.title} {_RING}" if row in ringed else row.title]
         for name in columns:
             measure = getattr(row, name)
             value = None if measure is None else measure.mean
-            cells.append(Shown(measure_text(measure, name), value))
+            cells.append(TableCell(measure_text(measure, name), value))
         rows.append([*cells, row.reason])
     head = ["rule", *columns.values(), "remarks"]
     if all(row.measured for row in comparison):
@@ -133,8 +137,8 @@ def table_of(comparison: Comparison) -> str:
     return _compared(table(head, rows, marked=best))
 
 
-def _doubt(comparison: Comparison) -> str:
-    """Say how far the least error may be off by the choice of the test rows; "" of a regression."""
+def _error_margin(comparison: Comparison) -> str:
+    """Return a sentence on the standard error of the least error; "" for a regression."""
     least = next((row.error for row in comparison if row.error is not None), None)
     if least is None:
         return ""
@@ -145,8 +149,8 @@ def _doubt(comparison: Comparison) -> str:
     )
 
 
-def trust_of(comparison: Comparison) -> str:
-    """Return what the numbers do not say.
+def limits_of(comparison: Comparison) -> str:
+    """Return what the numbers do not show.
 
     Parameters
     ----------
@@ -156,19 +160,23 @@ def trust_of(comparison: Comparison) -> str:
         note(words)
         for words in (
             "Standard deviations are over orders of the same training rows, and all models predict "
-            "the same test rows: they do not say how much other rows would change."
-            + _doubt(comparison)
-            + (" Two rules closer than that are not told apart." if _doubt(comparison) else ""),
-            "The first line is the best of several on these test rows, and so no estimate of its "
-            "error on new ones: for that, put rows aside that no comparison has seen.",
-            "The stabilized rule has no grid: its settings were made beforehand, while those of "
-            "the others were chosen here.",
+            "the same test rows: they do not show how results would change with other rows."
+            + _error_margin(comparison)
+            + (
+                " The test rows cannot separate two rules that differ by less."
+                if _error_margin(comparison)
+                else ""
+            ),
+            "The first line is the best of several rules on these test rows, so its error is not "
+            "an estimate for new rows. For such an estimate, use rows that were in no comparison.",
+            "The stabilized rule has no grid: its settings were fixed beforehand. The settings of "
+            "the other rules were chosen here.",
         )
     )
 
 
 def chosen_of(comparison: Comparison) -> str:
-    """Return the parameters of each rule, and how it did in cross-validation.
+    """Return the chosen parameters of each rule and their error in cross-validation.
 
     Parameters
     ----------
@@ -176,7 +184,13 @@ def chosen_of(comparison: Comparison) -> str:
     """
     words = next(iter(MEASURES[comparison.task].values()))
     rows: list[list[Cell]] = [
-        [row.title, row.loss, row.parameters or "its own", _folds(row), "; ".join(row.notes)]
+        [
+            row.title,
+            row.loss,
+            row.parameters or "set by the rule",
+            _folds(row),
+            "; ".join(row.notes),
+        ]
         for row in comparison
         if row.measured
     ]
@@ -188,14 +202,14 @@ def _compared(drawn: str) -> str:
     return f'<div class="compared">{_STYLE}\n{drawn}</div>'
 
 
-def _folds(row: RuleResult) -> Shown:
+def _folds(row: RuleResult) -> TableCell:
     if row.cv_error is None or row.cv_standard_error is None:
-        return Shown("-", None)
-    return Shown(f"{row.cv_error:.4g} ({row.cv_standard_error:.2g})", row.cv_error)
+        return TableCell("-", None)
+    return TableCell(f"{row.cv_error:.4g} ({row.cv_standard_error:.2g})", row.cv_error)
 
 
-def done_of(comparison: Comparison) -> str:
-    """Return the protocol of this comparison.
+def protocol_of(comparison: Comparison) -> str:
+    """Return the facts about the protocol of this comparison.
 
     Parameters
     ----------
@@ -204,16 +218,16 @@ def done_of(comparison: Comparison) -> str:
     about = comparison.about
     share = about["test_share"]
     digests = about["digests"]
-    said: dict[str, Any] = {
+    table_of_facts: dict[str, Any] = {
         **({"data": about["data"]} if "data" in about else {}),
         "training rows": f"{about['training rows']:,} (SHA-256 {digests['training rows'][:16]}...)",
         "test rows": f"{about['test rows']:,} "
-        + ("given" if share is None else f"drawn, a share of {share:g}")
+        + ("given" if share is None else f"drawn at random, a share of {share:g}")
         + f" (SHA-256 {digests['test rows'][:16]}...)",
         "columns": about["columns"],
         **({"classes": ", ".join(about["classes"])} if about["classes"] else {}),
-        "rows were": _SCALES[about["scale"]],
-        "loss": about["loss"] or "that of each rule",
+        "scaling": _SCALES[about["scale"]],
+        "loss": about["loss"] or "the default of each rule",
         "parameters": f"{_CHOICES[about['choose']]}; {about['folds']} folds of the training rows, "
         f"the same for all rules",
         "orders": f"{about['orders']} of the training rows, the same for all rules; each model "
@@ -222,11 +236,11 @@ def done_of(comparison: Comparison) -> str:
         **({"command": about["command"]} if "command" in about else {}),
         "version": about["version"],
     }
-    return facts(said)
+    return facts(table_of_facts)
 
 
-def tried_of(comparison: Comparison) -> str:
-    """Return the grids, in words and numbers.
+def grids_of(comparison: Comparison) -> str:
+    """Return the grids in words and numbers.
 
     Parameters
     ----------
@@ -239,10 +253,10 @@ def tried_of(comparison: Comparison) -> str:
             for name, values in row.grid.items()
             if values != [None]
         )
-        known = CANDIDATES.get(row.rule)  # another version may have had more
+        known = CANDIDATES.get(row.rule)  # another version may have had other rules
         rows.append([row.title, known.tried if known else "", grid])
     words = note(
-        "A pull is the gravity that leaves no weight at all: the largest mean gradient of any "
-        "column at zero weights."
+        "lambda_max is the smallest penalty at which all weights are zero: the largest mean "
+        "gradient of any column at zero weights."
     )
     return _compared(table(["rule", "grid", "values"], rows)) + words

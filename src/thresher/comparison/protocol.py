@@ -1,4 +1,4 @@
-"""One rule after the other: parameters by cross-validation, models of random orders, measures."""
+"""The protocol of a comparison: cross-validation, models of random orders, measures."""
 
 from __future__ import annotations
 
@@ -13,35 +13,39 @@ import numpy as np
 from sklearn.base import clone
 
 from thresher.comparison.candidates import CANDIDATES, Candidate, configured, inner, seeded
-from thresher.comparison.checkpoint import Checkpoint, packed, unpacked
+from thresher.comparison.checkpoint import (
+    ComparisonCheckpoint,
+    support_from_text,
+    support_to_text,
+)
 from thresher.comparison.cross_validation import Folds
-from thresher.comparison.cross_validation import choose as by_folds
+from thresher.comparison.cross_validation import choose as choose_by_folds
 from thresher.comparison.grids import Sizes
 from thresher.comparison.measures import kappas_of, measure_of, measured, support_of
 from thresher.comparison.result import RuleResult, row_of
-from thresher.comparison.rows import Rows
+from thresher.comparison.rows import ComparisonRows
 
-_OF_SEARCH = ("chosen", "grid", "cv_error", "cv_standard_error")
+_SEARCH_RESULTS = ("chosen", "grid", "cv_error", "cv_standard_error")
 
 
 class CompareProgress(NamedTuple):
-    """How far a comparison has come.
+    """Progress of a comparison.
 
     Attributes
     ----------
     rule, title : str
-        Which rule it is about.
+        The rule, and its name in tables.
     doing : str
-        "search", before parameters are chosen; "orders", before each order; then "done", "skipped"
-        or "failed".
+        "search" before parameters are chosen; "orders" before each order; at the end "done",
+        "skipped" or "failed".
     number, orders : int
-        Of the order, from 1, and how many there are.
+        Number of the order, from 1, and the number of all orders.
     place, rules : int
-        Of the rule, from 1, and how many there are.
+        Number of the rule, from 1, and the number of all rules.
     seconds : float
-        Since the comparison began.
+        Time since the comparison began.
     row : RuleResult or None
-        What was found, where the rule is done with.
+        The result, at the end of a rule.
     """
 
     rule: str
@@ -56,21 +60,21 @@ class CompareProgress(NamedTuple):
 
 
 @dataclass
-class Run:
-    """One comparison: what all rules share."""
+class ComparisonRun:
+    """Runs one rule after the other, with the same rows, settings and folds."""
 
-    rows: Rows
+    rows: ComparisonRows
     settings: Mapping[str, Any]
     folds: Folds
-    checkpoint: Checkpoint
+    checkpoint: ComparisonCheckpoint
     callback: Callable[[CompareProgress], Any] | None
     n_jobs: int
     count: int
     began: float = field(default_factory=time.perf_counter)
     sizes: dict[str, Sizes] = field(default_factory=dict)
 
-    def rule(self, name: str, place: int, named: bool) -> RuleResult:
-        """Return what is found of a rule; one that is named is tried at any expense."""
+    def run_rule(self, name: str, place: int, named: bool) -> RuleResult:
+        """Return the result of a rule; one that is `named` is run even if it takes long."""
         candidate, kind = CANDIDATES[name], self.rows.kind
 
         def tell(doing: str, number: int = 0, row: RuleResult | None = None) -> None:
@@ -90,8 +94,8 @@ class Run:
             tell("done", row=row)
             return row
         if kind not in candidate.tasks:
-            wanted = "classes" if kind == "regressor" else "numbers"
-            return skipped(f"it is a rule for {wanted}")
+            other = "classification" if kind == "regressor" else "regression"
+            return skipped(f"it is only for {other}")
         loss = candidate.loss_for(kind, self.settings["loss"])
         if not loss:
             return skipped(f"it has no loss {self.settings['loss']}")
@@ -100,15 +104,15 @@ class Run:
         cost = "" if named or candidate.cost is None else candidate.cost(self.sizes[loss])
         if cost:
             return skipped(cost)
-        row = self._tried(name, candidate, self.sizes[loss], known, tell)
-        if not row.failure:  # one that failed is tried again from where it did
+        row = self._result(name, candidate, self.sizes[loss], known, tell)
+        if not row.failure:  # a rule that failed is tried again when the comparison is continued
             known.clear()
             known["row"] = asdict(row)
             self.checkpoint.write()
         tell("failed" if row.failure else "done", row=row)
         return row
 
-    def _tried(
+    def _result(
         self,
         name: str,
         candidate: Candidate,
@@ -116,7 +120,7 @@ class Run:
         known: dict[str, Any],
         tell: Callable[..., None],
     ) -> RuleResult:
-        """Choose parameters, train, measure; go on from what is known."""
+        """Choose parameters, train and measure, without repeating what is in the checkpoint."""
         found: dict[str, Any] = {
             "rule": name,
             "title": candidate.title,
@@ -125,17 +129,17 @@ class Run:
         }
         try:
             estimator = candidate.make(sizes, self.settings["seed"])
-            for work in self._units(candidate, estimator, sizes, known, tell):
-                with _failing():
-                    work()
+            for step in self._steps(candidate, estimator, sizes, known, tell):
+                with _catch_failure():
+                    step()
                 self.checkpoint.write()
-            found |= {part: known["search"][part] for part in _OF_SEARCH}
-            with _failing():
-                return self._concluded(dict(found), known["search"], known["orders"])
+            found |= {part: known["search"][part] for part in _SEARCH_RESULTS}
+            with _catch_failure():
+                return self._summary(dict(found), known["search"], known["orders"])
         except _Failure as failure:
             return RuleResult(**found, failure=str(failure))
 
-    def _units(
+    def _steps(
         self,
         candidate: Candidate,
         estimator: Any,
@@ -143,7 +147,7 @@ class Run:
         known: dict[str, Any],
         tell: Callable[..., None],
     ) -> Iterator[Callable[[], None]]:
-        """Give what is left to do, one thing at a time; each adds to what is known."""
+        """Yield the steps that are left; each adds its result to `known`."""
         if "search" not in known:
             tell("search")
             yield lambda: known.update(search=self._search(candidate, estimator, sizes))
@@ -156,8 +160,8 @@ class Run:
     def _search(self, candidate: Candidate, estimator: Any, sizes: Sizes) -> dict[str, Any]:
         """Choose parameters by cross-validation."""
         grid = candidate.grid(inner(estimator), sizes)
-        with _warned():  # of all points: those of the chosen one come again
-            chosen = by_folds(
+        with _collect_warnings():  # discarded: the chosen point gives its warnings again below
+            chosen = choose_by_folds(
                 estimator,
                 grid,
                 self.rows.X,
@@ -168,12 +172,12 @@ class Run:
                 how=self.settings["choose"],
                 n_jobs=self.n_jobs if candidate.threads else 1,
             )
-        notes = [f"{name} is at the end of its grid" for name in chosen.edges]
+        notes = [f"the chosen {name} is at the end of its grid" for name in chosen.edges]
         if chosen.failed:
             notes.append(f"{chosen.failed} of {chosen.tried} points of the grid failed")
         wanted = self.settings["loss"]
         if wanted is not None and sizes.loss != wanted:
-            notes.append(f"its loss is {sizes.loss}: it has no loss {wanted}")
+            notes.append(f"trained with the loss {sizes.loss}: it has no loss {wanted}")
         square = self.rows.unit**2
         return {
             "chosen": chosen.point,
@@ -184,12 +188,12 @@ class Run:
         }
 
     def _order(self, estimator: Any, number: int) -> dict[str, Any]:
-        """Train in one random order of the training rows, and predict the test rows once."""
+        """Train on a random order of the training rows, and predict the test rows once."""
         rng = np.random.default_rng([self.settings["seed"], number])
         order = rng.permutation(self.rows.X.shape[0])
         X, y = self.rows.X[order], self.rows.y[order]
         model = seeded(clone(estimator), int(rng.integers(2**31)))
-        with _warned() as warned:
+        with _collect_warnings() as warned:
             began = time.perf_counter()
             model.fit(X, y)
             seconds = time.perf_counter() - began
@@ -202,11 +206,11 @@ class Run:
             **measures,
             "nonzeros": float(100.0 * np.count_nonzero(support) / columns),
             "seconds": seconds,
-            "support": packed(support),
+            "support": support_to_text(support),
             "warnings": warned,
         }
 
-    def _concluded(
+    def _summary(
         self, found: dict[str, Any], search: Mapping[str, Any], orders: list[dict[str, Any]]
     ) -> RuleResult:
         """Return means and standard deviations over the orders."""
@@ -218,7 +222,7 @@ class Run:
             values = [run[name] for run in runs]
             found[name] = None if None in values else measure_of(values)
         columns = self.rows.X.shape[1]
-        kappas = kappas_of([unpacked(run["support"], columns) for run in orders], columns)
+        kappas = kappas_of([support_from_text(run["support"], columns) for run in orders], columns)
         found["kappa"] = measure_of(kappas) if kappas else None
         warned = [run["warnings"] for run in orders if run["warnings"]]
         notes = (*search["notes"], *(warned[0] if warned else ()))
@@ -226,12 +230,12 @@ class Run:
 
 
 class _Failure(Exception):
-    """Why a rule failed; what goes wrong elsewhere, as in a callback, is not taken for it."""
+    """A rule failed. Errors elsewhere, such as in a callback, do not become this."""
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
-    """Take what a rule raises for its failure."""
+def _catch_failure() -> Iterator[None]:
+    """Turn an error of a rule into a _Failure."""
     try:
         yield
     except (ArithmeticError, ValueError, RuntimeError, MemoryError) as error:
@@ -239,8 +243,8 @@ def _failing() -> Iterator[None]:
 
 
 @contextmanager
-def _warned() -> Iterator[list[str]]:
-    """Collect what is warned of: of each kind the first."""
+def _collect_warnings() -> Iterator[list[str]]:
+    """Collect the first warning of each category."""
     texts: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

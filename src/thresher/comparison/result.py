@@ -1,4 +1,4 @@
-"""What a comparison found: a line for each rule; as text, JSON or a page."""
+"""The result of a comparison, as text, JSON or an HTML page."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ _MEASURED = ("error", "auc", "mse", "r2", "nonzeros", "kappa", "seconds")
 
 @dataclass(frozen=True)
 class RuleResult:
-    """What was found of one rule.
+    """The result of one rule.
 
     Attributes
     ----------
     rule : str
         Its name in ``rules=``.
     title : str
-        What it is, in words.
+        Its name in tables.
     loss : str
-        What it was trained with.
+        The loss it was trained with.
     control : bool
-        Whether it is there to be compared with.
+        Whether it is a control.
     chosen : dict
         Parameters that cross-validation chose.
     grid : dict of lists
         Values that were tried.
     cv_error, cv_standard_error : float or None
-        Of the chosen parameters, mean over folds: error in percent, or mean square error.
+        Of the chosen parameters, over the folds: error in percent, or mean square error.
     error, auc, mse, r2 : Measure or None
-        On the test rows, over orders: error in percent and area under the ROC curve, or mean square
-        error and R2.
+        On the test rows, over the orders: error in percent and area under the ROC curve, or mean
+        square error and R2.
     nonzeros : Measure or None
-        Percent of all columns that have a weight.
+        Percent of all columns with a nonzero weight.
     kappa : Measure or None
-        Cohen's kappa of the supports of two orders, over pairs.
+        Cohen's kappa of the supports of two orders, over all pairs.
     seconds : Measure or None
-        Of a fit.
+        Time of a fit.
     runs : tuple of dict
         The measures of each order.
     skipped : str
-        Why it was left out.
+        Why it was skipped.
     failure : str
         Why it failed.
     notes : tuple of str
-        What else there is to know.
+        Remarks.
     """
 
     rule: str
@@ -80,25 +80,25 @@ class RuleResult:
 
     @property
     def measured(self) -> bool:
-        """Whether there are numbers."""
+        """Whether it was neither skipped nor failed."""
         return not (self.skipped or self.failure)
 
     @property
     def reason(self) -> str:
-        """Why there are no numbers, in a sentence; empty where there are."""
+        """Why it was skipped or failed; empty if it was measured."""
         if self.skipped:
-            return f"left out: {self.skipped}"
+            return f"skipped: {self.skipped}"
         return f"failed: {self.failure}" if self.failure else ""
 
     @property
     def parameters(self) -> str:
-        """The chosen parameters in a line; those that the rule sets by itself are left out."""
+        """The chosen parameters as text, without those that the rule sets itself."""
         chosen = {name: value for name, value in self.chosen.items() if value is not None}
         return ", ".join(f"{name} {shown(value)}" for name, value in chosen.items())
 
 
 def row_of(values: Mapping[str, Any]) -> RuleResult:
-    """Return the line that a mapping of JSON holds.
+    """Return the result of a rule from its JSON object.
 
     Parameters
     ----------
@@ -114,14 +114,14 @@ def row_of(values: Mapping[str, Any]) -> RuleResult:
 
 
 class Comparison(Sequence[RuleResult]):
-    """Every rule on one data set, best first.
+    """The results of all rules on one data set, best first.
 
-    A sequence of `RuleResult`; one is found by its rule, too: ``comparison["ftrl"]``.
+    A sequence of `RuleResult`, which can also be indexed by rule: ``comparison["ftrl"]``.
 
     Parameters
     ----------
     about : mapping
-        What was done: the task, rows, columns, split, folds, seeds, version.
+        Task, rows, columns, split, folds, seeds and version.
     rows : sequence of RuleResult
         In any order.
 
@@ -129,7 +129,7 @@ class Comparison(Sequence[RuleResult]):
     ----------
     about : dict
     rows : tuple of RuleResult
-        By test error; those without numbers at the end.
+        Sorted by test error; rules that were skipped or failed are last.
 
     Examples
     --------
@@ -147,17 +147,17 @@ class Comparison(Sequence[RuleResult]):
 
     @property
     def task(self) -> str:
-        """What the labels are: "binary", "multiclass" or "regression"."""
+        """The task: "binary", "multiclass" or "regression"."""
         return str(self.about["task"])
 
     @property
     def remarks(self) -> list[str]:
-        """What is to be known of the training rows before any number is believed."""
+        """Remarks on the training rows that readers of the results should know."""
         return list(self.about.get("remarks", ()))
 
     @property
     def frontier(self) -> list[RuleResult]:
-        """Rules that no other beats in both error and nonzeros, from sparse to dense."""
+        """Rules for which no other is better in both error and nonzeros, from sparse to dense."""
         first = next(iter(MEASURES[self.task]))
         rows = [row for row in self.rows if row.measured]
         dots = [Dot(r.title, r.nonzeros.mean, getattr(r, first).mean) for r in rows if r.nonzeros]
@@ -181,12 +181,12 @@ class Comparison(Sequence[RuleResult]):
         for row in self.rows:
             if row.rule == which:
                 return row
-        raise KeyError(f"{which!r}: none of {', '.join(row.rule for row in self.rows)}")
+        raise KeyError(f"{which!r} is not one of {', '.join(row.rule for row in self.rows)}")
 
     # ---- as text and JSON ----------------------------------------------------------------------
 
     def columns(self) -> dict[str, str]:
-        """Return the measures of the task, and what they are called."""
+        """Return the measures of the task and their headings."""
         return {
             **MEASURES[self.task],
             "nonzeros": "nonzeros %",
@@ -197,7 +197,7 @@ class Comparison(Sequence[RuleResult]):
     def table(self) -> str:
         """Return a table as text: means, and standard deviations in parentheses.
 
-        What is to be known of the rows stands above it, and remarks on rules below.
+        Remarks on the training rows are above the table, remarks on rules below.
         """
         columns = self.columns()
         wide = max(len(row.title) for row in self.rows)
@@ -216,7 +216,7 @@ class Comparison(Sequence[RuleResult]):
         return f"<Comparison of {len(self.rows)} rules>\n{self.table()}"
 
     def to_json(self) -> str:
-        """Return all that was found as JSON, with every digit."""
+        """Return the whole comparison as JSON, with all digits."""
         return json.dumps(
             {"format": FORMAT, "about": self.about, "rows": [asdict(row) for row in self.rows]},
             indent=1,
@@ -234,13 +234,15 @@ class Comparison(Sequence[RuleResult]):
         try:
             found = json.loads(text)
             if found["format"] != FORMAT:
-                raise DataError(f"not a comparison of format {FORMAT}: it has {found['format']!r}")
+                raise DataError(
+                    f"not a comparison of format {FORMAT}: the format is {found['format']!r}"
+                )
             return cls(found["about"], [row_of(row) for row in found["rows"]])
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise DataError(f"not a comparison: {error}") from None
 
     def to_html(self) -> str:
-        """Return a page of its own: picture, table, what was done and what was chosen."""
+        """Return a complete HTML page: chart, tables, protocol and parameters."""
         from thresher.comparison.page import page_of
 
         return page_of(self)
@@ -251,7 +253,7 @@ class Comparison(Sequence[RuleResult]):
         return fragment_of(self)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a page or JSON, by the name of the file: .html or .json.
+        """Write an HTML page or JSON, depending on the ending of the name: .html or .json.
 
         Parameters
         ----------
@@ -268,13 +270,13 @@ class Comparison(Sequence[RuleResult]):
 
 
 def measure_text(measure: Measure | None, name: str) -> str:
-    """Return a measure with its standard deviation, shortly.
+    """Return a measure with its standard deviation as text.
 
     Parameters
     ----------
     measure : Measure or None
     name : str
-        Which measure it is.
+        Name of the measure.
 
     Examples
     --------

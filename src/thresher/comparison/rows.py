@@ -1,4 +1,4 @@
-"""The rows of a comparison: taken into memory, split, scaled, and recognised again by a digest."""
+"""The rows of a comparison: read into memory, split, scaled and identified by digests."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from thresher.errors import DataError, InputError, ParameterError, setting
 from thresher.health import dynamic_range
 from thresher.losses import ANY_LABEL, LOSSES, Task
 from thresher.preprocessing import UnitVarianceScaler
-from thresher.search.gravities import Scale
+from thresher.search.gravities import GravityScale
 
 SCALES = ("unit-norm", "variance", None)
-_MEMORY = 1 << 30  # bytes that gradients may take at a time
-_LARGEST = 1e12  # value whose square is within what all rules take as a parameter
-_SQUARED = 1e150  # value whose square is still a number
-_LARGER, _SMALLER = 100.0, 1e-3  # than the median column: one rate for all no longer does
+_MEMORY = 1 << 30  # most bytes for gradients at a time
+_LARGEST = 1e12  # largest value: its square is still allowed as a parameter of all rules
+_LARGEST_TO_NORM = 1e150  # largest value whose square is finite
+_LARGER, _SMALLER = 100.0, 1e-3  # scale of a column, relative to the median, that gets a remark
 
 
 @dataclass(frozen=True)
-class Rows:
+class ComparisonRows:
     """Training rows and test rows.
 
     Attributes
@@ -58,10 +58,10 @@ class Rows:
     digests : dict of str to str
         SHA-256 of the training rows and of the test rows, as they were given.
     unit : float
-        What the targets of a regression were divided by: the power of ten next to their standard
-        deviation, so that rates and penalties that suit one unit suit all.
+        The targets of a regression were divided by this: the power of ten nearest to their
+        standard deviation. So rates and penalties do not depend on the unit of the targets.
     names : list of str or None
-        Of the columns.
+        Names of the columns.
     scaled : bool
         Whether columns have been scaled to unit variance.
     """
@@ -79,11 +79,11 @@ class Rows:
 
     @property
     def kind(self) -> Task:
-        """Which of the estimators: classifiers or regressors."""
+        """The kind of the estimators: "classifier" or "regressor"."""
         return "regressor" if self.task == "regression" else "classifier"
 
-    def scaled_by(self, scale: str | None) -> Rows:
-        """Return the rows scaled; what scales columns is learned from the training rows alone.
+    def scaled_by(self, scale: str | None) -> ComparisonRows:
+        """Return the rows scaled; scales of columns are computed from the training rows only.
 
         Parameters
         ----------
@@ -93,14 +93,14 @@ class Rows:
             return self
         if scale == "unit-norm":
             for X in (self.X, self.X_test):
-                _refuse_huge(X.data if sp.issparse(X) else X, _SQUARED)
+                _check_size(X.data if sp.issparse(X) else X, _LARGEST_TO_NORM)
             return replace(self, X=normalize(self.X), X_test=normalize(self.X_test))
         scaler = UnitVarianceScaler().fit(self.X)
         X, X_test = scaler.transform(self.X), scaler.transform(self.X_test)
         return replace(self, X=X, X_test=X_test, scaled=True)
 
     def remarks(self) -> list[str]:
-        """Return what is to be known of the training rows before any number is believed."""
+        """Return remarks on the training rows that readers of the results should know."""
         odd = [
             column
             for column in dynamic_range(self.X, self.names, _LARGER).columns
@@ -112,21 +112,21 @@ class Rows:
             farthest = max(ratio, 1 / max(ratio, 1e-300))
             first = odd[0].column if odd[0].name is None else repr(odd[0].name)
             than = "larger" if ratio > 1 else "smaller"
-            more = f", and {len(odd) - 1:,} more are far from it" if len(odd) > 1 else ""
+            more = f", and {len(odd) - 1:,} more columns differ as much" if len(odd) > 1 else ""
             found.append(
                 f"columns differ in scale: column {first} is {farthest:.2g} times {than} than the "
-                f"median column{more}; most rules have one rate for all, and scaling by variance "
-                f"(scale: variance) makes columns alike"
+                f"median column{more}; most rules use the same rate for all columns, so scale the "
+                f"columns (scale: variance)"
             )
         if self.unit != 1:
             found.append(
-                f"rules learned from labels divided by {self.unit:g}, and chosen parameters are "
-                f"for these; errors are in the units of the labels"
+                f"rules learned from labels divided by {self.unit:g}, and the chosen parameters "
+                f"are for these labels; errors are in the original unit"
             )
         return found
 
     def folds(self, count: int, seed: int) -> Folds:
-        """Return folds of the training rows, stratified where there are classes.
+        """Return folds of the training rows; for classes, they are stratified.
 
         Parameters
         ----------
@@ -154,22 +154,22 @@ class Rows:
         return list(splitter.split(self.X, self.y))
 
     def sizes(self, loss: str) -> Sizes:
-        """Return what grids need to know of the training rows.
+        """Return the facts about the training rows that grids depend on.
 
         Parameters
         ----------
         loss : str
-            Of the rule that is to be tried.
+            The loss of the rule.
         """
         values = self.X.data if sp.issparse(self.X) else self.X
-        _refuse_huge(values, _LARGEST)
+        _check_size(values, _LARGEST)
         square = float(np.sum(np.square(values, dtype=np.float64)) / self.X.shape[0])
         if not square > 0:
-            raise DataError("all values of the training rows are zero: there is nothing to learn")
-        scale = Scale(loss, 0.1, 0.5, True, _MEMORY)
+            raise DataError("all values of the training rows are zero")
+        scale = GravityScale(loss, 0.1, 0.5, True, _MEMORY)
         outputs = len(self.classes) if self.task == "multiclass" else 1
         while scale.more(outputs):
-            scale.add(self.X, self._told, None)
+            scale.add(self.X, self._targets, None)
         return Sizes(
             task=self.kind,
             loss=loss,
@@ -181,7 +181,7 @@ class Rows:
             scaled=self.scaled,
         )
 
-    def _told(self, output: int) -> NDArray[np.float64]:
+    def _targets(self, output: int) -> NDArray[np.float64]:
         if self.task == "regression":
             return self.y
         return np.where(self.y == (1 if self.task == "binary" else output), 1.0, -1.0)
@@ -197,8 +197,8 @@ def rows_of(
     task: str | None,
     test_share: float,
     seed: int,
-) -> Rows:
-    """Take rows into memory, find out what the labels are, and split where no test rows are given.
+) -> ComparisonRows:
+    """Read rows into memory, find the task, and split the rows if no test rows are given.
 
     Parameters
     ----------
@@ -210,12 +210,14 @@ def rows_of(
     """
     if is_source(X):
         if y is not None or y_test is not None:
-            raise ParameterError("a source has its own labels; give it alone", owner="compare")
+            raise ParameterError(
+                "a source has its own labels; do not give y or y_test", owner="compare"
+            )
         X, y, X_test, y_test = gathered(X, X_test)
     if y is None:
-        raise ParameterError("y is needed, but with a source", owner="compare", parameter="y")
+        raise ParameterError("y is needed, unless X is a source", owner="compare", parameter="y")
     if (X_test is None) != (y_test is None):
-        raise ParameterError("X_test and y_test go together", owner="compare")
+        raise ParameterError("X_test and y_test must be given together", owner="compare")
     X, y, names = checked(X, y, "")
     if X_test is not None:
         X_test, y_test, others = checked(X_test, y_test, "_test")
@@ -227,18 +229,18 @@ def rows_of(
         words = [labels.dtype.kind in "US" for labels in (y, y_test)]
         if words[0] != words[1]:
             raise DataError(
-                f"y has labels such as {y.tolist()[0]!r}, and y_test such as "
-                f"{y_test.tolist()[0]!r}: they must be of one kind"
+                f"y has labels such as {y.tolist()[0]!r}, but y_test has labels such as "
+                f"{y_test.tolist()[0]!r}: both must be words, or both numbers"
             )
     regresses = is_regression(y, loss, task)
     if X_test is None:
         X, X_test, y, y_test = _split(X, y, test_share, seed, regresses)
     digests = {"training rows": _digest(X, y), "test rows": _digest(X_test, y_test)}
     if regresses:
-        bound = loss is not None and LOSSES[loss].label_range != ANY_LABEL
-        unit = 1.0 if bound else _unit(numbers_of(y))  # such labels are not divided
+        limited = loss is not None and LOSSES[loss].label_range != ANY_LABEL
+        unit = 1.0 if limited else _unit(numbers_of(y))
         y, y_test = (numbers_of(labels) / unit for labels in (y, y_test))
-        return Rows(X, y, X_test, y_test, "regression", [], digests, unit, names)
+        return ComparisonRows(X, y, X_test, y_test, "regression", [], digests, unit, names)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise DataError(f"all training rows have the label {classes.tolist()[0]!r}")
@@ -251,7 +253,7 @@ def rows_of(
         )
     known = np.searchsorted(classes, y_test)
     which = "binary" if len(classes) == 2 else "multiclass"
-    return Rows(X, numbers, X_test, known, which, classes.tolist(), digests, names=names)
+    return ComparisonRows(X, numbers, X_test, known, which, classes.tolist(), digests, names=names)
 
 
 def gathered(
@@ -259,23 +261,25 @@ def gathered(
 ) -> tuple[Any, Any, Any, Any]:
     """Read sources into X, y, X_test, y_test; columns are the features of the training rows.
 
-    Weights of rows are not taken: all count the same, and a warning says so.
+    Row weights are ignored, with a warning.
 
     Parameters
     ----------
     train : Source
     test : Source or None
     check : callable, optional
-        Makes what is called with each block, for each source anew.
+        Called once for each source; returns a function that is called with each block.
     """
     rows = gather(train, None if check is None else check())
     if rows.weights is not None and np.ptp(rows.weights) > 0:
-        warnings.warn("weights of rows are not used: all count the same", stacklevel=2)
+        warnings.warn("row weights are ignored: all rows count the same", stacklevel=2)
     X, seen = rows.compact() if train.named else (rows.matrix(), np.arange(rows.width))
     if test is None:
         return X, tidy(rows.labels), None, None
     if not is_source(test):
-        raise ParameterError(owner="compare", parameter="X_test", allowed="a source where X is one")
+        raise ParameterError(
+            owner="compare", parameter="X_test", allowed="a source if X is a source"
+        )
     others = gather(test, None if check is None else check(), train.kinds)
     return X, tidy(rows.labels), others.matrix_of(seen), tidy(others.labels)
 
@@ -286,8 +290,7 @@ def _split(X: Any, y: NDArray[Any], share: float, seed: int, regresses: bool) ->
     if not regresses and len(classes) > 1 and counts.min() < 2:
         label = classes.tolist()[counts.argmin()]
         raise InputError(
-            f"one row alone has the label {label!r}: each class needs rows to learn from and to "
-            f"test",
+            f"only one row has the label {label!r}: each class needs training rows and test rows",
             value=label,
             hint=hint_of(y),
         )
@@ -309,12 +312,11 @@ def _split(X: Any, y: NDArray[Any], share: float, seed: int, regresses: bool) ->
     return X[train], X[test], y[train], y[test]
 
 
-def _refuse_huge(values: NDArray[Any], limit: float) -> None:
+def _check_size(values: NDArray[Any], limit: float) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if largest > limit:
         raise DataError(
-            f"values are up to {largest:.3g}, too large for arithmetic with their squares: divide "
-            f"them"
+            f"the largest value is {largest:.3g}, too large for its square; divide the values"
         )
 
 
@@ -325,7 +327,7 @@ def _unit(y: NDArray[np.float64]) -> float:
 
 def _digest(X: Any, y: NDArray[Any]) -> str:
     """Return the SHA-256 of rows, the same for a matrix and an array of the same values."""
-    X = sp.csr_matrix(X, copy=True)  # the caller's own stays as it is
+    X = sp.csr_matrix(X, copy=True)  # the caller's matrix must not change
     X.eliminate_zeros()
     X.sort_indices()
     found = hashlib.sha256(f"{X.shape} {X.dtype} {y.dtype.kind}".encode())

@@ -1,4 +1,4 @@
-"""compare: every rule on one data set, under one protocol."""
+"""`compare`: compare all rules on one data set, with the same protocol."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from thresher._version import __version__
 from thresher.comparison.candidates import CANDIDATES
-from thresher.comparison.checkpoint import Checkpoint
+from thresher.comparison.checkpoint import ComparisonCheckpoint
 from thresher.comparison.inputs import share_of
-from thresher.comparison.protocol import CompareProgress, Run
+from thresher.comparison.protocol import CompareProgress, ComparisonRun
 from thresher.comparison.result import Comparison
 from thresher.comparison.rows import SCALES, rows_of
 from thresher.errors import ParameterError, setting
@@ -39,52 +39,52 @@ def compare(
     callback: Callable[[CompareProgress], Any] | None = None,
     n_jobs: int = 1,
 ) -> Comparison:
-    """Compare every rule, and the usual controls, on one data set.
+    """Compare all rules, and the usual controls, on one data set.
 
-    Parameters of each rule are chosen by cross-validation on the training rows, over a grid that
-    follows the data; then as many models as there are `orders` learn from the training rows, each
-    in a random order of its own, and each predicts the test rows once. `docs/compare.md` says all
-    of it.
+    Cross-validation on the training rows chooses the parameters of each rule, from a grid that
+    depends on the data. Then each rule trains `orders` models, each on another random order of the
+    training rows, and each model predicts the test rows once. `docs/compare.md` has the details.
 
     Parameters
     ----------
     X : CSR matrix, array, DataFrame of shape (rows, features), or source
-        Training rows; all rows, where no test rows are given. They are held in memory.
+        Training rows, or all rows if no test rows are given. They are held in memory.
     y : array of shape (rows,)
-        Labels: two or more classes, or numbers. A source has its own.
+        Labels: two or more classes, or numbers. Not given if X is a source, which has labels.
     X_test, y_test : like X and y, optional
-        Test rows. By default a share of the rows, drawn by `seed`, stratified by classes.
+        Test rows. By default a random share of the rows, stratified by class.
     rules : sequence of str, optional
-        Which to compare; by default all that are for the task and not too expensive for the data.
-        Those named here are tried at any expense.
+        The rules to compare. By default all rules for the task that are not too expensive for the
+        data. A rule that is named here is run even if it takes long.
     loss : str, optional
-        Of all rules that have it; others take the nearest, or are left out, and say so. By default
-        "logistic" for classes, "squared" (averaged SGD: "huber") for numbers.
+        The loss of all rules that have it. Other rules use a similar loss or are skipped; a remark
+        says so. By default "logistic" for classes, "squared" (averaged SGD: "huber") for numbers.
     task : {"classification", "regression"}, optional
-        By default regression where the loss is one for numbers and labels are, or where no loss
-        is given and a label is not whole. Whole numbers without either are classes.
+        By default regression if the loss is for numbers and the labels are numbers, or if no loss
+        is given and a label is not a whole number. Otherwise labels are classes.
     test_share : float, default=0.25
-        Share of the rows that is put aside, where no test rows are given.
+        Share of test rows, if no test rows are given.
     orders : int, default=10
-        Models of each rule, each of a random order of the training rows.
+        Models of each rule, each trained on another random order of the training rows.
     folds : int, default=5
-        Of the cross-validation, stratified by classes, and the same for all rules.
+        Folds of the cross-validation: stratified by class, and the same for all rules.
     choose : {"best", "sparsest"}, default="best"
-        Parameters of the least mean error over folds (of equals, the sparsest), or those of the
-        sparsest models whose mean error is within one standard error of it.
+        "best": the parameters with the least mean error over the folds (among equal ones, the
+        sparsest). "sparsest": the parameters of the sparsest models whose mean error is within one
+        standard error of the least.
     scale : {"unit-norm", "variance"}, optional
-        "unit-norm": rows are divided by their norms; "variance": columns by their root mean squares
-        over the training rows (`UnitVarianceScaler`). By default rows are taken as they are.
+        "unit-norm": divide each row by its norm. "variance": divide each column by its root mean
+        square over the training rows (`UnitVarianceScaler`). By default, no scaling.
     seed : int, default=0
-        Of the split, the folds, the searches, the orders.
+        Random seed of the split, the folds, the searches and the orders.
     checkpoint : path, optional
-        A file that what is finished is kept in. A second call with the same data and settings goes
-        on from it; one with others is refused.
+        A file for finished work. A second call with the same data and settings continues from it;
+        a call with other data or settings raises ParameterError.
     callback : callable, optional
-        Called with a `CompareProgress` before and after all that takes time.
+        Called with a `CompareProgress` before and after each search, model and rule.
     n_jobs : int, default=1
-        Threads of the searches; -1 is one for each processor. Models whose fit is timed are
-        trained one after the other whatever it says, and results do not depend on it.
+        Number of threads of the searches; -1: one for each processor. Timed fits run one at a time.
+        Results do not depend on it.
 
     Returns
     -------
@@ -127,17 +127,20 @@ def compare(
         "scale": scale,
         "seed": seed,
     }
-    kept = Checkpoint(checkpoint, {**settings, **rows.digests})
+    saved = ComparisonCheckpoint(checkpoint, {**settings, **rows.digests})
     settings = {"version": __version__, **settings}
     rows = rows.scaled_by(scale)
     named = rules is not None
     if not named:
         names = [name for name in names if rows.kind in CANDIDATES[name].tasks]
-    run = Run(rows, settings, rows.folds(folds, seed), kept, callback, n_jobs, len(names))
-    found = [run.rule(name, place, named) for place, name in enumerate(names, 1)]
+    all_folds = rows.folds(folds, seed)
+    run = ComparisonRun(rows, settings, all_folds, saved, callback, n_jobs, len(names))
+    found = [run.run_rule(name, place, named) for place, name in enumerate(names, 1)]
     if all(row.skipped for row in found):
         why = "; ".join(f"{row.rule}: {row.skipped}" for row in found)
-        raise ParameterError((setting("rules"), f": all are left out: {why}"), parameter="rules")
+        raise ParameterError(
+            (setting("rules"), f": all rules are skipped: {why}"), parameter="rules"
+        )
     about = {
         **settings,
         "classes": [str(label) for label in rows.classes],
@@ -157,7 +160,7 @@ def _checked_rules(rules: Sequence[str] | None) -> list[str]:
     for name in names:
         if name not in CANDIDATES:
             raise ParameterError(
-                (setting("rules"), f": must be of {', '.join(CANDIDATES)}; got {name!r}"),
+                (setting("rules"), f" must be from {', '.join(CANDIDATES)}; got {name!r}"),
                 parameter="rules",
                 value=name,
             )

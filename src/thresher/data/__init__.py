@@ -1,4 +1,4 @@
-"""The only place that looks at the types of user data: arrays and matrices -> batches of rows."""
+"""Reads user data: arrays, matrices, files and iterators become batches and blocks of rows."""
 
 from thresher.data.arrays import as_batch, checked, is_source, is_sparse, nonzeros, summed
 

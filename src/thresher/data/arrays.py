@@ -1,4 +1,4 @@
-"""SciPy CSR matrices and NumPy arrays -> batches, without copying them."""
+"""Makes batches of SciPy CSR matrices and NumPy arrays, without copying them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def is_source(X: Any) -> bool:
-    """Tell whether X is a source of blocks, without importing one."""
+    """Tell whether X is a source of blocks, without importing `Source`."""
     return hasattr(X, "blocks") and hasattr(X, "rereadable")
 
 
@@ -28,16 +28,17 @@ def as_batch(
     y: NDArray[np.float64] | None = None,
     weights: NDArray[np.float64] | None = None,
 ) -> _core.Batch:
-    """Borrow the rows of X.
+    """Return the rows of X as a batch.
 
-    CSR with int32 or int64 indices and float32 or float64 values, and C-contiguous arrays of these
-    values, are used where they lie, and must not change meanwhile; of anything else a copy is made.
+    CSR matrices with int32 or int64 indices and float32 or float64 values, and C-contiguous arrays
+    of these values, are not copied: do not change them while the batch is in use. Anything else is
+    copied.
 
     Parameters
     ----------
     X : CSR matrix or array of shape (rows, features)
     y : array of shape (rows,), optional
-        Labels; a batch without them can be predicted on.
+        Labels. A batch without labels can be used to predict.
     weights : array of shape (rows,), optional
         Weights of the rows.
     """
@@ -53,12 +54,15 @@ def as_batch(
 
 
 def nonzeros(X: Any) -> int:
-    """Count the stored values; of a dense array, all."""
+    """Count the stored values; a dense array stores all its values."""
     return int(X.indptr[-1]) if is_sparse(X) else int(X.shape[0] * X.shape[1])
 
 
 def checked(X: Any) -> tuple[Any, NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Return X as CSR or array, and rows, columns and values of its nonzeros, all finite."""
+    """Return X as CSR matrix or array, and the rows, columns and values of its nonzeros.
+
+    Raises DataError if a value is not finite.
+    """
     if is_sparse(X):
         X = X.tocsr()
         if not X.has_canonical_format:
@@ -81,6 +85,6 @@ def checked(X: Any) -> tuple[Any, NDArray[np.intp], NDArray[np.intp], NDArray[np
 def summed(
     at: NDArray[np.intp], values: NDArray[np.float64], size: int, power: int = 1
 ) -> NDArray[np.float64]:
-    """Return the sums of powers of the values at each of `size` places; too large ones are inf."""
+    """Return the sum of ``values**power`` for each of `size` places; overflow gives inf."""
     with np.errstate(over="ignore"):
         return np.asarray(np.bincount(at, values**power, size), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""A block of rows as sources give it: the core's block, and where it stands among the files."""
+"""A block of rows of a source: the core's block, with its file and position."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from thresher import _core
 from thresher.data.spans import lines_before
 from thresher.errors import DataError
 
-__all__ = ["BadRow", "Block", "Position"]
+__all__ = ["Block", "Position"]
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where a source stands: after a block, before the next.
+    """A position in a source, between two blocks.
 
     Attributes
     ----------
     file : int
         Number of the file, from 0.
     offset : int
-        What lies behind in that file, in the source's own unit: unpacked bytes of text, batches of
-        a table, items of an iterator, blocks of a cache.
+        How much of that file comes before the position. The unit depends on the source:
+        decompressed bytes of text, batches of a table, items of an iterator, blocks of a cache.
     line : int
-        Lines of text, or rows, that lie behind in that file.
+        Lines of text, or rows, of that file before the position.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Position:
     line: int = 0
 
     def to_json(self) -> dict[str, int]:
-        """Return what `json.dump` takes."""
+        """Return the position as JSON types."""
         return asdict(self)
 
     @classmethod
@@ -53,23 +53,24 @@ class Position:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows, their labels and weights, and where they came from.
+    """Rows with their labels and weights, and their place in the files.
 
     Attributes
     ----------
     native : _core.Block
+        The rows in the core.
     file : str
         Name of the file, as given.
     end : Position
-        Behind the block.
+        The position after the block.
     words : array, optional
-        Labels that are no numbers; `native` has none then.
+        Labels that are strings; `native` has no labels then.
     lines : array, optional
-        The line of each row in its file, where bad ones were left out; else `native` knows it.
+        The line of each row in its file, if bad lines were left out; by default `native` has it.
     raw : int
-        Bytes read of all files up to here, as they lie on disk.
+        Bytes on disk that were read up to here, of all files.
     counted : int
-        Lines are counted from this byte of the file on: that where its span begins.
+        The byte of the file from which lines are counted: the beginning of its span.
     """
 
     native: _core.Block
@@ -82,7 +83,7 @@ class Block:
 
     @property
     def batch(self) -> _core.Batch:
-        """The rows, borrowed, with their labels and weights."""
+        """The rows with their labels and weights; not a copy."""
         return self.native.batch
 
     @property
@@ -92,22 +93,22 @@ class Block:
 
     @property
     def width(self) -> int:
-        """A bound of the feature numbers; 0: there are some of 2^63 and above."""
+        """An upper bound of the feature numbers; 0: some are 2^63 or larger."""
         return int(self.native.width)
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """One label for each row, NaN or None for none; None where rows have lists of labels."""
+        """One label per row, NaN or None if it is missing; None if rows have lists of labels."""
         return self.native.labels if self.words is None else self.words
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """Weights of the rows; None: all 1."""
+        """Weights of the rows; None: all are 1."""
         return self.native.weights
 
     @property
     def digest(self) -> int:
-        """Digest of what the block was read from, or where that is no text, of its rows."""
+        """Digest of the text of the block; of its rows, if it was not read from text."""
         native = self.native
         if native.digest:
             return int(native.digest)
@@ -119,17 +120,20 @@ class Block:
 
     @property
     def names(self) -> list[tuple[int, str]]:
-        """Names of features, where they were asked for."""
+        """Pairs of feature number and name, if names were requested."""
         return [(key, name.decode(errors="replace")) for key, name in self.native.names]
 
     @property
     def tags(self) -> list[str] | None:
-        """Text that names each row, where there is any."""
+        """The tag of each row, if the format has tags."""
         tags: list[bytes] | None = self.native.tags  # type: ignore[assignment]
         return None if tags is None else [tag.decode(errors="replace") for tag in tags]
 
     def label_sets(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Return where each row's labels begin, and the labels, of rows with any number of them."""
+        """Return the labels of all rows in one array, and where each row's labels begin in it.
+
+        Row r has ``labels[starts[r]:starts[r + 1]]``; rows may have any number of labels.
+        """
         starts, values = self.native.label_starts, self.native.label_values
         if starts is not None and values is not None:
             return starts, values
@@ -143,33 +147,33 @@ class Block:
         return np.concatenate([[0], np.cumsum(known)]).astype(np.int64), labels[known]
 
     def place(self, row: int) -> str:
-        """Return where a row came from, as `file:line`, or `file:row` of a table."""
+        """Return the place of a row for an error: `file:line`, or `file:row` for a table."""
         if self.rows == 0:
             return self.file
         line = self.native.line(row) if self.lines is None else int(self.lines[row])
         return f"{self.file}:{self.true_line(line)}"
 
     def true_line(self, line: int) -> int:
-        """Return which line of its file a line of its span is: all before the span is read."""
+        """Return the line in the file of a line in the span; reads the file up to the span."""
         return line + lines_before(self.file, self.counted) if self.counted else line
 
     def label_place(self, row: int) -> str:
-        """Return where a row's label stands: that of a line of text at its beginning."""
+        """Return the place of a row's label; in a line of text the label is in column 1."""
         return self.place(row) + ":1" * (self.native.bytes > 0)
 
     def located(self, error: _core.DataError) -> DataError:
-        """Return the error of a row with the place where the row came from."""
+        """Return an error of the core about a row, with the row's place in its file."""
         found = re.fullmatch(r"row (\d+): (.*)", str(error), re.DOTALL)
         if found is None or int(found[1]) >= self.rows:
             return DataError(str(error))
         return DataError(f"{self.place(int(found[1]))}: {found[2]}")
 
     def heads(self) -> Iterator[tuple[int, _core.Batch]]:
-        """Yield all rows, and their number: a block is small enough to be looked at whole."""
+        """Yield the number of rows and all rows; a matrix yields its first rows before."""
         yield self.rows, self.batch
 
     def sums(self, keys: NDArray[np.uint64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return, for each row, the sum of the sizes of its features that are not zero."""
+        """Return, for each row, the sum of `sizes` over its nonzero features among `keys`."""
         own = np.asarray(self.native.keys).astype(np.int64).view(np.uint64)
         places = np.minimum(np.searchsorted(keys, own), max(len(keys) - 1, 0))
         known = np.asarray(self.native.values) != 0
@@ -181,31 +185,6 @@ class Block:
         return np.asarray(sums, np.float64)
 
     def first_values(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return where the values of each of the first rows begin, and the values."""
+        """Return the values of the first rows, and where each row's values begin."""
         starts = np.asarray(self.native.starts)[: rows + 1].astype(np.int64)
         return starts, np.asarray(self.native.values, np.float64)[: starts[-1]]
-
-
-@dataclass(frozen=True)
-class BadRow:
-    """A row of a table that was left out, and why.
-
-    Attributes
-    ----------
-    file : str
-        Name of the file.
-    line : int
-        Its line, or row of a table, from 1.
-    what : str
-        What is wrong with it.
-    text : str
-        The row, or what there is of it.
-    """
-
-    file: str
-    line: int
-    what: str
-    text: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what}"

@@ -1,8 +1,7 @@
-"""Whether a cache was made from these files, as they are now, with these options.
+"""Tells whether a cache is current: made from these files, unchanged, with the same options.
 
-A cache carries a text about itself: the version of this description, the options with which its
-source was read, and a fingerprint of each file. A cache that is not current is made again; it is
-never read instead of its source.
+A cache holds a header: a version number, the options with which its source was read, and a
+fingerprint of each file. A cache that is not current is never used; it is made again.
 """
 
 from __future__ import annotations
@@ -16,30 +15,30 @@ from typing import Any, TypeAlias
 from thresher import _core
 
 VERSION = 1
-_END = 64 << 10  # bytes that are looked at, at either end of a file
+_END = 64 << 10  # bytes that are hashed at each end of a file
 
 Fingerprint: TypeAlias = list[dict[str, Any]]
 
 
 def fingerprint(paths: Iterable[str | os.PathLike[str]]) -> Fingerprint:
-    """Describe files so that a change of one of them shows.
+    """Return a fingerprint of files, which differs if a file was changed.
 
     Parameters
     ----------
     paths : paths of regular files
-        In the order in which they are read, which is part of the fingerprint, as are the paths
-        themselves, as they are given.
+        In the order in which they are read. The order and the paths as given are part of the
+        fingerprint.
 
     Returns
     -------
     list of dict
-        For each file its path, its size, the time of its last change in nanoseconds, and a hash of
-        its first and last 64 KiB.
+        For each file: its path, its size, the time of its last change in nanoseconds, and a hash
+        of its first and last 64 KiB.
 
     Raises
     ------
     OSError
-        If a file cannot be read.
+        A file cannot be read.
     """
     found = []
     for path in paths:
@@ -51,7 +50,7 @@ def fingerprint(paths: Iterable[str | os.PathLike[str]]) -> Fingerprint:
                 ends.update(file.read(_END))
         found.append(
             {
-                # A name that is no UTF-8 has surrogates, which JSON carries as escapes.
+                # A name that is not UTF-8 has surrogates; JSON writes them as escapes.
                 "path": os.fsdecode(path),
                 "size": about.st_size,
                 "mtime_ns": about.st_mtime_ns,
@@ -62,13 +61,14 @@ def fingerprint(paths: Iterable[str | os.PathLike[str]]) -> Fingerprint:
 
 
 def about(sources: Fingerprint, options: Mapping[str, Any]) -> str:
-    """Return the text about a cache that `is_current` looks at.
+    """Return the header of a cache, which `is_current` reads.
 
     Parameters
     ----------
     sources : fingerprint of the files that are read
-    options : mapping of str to what JSON can carry
-        All that changes what is read from the same bytes: format, bits, zero_based, interactions.
+    options : mapping of str to JSON types
+        All options that change which rows are read from the same bytes: format, bits, zero_based,
+        interactions.
     """
     text = {"version": VERSION, "options": dict(options), "sources": sources}
     return json.dumps(text, sort_keys=True, allow_nan=False)
@@ -84,18 +84,18 @@ def is_current(
     path : path of the cache
     sources : fingerprint of the files as they are now
     options : mapping
-        How they are to be read.
+        Options with which they are read now.
 
     Returns
     -------
     True or str
-        True, or what is different, as a clause that follows "because". Never False, so that
-        ``is_current(...) is True`` is the question to ask.
+        True, or the reason why not, as a clause that follows "because". It is never False: test
+        ``is_current(...) is True``.
 
     Raises
     ------
     OSError
-        If there is a file that cannot be read. One that is not there is a reason.
+        The cache exists and cannot be read. If it does not exist, the result says so.
     """
     try:
         text = _core.CacheReader(path).about
@@ -110,7 +110,7 @@ def is_current(
         before, past = dict(then["options"]), list(then["sources"])
     except (ValueError, KeyError, TypeError):
         return "the cache does not say what it was made from"
-    now = json.loads(json.dumps(dict(options)))  # tuples are lists there, too
+    now = json.loads(json.dumps(dict(options)))  # tuples become lists, as in the cache
     for name in sorted(before.keys() | now.keys()):
         if before.get(name) != now.get(name):
             return f"{name} was {_shown(before, name)} and is {_shown(now, name)}"

@@ -1,21 +1,21 @@
-"""How full a folded feature space is: features seen, and how many share a weight."""
+"""Hash collisions: how many features share a weight after their numbers are cut to few bits."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-_SHARE = 0.05  # of the features that may share a weight, where bits are suggested
+_SHARE = 0.05  # share of features that may share a weight, with the bits that are suggested
 
 
 @dataclass(frozen=True)
 class Collisions:
-    """What folding to `bits` bits does to the features of a stream.
+    """Collisions of the features of a stream whose numbers are cut to `bits` bits.
 
     Attributes
     ----------
     distinct : int
-        Different features seen, as a sketch of some kilobytes estimates it (within 2 %).
+        Number of different features, estimated within 2 % by a sketch of some kilobytes.
     bits : int
 
     Examples
@@ -30,18 +30,18 @@ class Collisions:
 
     @property
     def load(self) -> float:
-        """Features for each weight there is."""
+        """Features per weight."""
         return float(self.distinct / 2**self.bits)
 
     @property
     def shared(self) -> int:
-        """Expected number of features that share their weight with another one."""
+        """Expected number of features that share their weight with another feature."""
         alone = math.exp(max(self.distinct - 1, 0) * math.log1p(-(2.0**-self.bits)))
         return round(self.distinct * (1.0 - alone))
 
     @property
     def suggested_bits(self) -> int:
-        """The fewest bits with which one feature in twenty shares its weight."""
+        """The smallest number of bits with which at most 5 % of the features share a weight."""
         return max(1, math.ceil(math.log2(max(self.distinct, 1) / -math.log1p(-_SHARE))))
 
     def __str__(self) -> str:
@@ -50,5 +50,5 @@ class Collisions:
             f"{self.shared:,} of them expected to share one"
         )
         if self.suggested_bits > self.bits:
-            text += f"; {self.suggested_bits} bits would leave 5 %"
+            text += f"; with {self.suggested_bits} bits, 5 % would share one"
         return text

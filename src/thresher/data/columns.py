@@ -1,18 +1,18 @@
-"""Columns of Arrow tables -> features.
+"""Makes features of the columns of Arrow tables.
 
 ========================  =======================================================================
 column                    features
 ========================  =======================================================================
 numbers, booleans         one named as the column, with that value
 strings, dictionaries     "column^value" with value 1
-text (where named so)     "column^word" for each word, in lower case; "column^two words" and so on
+text (option `text`)      "column^word" for each word, in lower case; "column^two words" and so on
 list of strings           "column^value" with value 1 for each
 list of integers          "column^7" with value 1 for each
 list of floats            "column^0", "column^1", ... with these values: a dense vector
 map of string to number   "column^key" with that value
 ========================  =======================================================================
 
-Nulls are absent features.
+A null makes no feature.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.features import BadCells, Part, hashed, join, key_of
+from thresher.data.bad_lines import BadCells
+from thresher.data.features import FeatureEntries, hashed, join, key_of
 from thresher.errors import ParameterError, setting
 
 if TYPE_CHECKING:
@@ -32,25 +33,25 @@ if TYPE_CHECKING:
 __all__ = [
     "arrow",
     "arrow_table",
+    "entries_of_column",
     "finite",
     "flattened",
     "integers",
     "is_number",
     "is_string",
     "numbers_of",
-    "parts_of_column",
     "plain",
     "single",
     "strings",
 ]
 
 _VIEWS = ("string_view", "binary_view")
-_NO_WORD = r"[^\p{L}\p{N}_\x00-\x7f]"  # outside ASCII
+_NOT_IN_WORDS = r"[^\p{L}\p{N}_\x00-\x7f]"  # characters outside ASCII that are not part of words
 _WORD_BYTES = np.array([byte >= 128 or chr(byte).isalnum() or byte == 95 for byte in range(256)])
 
 
 def arrow(what: str) -> Any:
-    """Import `pyarrow`, or say how to install it."""
+    """Import `pyarrow`; if it is missing, raise an error that says how to install it."""
     try:
         import pyarrow
         import pyarrow.compute
@@ -76,8 +77,8 @@ def arrow_table(frame: Any) -> Any:
 def integers(values: NDArray[Any]) -> Any:
     """Return an Arrow array of integers.
 
-    Unlike `pyarrow.array` and `pyarrow.scalar`, which know pandas' types, this does not import
-    pandas: that would cost 50 MiB and a third of a second.
+    Unlike `pyarrow.array` and `pyarrow.scalar`, this does not import pandas, which takes 50 MiB
+    and a third of a second.
     """
     pa = arrow("reading tables")
     values = np.ascontiguousarray(values, np.int64)
@@ -85,7 +86,7 @@ def integers(values: NDArray[Any]) -> Any:
 
 
 def plain(column: Any, dtype: type[np.int64] | type[np.float64]) -> NDArray[Any]:
-    """Return numbers or booleans, of which none is null, without importing pandas."""
+    """Return a column of numbers or booleans without nulls as an array, without pandas."""
     pa = arrow("reading tables")
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
@@ -104,7 +105,7 @@ def strings(values: Sequence[str]) -> Any:
 
 
 def single(column: Any) -> Any:
-    """Return a column in one piece."""
+    """Return a column as one array instead of chunks."""
     pa = arrow("reading tables")
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -113,9 +114,9 @@ def single(column: Any) -> Any:
     return column
 
 
-def parts_of_column(
+def entries_of_column(
     name: str, column: pa.Array, text: bool, ngrams: int, categorical: bool
-) -> list[Part]:
+) -> list[FeatureEntries]:
     """Return the features of a column.
 
     Parameters
@@ -123,11 +124,11 @@ def parts_of_column(
     name : str
     column : pyarrow.Array
     text : bool
-        Whether its strings are text, of which every word is a feature.
+        Whether its strings are text; each word is a feature.
     ngrams : int
-        Of text, up to so many words in a row are features, too.
+        Sequences of up to `ngrams` words of text are features, too.
     categorical : bool
-        Whether its numbers only tell values apart.
+        Whether its numbers are categories.
     """
     pa = arrow("reading tables")
     types, kind = pa.types, column.type
@@ -135,7 +136,7 @@ def parts_of_column(
         return []
     if text:
         if not is_string(kind) and not (types.is_dictionary(kind) and is_string(kind.value_type)):
-            raise ParameterError(f"text column '{name}' is of type {kind}, not of strings")
+            raise ParameterError(f"text column '{name}' has type {kind}; it must hold strings")
         return _of_text(name, column.cast(pa.large_string()), ngrams)
     if types.is_map(kind):
         return [_of_map(name, column)]
@@ -150,26 +151,26 @@ def parts_of_column(
             return [_of_strings(name, *_present(column.cast(pa.large_string())))]
         return [_of_numbers(name, column)]
     raise ParameterError(
-        f"column '{name}' is of type {kind}, of which no features are made",
+        f"column '{name}' has type {kind}, which cannot be used as features",
         hint=("leave it out with ", setting("ignore"), ", or turn it into numbers or strings"),
     )
 
 
 def numbers_of(name: str, column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the rows and values of the numbers that are there, all finite."""
+    """Return the rows and values of the numbers that are not null; raise for infinite ones."""
     rows, present = _present(column)
     return rows, finite(name, rows, present)
 
 
 def is_string(kind: Any) -> bool:
-    """Tell whether a type is one of strings."""
+    """Tell whether an Arrow type holds strings."""
     types = arrow("reading tables").types
     view = getattr(types, "is_string_view", lambda _: False)
     return bool(types.is_string(kind) or types.is_large_string(kind) or view(kind))
 
 
 def is_number(kind: Any) -> bool:
-    """Tell whether a type is one of numbers or booleans."""
+    """Tell whether an Arrow type holds numbers or booleans."""
     types = arrow("reading tables").types
     return bool(
         types.is_integer(kind)
@@ -180,8 +181,8 @@ def is_number(kind: Any) -> bool:
 
 
 def _present(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
-    """Return the rows of what is not null, and that."""
-    if str(column.type) in _VIEWS:  # for which Arrow has few functions
+    """Return the rows whose value is not null, and their values."""
+    if str(column.type) in _VIEWS:  # Arrow has few functions for these types
         column = column.cast(arrow("reading tables").large_binary())
     if not column.null_count:
         return np.arange(len(column)), column
@@ -189,7 +190,10 @@ def _present(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
 
 
 def finite(name: str, rows: NDArray[np.int64], column: pa.Array) -> NDArray[np.float64]:
-    """Return numbers, of which none is null, once all were found finite; `rows` is their place."""
+    """Return the numbers of a column without nulls; raise BadCells if one is not finite.
+
+    `rows` holds the row of each number, for the error.
+    """
     values = plain(column, np.float64)
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
@@ -197,10 +201,10 @@ def finite(name: str, rows: NDArray[np.int64], column: pa.Array) -> NDArray[np.f
     return values
 
 
-def _of_numbers(name: str, column: pa.Array) -> Part:
+def _of_numbers(name: str, column: pa.Array) -> FeatureEntries:
     rows, values = numbers_of(name, column)
     shown = name.encode()
-    return Part(
+    return FeatureEntries(
         rows,
         np.full(len(rows), key_of(shown), np.uint64),
         values,
@@ -209,7 +213,7 @@ def _of_numbers(name: str, column: pa.Array) -> Part:
 
 
 def _strings(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8], pa.Array]:
-    """Return offsets and bytes of strings, of which none is null, and the array they are of."""
+    """Return offsets and bytes of strings without nulls, and the array that holds them."""
     pa = arrow("reading tables")
     kind = column.type
     wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
@@ -234,26 +238,30 @@ def _of_strings(
     rows: NDArray[np.int64],
     column: pa.Array,
     values: NDArray[np.float64] | None = None,
-) -> Part:
+) -> FeatureEntries:
     prefix = f"{name}^".encode()
     offsets, data, column = _strings(column)
     if values is None:
         values = np.ones(len(rows))
-    return Part(rows, hashed(offsets, data, prefix), values, lambda at: _names(prefix, column, at))
+    return FeatureEntries(
+        rows, hashed(offsets, data, prefix), values, lambda at: _names(prefix, column, at)
+    )
 
 
-def _of_dictionary(name: str, column: pa.Array) -> Part:
+def _of_dictionary(name: str, column: pa.Array) -> FeatureEntries:
     prefix = f"{name}^".encode()
-    if column.dictionary.null_count:  # nulls that are not marked as such
+    if column.dictionary.null_count:  # a null in the dictionary is not counted in the column
         return _of_strings(name, *_present(column.dictionary_decode()))
     rows, present = _present(column)
     offsets, data, values = _strings(present.dictionary)
     places = plain(present.indices, np.int64)
     keys = hashed(offsets, data, prefix)[places]
-    return Part(rows, keys, np.ones(len(rows)), lambda at: _names(prefix, values, places[at]))
+    return FeatureEntries(
+        rows, keys, np.ones(len(rows)), lambda at: _names(prefix, values, places[at])
+    )
 
 
-def _of_text(name: str, column: pa.Array, ngrams: int) -> list[Part]:
+def _of_text(name: str, column: pa.Array, ngrams: int) -> list[FeatureEntries]:
     pa = arrow("reading tables")
     rows, flat = _words(column)
     parts = [_of_strings(name, rows, flat)]
@@ -262,7 +270,7 @@ def _of_text(name: str, column: pa.Array, ngrams: int) -> list[Part]:
         count = len(flat) - length + 1
         if count <= 0:
             break
-        # grams[i] has the words i to i + length - 1, also across rows; those are dropped last.
+        # grams[i] holds the words i to i + length - 1. Those across two rows are dropped below.
         grams = pa.compute.binary_join_element_wise(
             grams.slice(0, count), flat.slice(length - 1), space
         )
@@ -276,43 +284,44 @@ def _of_text(name: str, column: pa.Array, ngrams: int) -> list[Part]:
 def _words(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     """Return the row of each word, and the words, in lower case.
 
-    Bytes are looked at, not characters: once all others that are no part of words are spaces, those
-    outside ASCII are part of words. On ASCII, a split by regular expression takes twice as long.
+    Words are found by bytes. First, characters outside ASCII that are not part of words become
+    spaces; then all bytes outside ASCII are part of words. On ASCII, a split by a regular
+    expression takes twice as long.
     """
     pa = arrow("reading tables")
-    there, present = _present(column)
+    rows, present = _present(column)
     lower = pa.compute.utf8_lower(present)
     if not pa.compute.all(pa.compute.string_is_ascii(lower)).as_py():
-        lower = pa.compute.replace_substring_regex(lower, pattern=_NO_WORD, replacement=" ")
+        lower = pa.compute.replace_substring_regex(lower, pattern=_NOT_IN_WORDS, replacement=" ")
     offsets, data, _ = _strings(lower)
     data = data[offsets[0] : offsets[-1]]
     offsets = offsets - offsets[0]
     inside = _WORD_BYTES[data]
-    fresh = np.ones(len(data) + 1, bool)  # whether no word goes on from the byte before
-    fresh[1:] = ~inside
-    fresh[offsets] = True
-    firsts = np.flatnonzero(inside & fresh[:-1])
-    places = np.concatenate([[0], np.cumsum(inside)])  # of bytes, once only those of words are left
+    begins = np.ones(len(data) + 1, bool)  # whether the byte before is not part of the same word
+    begins[1:] = ~inside
+    begins[offsets] = True
+    firsts = np.flatnonzero(inside & begins[:-1])
+    places = np.concatenate([[0], np.cumsum(inside)])  # offset of each byte among bytes of words
     ends = np.append(places[firsts], places[-1]).astype(np.int64)
     words = pa.LargeStringArray.from_buffers(
         len(firsts), pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(data[inside]))
     )
-    return there[np.searchsorted(offsets, firsts, side="right") - 1], words
+    return rows[np.searchsorted(offsets, firsts, side="right") - 1], words
 
 
 def flattened(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     """Return the row of each item, and the items."""
     pc = arrow("reading tables").compute
-    there, lengths = _present(pc.list_value_length(lists))
-    return np.repeat(there, plain(lengths, np.int64)), pc.list_flatten(lists)
+    rows, lengths = _present(pc.list_value_length(lists))
+    return np.repeat(rows, plain(lengths, np.int64)), pc.list_flatten(lists)
 
 
-def _of_lists(name: str, column: pa.Array) -> Part:
+def _of_lists(name: str, column: pa.Array) -> FeatureEntries:
     pa = arrow("reading tables")
     rows, items = flattened(column)
     kind = items.type
     if pa.types.is_floating(kind):
-        first = np.searchsorted(rows, rows)  # place of the first item of the same row
+        first = np.searchsorted(rows, rows)  # index of the first item of the same row
         places = np.arange(len(rows)) - first
         there, items = _present(items)
         rows, places = rows[there], places[there]
@@ -321,8 +330,7 @@ def _of_lists(name: str, column: pa.Array) -> Part:
         items = items.cast(pa.large_string())
     elif not is_string(kind):
         raise ParameterError(
-            f"column '{name}' is of type {column.type}; of lists, those of strings, integers and"
-            " floats are features",
+            f"column '{name}' has type {column.type}; lists must hold strings, integers or floats",
             hint=("leave it out with ", setting("ignore")),
         )
     there, items = _present(items)
@@ -331,18 +339,18 @@ def _of_lists(name: str, column: pa.Array) -> Part:
 
 def _of_vector(
     name: str, rows: NDArray[np.int64], places: NDArray[np.int64], values: NDArray[np.float64]
-) -> Part:
+) -> FeatureEntries:
     shown = [f"{name}^{place}".encode() for place in range(int(places.max(initial=-1)) + 1)]
     keys = hashed(*join(shown))[places]
-    return Part(rows, keys, values, lambda at: [shown[place] for place in places[at]])
+    return FeatureEntries(rows, keys, values, lambda at: [shown[place] for place in places[at]])
 
 
-def _of_map(name: str, column: pa.Array) -> Part:
+def _of_map(name: str, column: pa.Array) -> FeatureEntries:
     pa = arrow("reading tables")
     kind = column.type
     if not is_string(kind.key_type) or not is_number(kind.item_type):
         raise ParameterError(
-            f"column '{name}' is of type {kind}; of maps, those of strings to numbers are features",
+            f"column '{name}' has type {kind}; maps must hold strings and numbers",
             hint=("leave it out with ", setting("ignore")),
         )
     pairs = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))

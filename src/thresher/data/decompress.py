@@ -1,7 +1,7 @@
-"""Packed bytes -> bytes, for each kind of packing, found by the first bytes.
+"""Decompression: gzip, bzip2, xz and Zstandard, detected by the first bytes.
 
-Decoders are given small pieces and asked for a bounded number of bytes, so that a file of a few KiB
-that unpacks to gigabytes costs no memory, and that little is lost before damage.
+Decoders get small pieces and return a limited number of bytes. So a file of a few KiB that
+decompresses to gigabytes needs little memory, and most bytes before damage can be read.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 from thresher.data import zstd
 
-__all__ = ["LONGEST_MAGIC", "Packing", "packing_of"]
+__all__ = ["LONGEST_MAGIC", "Compression", "compression_of"]
 
-LONGEST_MAGIC = 10  # bytes that `packing_of` looks at
-_XZ_MEMORY = 1 << 30  # the largest dictionary that is accepted
+LONGEST_MAGIC = 10  # bytes that `compression_of` needs
+_XZ_MEMORY = 1 << 30  # memory limit of the decoder, in bytes
 
 
 class Decoder(Protocol):
@@ -34,18 +34,18 @@ class Decoder(Protocol):
 
 
 @dataclass(frozen=True)
-class Packing:
-    """A kind of packing."""
+class Compression:
+    """A compression format."""
 
     name: str
     begins: Callable[[bytes], bool]
     decoder: Callable[[], Decoder]
     errors: Callable[[], tuple[type[Exception], ...]]
-    padded: bool = False  # zeros may follow a member
+    padded: bool = False  # whether zeros may follow a member
 
 
 class _GzipMember:
-    """One member of a gzip file; the checks of its trailer are zlib's."""
+    """Decoder of one member of a gzip file; zlib checks its trailer."""
 
     def __init__(self) -> None:
         self._decoder: Any = zlib.decompressobj(wbits=31)
@@ -64,67 +64,67 @@ class _GzipMember:
         data = self._left + data if self._left else data
         before = self._decoder.copy()
         try:
-            unpacked: bytes = self._decoder.decompress(data, max_length)
+            output: bytes = self._decoder.decompress(data, max_length)
             self._left = self._decoder.unconsumed_tail
         except zlib.error:
-            unpacked = self._up_to_damage(before, data, max_length)
-        # When output fills all the room, the decoder may hold more of it.
-        self.needs_input = not self._left and len(unpacked) < max_length
-        return unpacked
+            output = self._up_to_damage(before, data, max_length)
+        # If the output has the full length, the decoder may hold more of it.
+        self.needs_input = not self._left and len(output) < max_length
+        return output
 
     def _up_to_damage(self, decoder: Any, data: bytes, max_length: int) -> bytes:
-        """Unpack in ever smaller steps: zlib gives nothing of a piece in which there is damage."""
-        unpacked = bytearray()
+        """Decompress in smaller and smaller steps: zlib returns nothing of a damaged piece."""
+        output = bytearray()
         self._decoder, self._left = decoder, data
         for step in (1024, 32, 1):
-            while self._left and len(unpacked) < max_length:
+            while self._left and len(output) < max_length:
                 trial = self._decoder.copy()
                 try:
-                    unpacked += trial.decompress(self._left[:step], max_length)
+                    output += trial.decompress(self._left[:step], max_length)
                 except zlib.error:
-                    if step == 1 and not unpacked:
+                    if step == 1 and not output:
                         raise
                     break
                 self._decoder, self._left = trial, trial.unconsumed_tail + self._left[step:]
-        return bytes(unpacked)
+        return bytes(output)
 
 
 def _zstd_errors() -> tuple[type[Exception], ...]:
     return (zstd.package().ZstdError,)
 
 
-PACKINGS = (
-    Packing(
+COMPRESSIONS = (
+    Compression(
         "gzip",
         lambda head: head.startswith(b"\x1f\x8b"),
         _GzipMember,
         lambda: (zlib.error,),
         padded=True,
     ),
-    Packing(
+    Compression(
         "bzip2",
         lambda head: head[:3] == b"BZh" and head[4:10] in (b"1AY&SY", b"\x17rE8P\x90"),
         bz2.BZ2Decompressor,
         lambda: (OSError, ValueError),
     ),
-    Packing(
+    Compression(
         "xz",
         lambda head: head.startswith(b"\xfd7zXZ\x00"),
         lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY),
         lambda: (lzma.LZMAError,),
         padded=True,
     ),
-    Packing("zstandard", zstd.is_frame, zstd.Frame, _zstd_errors),
+    Compression("zstandard", zstd.is_frame, zstd.Frame, _zstd_errors),
 )
 
 
-def packing_of(head: bytes) -> Packing | None:
-    """Return how the bytes that begin so are packed; None for plain bytes.
+def compression_of(head: bytes) -> Compression | None:
+    """Return the compression of a file with these first bytes; None for plain bytes.
 
     Examples
     --------
     >>> import gzip
-    >>> packing_of(gzip.compress(b"1 |f x")).name
+    >>> compression_of(gzip.compress(b"1 |f x")).name
     'gzip'
     """
-    return next((packing for packing in PACKINGS if packing.begins(head)), None)
+    return next((each for each in COMPRESSIONS if each.begins(head)), None)

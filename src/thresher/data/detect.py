@@ -1,68 +1,56 @@
-"""The format of a file, by looking at its first bytes."""
+"""Detects the format of a file by its first bytes."""
 
 from __future__ import annotations
 
-import os
 import re
 
+from thresher.data.formats import FORMATS, suffix_of
 from thresher.data.open_streams import peek_bytes
 from thresher.errors import DataError, InputError, setting
 
-__all__ = ["CACHE_MAGIC", "FORMATS", "look"]
-
-CACHE_MAGIC = b"\x89TCache\n"  # the first bytes of Thresher's own cache
-FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
-
 _HEAD = 1 << 16
 _LINES = 32
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_MAGICS = {magic: format.name for format in FORMATS.values() for magic in format.magics}
+# Formats without fixed first bytes, by suffix.
 _SUFFIXES = {
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".vw": "vw",
-    ".csv": "csv",
-    ".tsv": "csv",
-}
-_MAGICS = {
-    CACHE_MAGIC: "cache",
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",  # a stream of messages
+    suffix: format.name
+    for format in FORMATS.values()
+    if not format.magics
+    for suffix in (*format.suffixes, *format.only_read)
 }
 
 _NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _SVMLIGHT = re.compile(
     rb"\s*(?:%b(?:,%b)*)?(?:\s+qid:\d+)?(?:(?:^|\s+)\d+:%b)+\s*(?:#.*)?" % ((_NUMBER,) * 3)
 )
-# Numbers and perhaps a tag before the bar; a tag that touches the bar needs no quote.
+# Numbers, and optionally a tag, before the bar. A tag directly before the bar needs no quote.
 _VW = re.compile(rb"\s*(?:%b\s+){0,3}(?:'\S*\s*)?\|" % _NUMBER)
 _VW_TAG = re.compile(rb"\s*(?:%b\s+){0,3}[^\s|,;]+\|\S*\s" % _NUMBER)
 _SEPARATOR = re.compile(rb"[,\t;]")
 
 
-def look(path: str) -> str:
+def detect_format(path: str) -> str:
     """Return the format of a file: one of `FORMATS`.
 
-    Its name is asked only where its bytes leave the matter open. What was looked at of a pipe is
-    still there for `open_bytes`.
+    The name of the file decides only if its bytes do not. The first bytes of a pipe are not lost:
+    `open_bytes` returns them again.
 
     Parameters
     ----------
     path : str
-        One of those that `expand` returned.
+        A path that `expand` returned.
 
     Raises
     ------
     DataError
-        It looks like none of the formats.
+        The format is not clear.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks"
     >>> _ = path.write_bytes(b"-1 3:0.5 17:1")
-    >>> look(str(path))
+    >>> detect_format(str(path))
     'svmlight'
     """
     head = peek_bytes(path, _HEAD)
@@ -70,12 +58,12 @@ def look(path: str) -> str:
         if head.startswith(magic):
             return name
     if head[8:9] == b"{" and b'"thresher' in head[:256]:
-        raise DataError(f"{path}: a model or a checkpoint of Thresher, and no data")
+        raise DataError(f"{path}: this is a model or a checkpoint of Thresher, not data")
     lines = _first_lines(head.removeprefix(b"\xef\xbb\xbf"))
-    by_name = _by_suffix(path)
+    by_name = _SUFFIXES.get(suffix_of(path))
     if not lines:
-        return by_name or "svmlight"  # no rows in any format
-    # Most lines decide, so that a bad one is reported by the reader, with its place.
+        return by_name or "svmlight"  # an empty file has no rows in any format
+    # The majority of lines decides; the reader reports the others as bad lines.
     vw = sum(bool(_VW.match(line) or _VW_TAG.match(line)) for line in lines)
     svmlight = sum(bool(_SVMLIGHT.fullmatch(line)) for line in lines)
     if 2 * max(vw, svmlight) > len(lines):
@@ -95,16 +83,9 @@ def look(path: str) -> str:
 
 
 def _first_lines(head: bytes) -> list[bytes]:
-    """Return the first lines that say something, without what the head cuts off."""
+    """Return the first lines that are not empty or comments, without an incomplete last line."""
     if len(head) >= _HEAD:
         head = head[: head.rfind(b"\n") if b"\n" in head else head.rfind(b" ")]
     lines = head.split(b"\n")
-    told = (line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith(b"#"))
-    return list(told)[:_LINES]
-
-
-def _by_suffix(path: str) -> str | None:
-    stem, suffix = os.path.splitext(path.lower())
-    if suffix in _PACKED:
-        suffix = os.path.splitext(stem)[1]
-    return _SUFFIXES.get(suffix)
+    used = (line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith(b"#"))
+    return list(used)[:_LINES]

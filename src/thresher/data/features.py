@@ -1,7 +1,7 @@
-"""Features by name -> keys: the rule that all sources follow, and rows put together from parts.
+"""The key of a feature, which is the same in all sources, and rows made of entries.
 
-A feature of the default namespace whose name is a plain decimal number below 2^64 has that number
-as its key; every other one the 64-bit hash of its display name, "name" or "namespace^name".
+If the name of a feature of the default namespace is a plain decimal number below 2^64, that number
+is its key. The key of any other feature is the 64-bit hash of its name, "name" or "namespace^name".
 """
 
 from __future__ import annotations
@@ -14,29 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.bad_lines import BadCells
 
-__all__ = ["BadCells", "Names", "Part", "fold", "hashed", "join", "key_of", "rows_of_parts"]
+__all__ = [
+    "FeatureEntries",
+    "NamesWanted",
+    "fold",
+    "hashed",
+    "join",
+    "key_of",
+    "rows_of_entries",
+]
 
-Names = bool | NDArray[np.uint64]
-"""Which features' names are wanted: none, all, or those of these keys."""
-
-
-class BadCells(Exception):
-    """Values that are no features, of one column: the rows they are in, and what is wrong."""
-
-    def __init__(self, rows: NDArray[np.intp], column: str, what: Callable[[int], str]):
-        super().__init__(column)
-        self.rows = rows
-        self.column = column
-        self.what = what  # of the i-th of the rows
+NamesWanted = bool | NDArray[np.uint64]
+"""Which features need names: False for none, True for all, or an array of keys."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some features of many rows: those of a column, or of all.
+class FeatureEntries:
+    """Features of several rows, for example those of one column of a table.
 
-    `rows` is in increasing order; `names` gives the display names of some of the features by their
-    places.
+    Entry i is a feature of row ``rows[i]``, with ``keys[i]`` and ``values[i]``. `rows` is in
+    increasing order. `names` takes indices of entries and returns their names.
     """
 
     rows: NDArray[np.int64]
@@ -60,7 +59,7 @@ def key_of(name: bytes) -> int:
 
 
 def join(names: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return offsets and bytes of strings laid end to end."""
+    """Return the offsets and the bytes of concatenated strings."""
     offsets = np.zeros(len(names) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, names), np.int64, len(names)), out=offsets[1:])
     return offsets, np.frombuffer(b"".join(names), np.uint8)
@@ -69,45 +68,45 @@ def join(names: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
 def hashed(
     offsets: NDArray[np.int64], data: NDArray[np.uint8], prefix: bytes = b""
 ) -> NDArray[np.uint64]:
-    """Return the hash of each string, as if the prefix stood before it."""
+    """Return the hash of the prefix and each string."""
     return np.asarray(_core.hash_strings(offsets, data, prefix), dtype=np.uint64)
 
 
 def fold(keys: NDArray[np.uint64], bits: int | None) -> NDArray[np.uint64]:
-    """Return the lowest bits of keys; None: all."""
+    """Return the lowest `bits` bits of keys; None: all bits."""
     return keys if bits is None else keys & np.uint64((1 << bits) - 1)
 
 
-def rows_of_parts(
-    parts: Sequence[Part], rows: int, dtype: str, bits: int | None, names: Names
+def rows_of_entries(
+    columns: Sequence[FeatureEntries], rows: int, dtype: str, bits: int | None, names: NamesWanted
 ) -> dict[str, Any]:
-    """Put the parts of each row together, in the order of the parts.
+    """Make rows of the entries of several columns, in the order of the columns.
 
     Returns
     -------
     dict
         Arguments of `_core.make_block`: starts, keys, values, names, columns.
     """
-    counts = [np.bincount(part.rows, minlength=rows) for part in parts]
+    counts = [np.bincount(column.rows, minlength=rows) for column in columns]
     starts = np.zeros(rows + 1, np.int64)
     np.cumsum(np.sum(counts, axis=0) if counts else starts[1:], out=starts[1:])
     keys = np.empty(starts[-1], np.uint64)
     values = np.empty(starts[-1], np.float64)
     free = starts[:-1].copy()
     found: dict[int, bytes] = {}
-    for part, count in zip(parts, counts, strict=True):
-        first = np.cumsum(count) - count  # of each row, in the part
-        at = (free - first)[part.rows] + np.arange(len(part.rows))
-        folded = fold(part.keys, bits)
+    for column, count in zip(columns, counts, strict=True):
+        first = np.cumsum(count) - count  # index of each row's first entry in the column
+        at = (free - first)[column.rows] + np.arange(len(column.rows))
+        folded = fold(column.keys, bits)
         keys[at] = folded
-        values[at] = part.values
+        values[at] = column.values
         free += count
         if names is not False:
-            _collect(found, part, folded, names)
+            _collect_names(found, column, folded, names)
     if dtype == "float32":
         with np.errstate(over="ignore"):
             values = values.astype(np.float32)
-        _check_range(values, parts, starts)
+        _check_range(values, columns)
     return {
         "starts": starts,
         "keys": keys.view(np.int64),
@@ -117,27 +116,30 @@ def rows_of_parts(
     }
 
 
-def _collect(found: dict[int, bytes], part: Part, keys: NDArray[np.uint64], names: Names) -> None:
+def _collect_names(
+    found: dict[int, bytes], column: FeatureEntries, keys: NDArray[np.uint64], names: NamesWanted
+) -> None:
     distinct, at = np.unique(keys, return_index=True)
     if not isinstance(names, bool):
         wanted = np.isin(distinct, names)
         distinct, at = distinct[wanted], at[wanted]
-    for key, name in zip(distinct.tolist(), part.names(at), strict=True):
+    for key, name in zip(distinct.tolist(), column.names(at), strict=True):
         found.setdefault(key, name)
 
 
-def _check_range(values: NDArray[Any], parts: Sequence[Part], starts: NDArray[np.int64]) -> None:
+def _check_range(values: NDArray[Any], columns: Sequence[FeatureEntries]) -> None:
+    """Raise BadCells if a value is too large for float32."""
     if np.isfinite(values).all():
         return
-    for part in parts:
+    for column in columns:
         with np.errstate(over="ignore"):
-            over = np.flatnonzero(~np.isfinite(part.values.astype(np.float32)))
+            over = np.flatnonzero(~np.isfinite(column.values.astype(np.float32)))
         if len(over):
-            name = part.names(over[:1])[0].decode("utf-8", "backslashreplace")
+            name = column.names(over[:1])[0].decode("utf-8", "backslashreplace")
             raise BadCells(
-                part.rows[over],
+                column.rows[over],
                 name,
-                lambda i, part=part, over=over: (  # type: ignore[misc]
-                    f"{part.values[over[i]]} is too large for float32"
+                lambda i, column=column, over=over: (  # type: ignore[misc]
+                    f"{column.values[over[i]]} is too large for float32"
                 ),
             )

@@ -1,4 +1,4 @@
-"""All rows of a source in memory, for rules that need them at once."""
+"""Reads all rows of a source into memory, for rules that need all rows at once."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Gathered:
-    """Rows as arrays.
+class InMemoryRows:
+    """All rows of a source, as arrays.
 
     Attributes
     ----------
     starts, keys, values : arrays
-        Row r has the features keys[starts[r]:starts[r + 1]], with these values.
+        Row r has the features ``keys[starts[r]:starts[r + 1]]``, with the values in the same range.
     labels : array
     weights : array or None
     width : int
-        All features are below it.
+        All feature numbers are below it.
     """
 
     starts: NDArray[np.int64]
@@ -41,23 +41,23 @@ class Gathered:
         """Return a CSR matrix whose columns are the features by their numbers."""
         if self.width >= 2**31:
             raise ParameterError(
-                f"features are numbered up to {self.width - 1}: too many for columns of a matrix",
-                hint=(setting("bits", call="scan"), " folds them"),
+                f"features have numbers up to {self.width - 1}: too many for columns of a matrix",
+                hint=("set ", setting("bits", call="scan"), " to reduce them"),
             )
         return self._csr(self.keys.astype(np.int64), self.width)
 
     def compact(self) -> tuple[Any, NDArray[np.uint64]]:
-        """Return a CSR matrix with a column for each feature seen, and these features."""
+        """Return a CSR matrix with one column per feature that occurs, and these features."""
         seen, columns = np.unique(self.keys, return_inverse=True)
         return self._csr(columns, len(seen)), seen
 
     def matrix_of(self, features: NDArray[Any]) -> Any:
-        """Return a CSR matrix whose columns are these features, given in increasing order."""
+        """Return a CSR matrix with one column for each of these features, in increasing order."""
         features = features.astype(np.uint64)
         at = np.minimum(np.searchsorted(features, self.keys), max(len(features) - 1, 0))
         known = features[at] == self.keys if len(features) else np.zeros(len(self.keys), bool)
         before = np.concatenate([[0], np.cumsum(known)])
-        kept = Gathered(
+        kept = InMemoryRows(
             before[self.starts], self.keys[known], self.values[known], self.labels, None, self.width
         )
         return kept._csr(at[known], len(features))
@@ -73,8 +73,8 @@ def gather(
     source: Source,
     check: Callable[[Block], Any] | None = None,
     kinds: Mapping[str, str] | None = None,
-) -> Gathered:
-    """Read all rows of a source, as `Source.blocks` does; `check` is called with each block."""
+) -> InMemoryRows:
+    """Read all rows of a source into memory; `check` is called with each block."""
     starts, keys, values = [np.zeros(1, np.int64)], [np.zeros(0, np.uint64)], [np.zeros(0)]
     labels: list[NDArray[Any]] = []
     weights: list[NDArray[np.float64]] = []
@@ -94,7 +94,7 @@ def gather(
         width = max(width, block.width or 2**64)
     if not any(map(len, labels)):
         raise DataError(f"{source}: no rows to learn from")
-    return Gathered(
+    return InMemoryRows(
         np.concatenate(starts),
         np.concatenate(keys),
         np.concatenate(values),

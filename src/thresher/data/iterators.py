@@ -1,4 +1,4 @@
-"""Iterators of batches, or of examples as dicts, as sources of rows."""
+"""Rows from iterators of batches, or of examples as dicts."""
 
 from __future__ import annotations
 
@@ -12,46 +12,47 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.arrays import is_sparse
+from thresher.data.bad_lines import BadCells
 from thresher.data.block import Block, Position
-from thresher.data.columns import arrow_table, parts_of_column, single
+from thresher.data.columns import arrow_table, entries_of_column, single
 from thresher.data.features import (
-    BadCells,
-    Names,
-    Part,
+    FeatureEntries,
+    NamesWanted,
     fold,
     hashed,
     join,
     key_of,
-    rows_of_parts,
+    rows_of_entries,
 )
 from thresher.errors import DataError, Explained, ParameterError
 
 __all__ = ["IteratorSource"]
 
-EXAMPLES = 1000  # that make a block
+EXAMPLES = 1000  # examples per block
 
 
 class IteratorSource:
     """Rows from an iterator.
 
-    Its items are batches `(X, y)` or `(X, y, weights)`, with X a CSR matrix, an array or a
-    DataFrame; or examples `(features, label)` or `(features, label, weight)`, with a dict of
-    features: numbers and booleans are values, a string is a feature "name^string" of value 1, None
-    is none. A key that is an integer, or looks like one, is the number of the feature.
+    Items are batches `(X, y)` or `(X, y, weights)`, with X a CSR matrix, an array or a DataFrame;
+    or examples `(features, label)` or `(features, label, weight)`, with a dict of features. In the
+    dict, numbers and booleans are values, a string makes a feature "name^string" with value 1, and
+    None makes no feature. A key that is an integer, or a string of digits, is the number of the
+    feature.
 
     Parameters
     ----------
     items : iterable, or callable that returns an iterator
-        Only what is no iterator itself can be read more than once.
+        An iterator can be read only once.
     bits : int, optional
-        Keys are cut to so many bits.
+        Only the lowest `bits` bits of keys are used.
     name : str
-        As messages show it.
+        Its name in messages.
 
     Attributes
     ----------
     named : bool
-        Whether features have names, as those of examples and DataFrames do; those of matrices and
+        Whether features have names: those of examples and DataFrames have, those of matrices and
         arrays are numbered. The first item decides.
 
     Examples
@@ -77,11 +78,11 @@ class IteratorSource:
         self._items = items
         self.bits = bits
         self.name = name
-        self._begun: Iterator[Any] | None = None  # what was looked at, to be read first
-        self.named = self._look()
+        self._begun: Iterator[Any] | None = None  # an iterator whose first item was peeked at
+        self.named = self._peek()
 
-    def _look(self) -> bool:
-        """Tell whether the first item has names, without losing it."""
+    def _peek(self) -> bool:
+        """Tell whether features of the first item have names, without losing the item."""
         items = self._opened()
         first = list(islice(items, 1))
         if callable(self._items) or items is self._items:
@@ -89,7 +90,7 @@ class IteratorSource:
         return any(_has_names(item) for item in first)
 
     def _opened(self) -> Iterator[Any]:
-        """Return the items from the first on."""
+        """Return an iterator over all items."""
         if self._begun is not None:
             items, self._begun = self._begun, None
             return items
@@ -101,11 +102,11 @@ class IteratorSource:
         return callable(self._items) or not isinstance(self._items, Iterator)
 
     def blocks(
-        self, after: Position | None = None, dtype: str = "float32", names: Names = False
+        self, after: Position | None = None, dtype: str = "float32", names: NamesWanted = False
     ) -> Iterator[Block]:
-        """Yield the rows: batch by batch, or up to 1000 examples at a time; see `Source.blocks`.
+        """Yield the rows as blocks: one per batch, or one per 1000 examples; see `Source.blocks`.
 
-        `names` may be the keys of the features whose names are wanted.
+        `names` may be an array: the keys of the features that need names.
         """
         after = after or Position()
         items = self._opened()
@@ -117,8 +118,8 @@ class IteratorSource:
             what = "example" if example else "batch"
             if not self.named and _has_names(group[0]):
                 raise DataError(
-                    f"{self.name}: {what} {item + 1}: its features have names, and those of the "
-                    f"first batch are numbered"
+                    f"{self.name}: {what} {item + 1}: its features have names, but the features "
+                    f"of the first batch are numbered"
                 )
             try:
                 fields = (
@@ -143,16 +144,16 @@ class IteratorSource:
             native = _core.make_block(**fields, first_line=rows - count + 1)
             yield Block(native, self.name, Position(0, item, rows), text_labels)
 
-    def _of_batch(self, item: Any, dtype: str, names: Names) -> dict[str, Any]:
+    def _of_batch(self, item: Any, dtype: str, names: NamesWanted) -> dict[str, Any]:
         X, y, weights = _unpacked(item)
         if is_sparse(X):
             fields = self._of_csr(X.tocsr(), dtype)
         elif _is_frame(X):
             table = arrow_table(X)
-            parts: list[Part] = []
+            columns: list[FeatureEntries] = []
             for name in table.column_names:
-                parts += parts_of_column(name, single(table.column(name)), False, 1, False)
-            fields = rows_of_parts(parts, table.num_rows, dtype, self.bits, names)
+                columns += entries_of_column(name, single(table.column(name)), False, 1, False)
+            fields = rows_of_entries(columns, table.num_rows, dtype, self.bits, names)
         else:
             fields = self._of_array(X, dtype)
         rows = len(fields["starts"]) - 1
@@ -168,7 +169,7 @@ class IteratorSource:
         if X.ndim != 2:
             raise DataError(f"X must have rows and columns; its shape is {X.shape}")
         if X.dtype.kind not in "fiub":
-            raise DataError(f"X must be of numbers; it is of {X.dtype}")
+            raise DataError(f"X must hold numbers; its type is {X.dtype}")
         rows, columns = np.nonzero(X)
         starts = np.zeros(len(X) + 1, np.int64)
         np.cumsum(np.bincount(rows, minlength=len(X)), out=starts[1:])
@@ -197,7 +198,7 @@ class IteratorSource:
             "columns": width if self.bits is None else 1 << self.bits,
         }
 
-    def _of_examples(self, group: list[Any], dtype: str, names: Names) -> dict[str, Any]:
+    def _of_examples(self, group: list[Any], dtype: str, names: NamesWanted) -> dict[str, Any]:
         rows: list[int] = []
         shown: list[bytes] = []
         values: list[float] = []
@@ -213,22 +214,22 @@ class IteratorSource:
                 rows.append(row)
                 shown.append(feature)
                 values.append(number)
-        part = Part(
+        entries = FeatureEntries(
             np.array(rows, np.int64),
             _keys(shown),
             np.array(values, np.float64),
             lambda at: [shown[i] for i in at],
         )
-        bad = np.flatnonzero(~np.isfinite(part.values))
+        bad = np.flatnonzero(~np.isfinite(entries.values))
         if len(bad):
             name = shown[bad[0]].decode("utf-8", "backslashreplace")
             raise BadCells(
-                part.rows[bad], name, lambda i: f"{values[bad[i]]} is not a finite number"
+                entries.rows[bad], name, lambda i: f"{values[bad[i]]} is not a finite number"
             )
         given = [1.0 if weight is None else weight for weight in weights]
         none = all(weight is None for weight in weights)
         return {
-            **rows_of_parts([part], len(group), dtype, self.bits, names),
+            **rows_of_entries([entries], len(group), dtype, self.bits, names),
             **_targets(labels, None if none else given, len(group)),
         }
 
@@ -268,11 +269,11 @@ def _grouped(items: Iterator[Any]) -> Iterator[list[Any]]:
 
 
 def _unpacked(item: Any) -> tuple[Any, Any, Any]:
-    """Return features, labels and weights; None for what there is not."""
+    """Return features, labels and weights of an item; None for those that it does not have."""
     if not isinstance(item, tuple | list):
         return item, None, None
     if not 1 <= len(item) <= 3:
-        raise DataError(f"expected (X, y) or (X, y, weights); found {len(item)} things")
+        raise DataError(f"expected (X, y) or (X, y, weights); found a tuple of length {len(item)}")
     X, y, weights = (*item, None, None)[:3]
     return X, y, weights
 
@@ -300,7 +301,7 @@ def _keys(shown: list[bytes]) -> NDArray[np.uint64]:
 
 
 def _targets(y: Any, weights: Any, rows: int) -> dict[str, Any]:
-    """Return labels, as numbers or as text, and weights."""
+    """Return labels, as numbers or as strings, and weights."""
     try:
         labels = np.full(rows, np.nan) if y is None else np.asarray(y)
     except ValueError:  # lists of different lengths

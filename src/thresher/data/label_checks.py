@@ -1,4 +1,4 @@
-"""What labels are looked at for: whether they are there, of one kind, and among the classes."""
+"""Checks of labels: whether they are present, of one type, and among the classes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.matrix_source import LabelArray
 
-Rows: TypeAlias = "Block | LabelArray"  # what has labels
+LabelledRows: TypeAlias = "Block | LabelArray"
 
 
 def tidy(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels that are whole numbers as integers, so that they print as 3 and not as 3.0."""
+    """Return floats that are all whole numbers as integers: a label prints as 3, not as 3.0."""
     if labels.dtype.kind == "f":
         whole = labels.astype(np.int64)
         if (whole == labels).all():
@@ -25,14 +25,14 @@ def tidy(labels: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
-def single_labels(block: Rows) -> NDArray[Any]:
-    """Return the one label of each row; raise InputError where rows have lists of them."""
+def single_labels(block: LabelledRows) -> NDArray[Any]:
+    """Return one label per row; raise InputError if rows have lists of labels."""
     labels: NDArray[Any] | None = block.labels
     if labels is None:
         raise InputError(
             "rows have lists of labels",
             place=block.label_place(0),
-            hint=(setting("multilabel", True), " learns them"),
+            hint=("set ", setting("multilabel", True), " to learn them"),
         )
     return labels
 
@@ -40,17 +40,17 @@ def single_labels(block: Rows) -> NDArray[Any]:
 def places_of(
     classes: NDArray[Any], labels: NDArray[Any]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the place of each label among the classes, and whether it is there at all."""
+    """Return the index of each label among the classes, and whether it is one of them."""
     words = labels.dtype.kind not in "fiub"
     numbers = np.zeros(len(labels), np.intp)
-    if words == (classes.dtype.kind in "fiub"):  # of different kinds: none is there
+    if words == (classes.dtype.kind in "fiub"):  # numbers and strings: none is among the classes
         return numbers, np.zeros(len(labels), bool)
     text = words and classes.dtype.kind != "S"
     if labels.dtype.kind == "O":
         known = np.array([isinstance(label, str) for label in labels], bool)
     elif labels.dtype.kind == "f":
         known = np.asarray(labels == labels, bool)
-    else:  # no row is without a label
+    else:  # no label is missing
         found = labels.astype(str, copy=False) if text else labels
         places = np.minimum(np.searchsorted(classes, found), len(classes) - 1)
         return places, np.asarray(classes[places] == found)
@@ -61,25 +61,25 @@ def places_of(
     return numbers, known
 
 
-def refuse_words(block: Rows, y: NDArray[Any], expected: str) -> None:
-    """Raise DataError where labels are no numbers."""
+def refuse_words(block: LabelledRows, y: NDArray[Any], expected: str) -> None:
+    """Raise DataError if labels are not numbers."""
     if y.dtype.kind not in "fiub" and len(y):
         what = missing(y[0]) or f"the label is {y[0]!r}; {expected}"
         raise DataError(f"{block.label_place(0)}: {what}")
 
 
 def shown(label: Any) -> str:
-    """Return a label as messages show it."""
+    """Return a label as text for a message."""
     return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
 
 
 def missing(label: Any) -> str:
-    """Return what an error says of a row without a label; else nothing."""
+    """Return the error of a row without a label; empty if the row has a label."""
     none = label is None or (isinstance(label, float) and np.isnan(label))
     return "the row has no label" if none else ""
 
 
-def refuse(block: Rows, bad: NDArray[np.bool_], what: Any) -> None:
+def refuse(block: LabelledRows, bad: NDArray[np.bool_], what: Any) -> None:
     """Raise DataError for the first bad row."""
     if bad.any():
         row = int(bad.argmax())

@@ -1,4 +1,4 @@
-"""Labels of rows -> what each output learns, block by block."""
+"""Turns the labels of rows into the targets of outputs, block by block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.label_checks import (
-    Rows,
+    LabelledRows,
     missing,
     places_of,
     refuse,
@@ -27,12 +27,12 @@ _TWO = "-1 and 1, or 0 and 1"
 
 
 class Labels(ABC):
-    """What the labels of a stream mean: how many outputs there are, and what each is told.
+    """The kind of labels that rows have: how many outputs there are, and the targets of each.
 
     Attributes
     ----------
     counted : pair or None
-        How many rows have each of the classes, and how many rows there are, where that is known.
+        The number of rows of each class, and the number of all rows, if they are known.
     """
 
     counted: tuple[NDArray[np.int64], int] | None = None
@@ -45,17 +45,17 @@ class Labels(ABC):
     @property
     @abstractmethod
     def classes(self) -> NDArray[Any] | None:
-        """Labels of a classifier; None for a regression."""
+        """All labels of a classifier; None for a regression."""
 
     @abstractmethod
-    def targets(self, block: Rows) -> Targets:
-        """Return the labels as each output sees them.
+    def targets(self, block: LabelledRows) -> Targets:
+        """Return the targets of each output.
 
-        Raises DataError, naming the row's place, where a label is not one of those expected.
+        Raises DataError with the place of the row if a label is missing or not allowed.
         """
 
-    def count(self, block: Rows) -> None:
-        """Set `counted` by all rows, which are in memory."""
+    def count(self, block: LabelledRows) -> None:
+        """Set `counted` from a block that holds all rows."""
         targets = self.targets(block)
         numbers = targets.single() if len(targets) == 1 else targets.numbers
         classes = 0 if self.classes is None else len(self.classes)
@@ -63,25 +63,25 @@ class Labels(ABC):
 
     @property
     def state(self) -> Any:
-        """What has been seen of the labels, as JSON can carry it."""
+        """The labels found so far, as JSON types, for a checkpoint."""
         return None
 
     @state.setter
     def state(self, seen: Any) -> None:
         if seen is not None:
-            raise ValueError("its labels were found as they came, and are all known now")
+            raise ValueError("its labels were found while reading, but are all given now")
 
     def conclude(self) -> None:  # noqa: B027
-        """Raise DataError where all rows together are not enough to learn from."""
+        """Raise DataError if all rows together do not suffice to learn from."""
 
 
-class Values(Labels):
+class NumericLabels(Labels):
     """Labels are numbers to predict.
 
     Parameters
     ----------
     *losses : str
-        Decide which numbers make sense: those that all of them take.
+        Losses that the labels must be allowed for.
     """
 
     def __init__(self, *losses: str) -> None:
@@ -97,7 +97,7 @@ class Values(Labels):
         """None."""
         return None
 
-    def targets(self, block: Rows) -> Targets:
+    def targets(self, block: LabelledRows) -> Targets:
         """Return the labels themselves."""
         y = single_labels(block)
         refuse_words(block, y, "a number was expected")
@@ -115,14 +115,14 @@ class TwoClasses(Labels):
     Parameters
     ----------
     low : float
-        What the output is told for the first class.
+        Target of the first class.
     others : str
-        What an error advises in Python, where labels are others.
+        Advice in the error about other labels.
     """
 
     def __init__(self, low: float = -1.0, others: str = "give fit classes= for others") -> None:
         self.low, self.others = low, others
-        self.seen: float | None = None  # the first class: -1 or 0, once it was seen
+        self.seen: float | None = None  # the first class, -1 or 0, after its first row
 
     @property
     def outputs(self) -> int:
@@ -134,8 +134,8 @@ class TwoClasses(Labels):
         """The two labels."""
         return np.array([0 if self.seen == 0 else -1, 1])
 
-    def targets(self, block: Rows) -> Targets:
-        """Return `low` and 1."""
+    def targets(self, block: LabelledRows) -> Targets:
+        """Return the targets: `low` for the first class, 1 for the second."""
         y = single_labels(block)
         if y.dtype.kind not in "fiub" and len(y):
             self._refuse(block, 0, y[0], f"the label is {y[0]!r}")
@@ -153,8 +153,8 @@ class TwoClasses(Labels):
             self._refuse(block, row, y[row], what)
         return Targets.of_values(np.where(y == 1, 1.0, self.low))
 
-    def _refuse(self, block: Rows, row: int, label: Any, what: str) -> None:
-        """Raise the error of a row whose label is missing, or not one of the two."""
+    def _refuse(self, block: LabelledRows, row: int, label: Any, what: str) -> None:
+        """Raise the error of a row whose label is missing or not allowed."""
         place = block.label_place(row)
         if missing(label):
             raise DataError(f"{place}: {missing(label)}")
@@ -168,7 +168,7 @@ class TwoClasses(Labels):
 
     @property
     def state(self) -> Any:
-        """The first class, once it was seen."""
+        """The first class, -1 or 0; None before its first row."""
         return self.seen
 
     @state.setter
@@ -177,16 +177,16 @@ class TwoClasses(Labels):
 
 
 class ManyClasses(Labels):
-    """Each row has one of several labels; of more than two, each has an output.
+    """Each row has one label; with more than two classes, one output per class (one-vs-rest).
 
     Parameters
     ----------
     classes : sequence
         All labels, in increasing order.
     low : float
-        What an output is told of rows of other classes.
+        Target of rows of other classes.
     tidied : bool
-        Whether whole numbers are made integers.
+        Whether labels that are whole numbers become integers.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class ManyClasses(Labels):
 
     @property
     def outputs(self) -> int:
-        """One for two classes, else one for each."""
+        """One for two classes, else one per class."""
         return 1 if len(self._classes) == 2 else len(self._classes)
 
     @property
@@ -209,8 +209,8 @@ class ManyClasses(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Rows) -> Targets:
-        """Return 1 for an output's own class, else `low`."""
+    def targets(self, block: LabelledRows) -> Targets:
+        """Return the targets: 1 for the output's class, `low` for others."""
         y = single_labels(block)
         numbers, known = places_of(self._classes, y)
         refuse(block, ~known, lambda row: missing(y[row]) or self._unknown(y[row]))
@@ -221,20 +221,20 @@ class ManyClasses(Labels):
     def _unknown(self, label: Any) -> str:
         classes = ", ".join(map(shown, self._classes[:20].tolist()))
         if isinstance(label, str) and self._classes.dtype.kind in "fiub":
-            return f"the label is the word {label!r}, and the classes are numbers: {classes}"
-        few = "; two classes stay two" if len(self._classes) == 2 else ""
+            return f"the label is the word {label!r}, but the classes are numbers: {classes}"
+        few = "; a third class cannot be added" if len(self._classes) == 2 else ""
         return f"the label {shown(label)} is not among the classes {classes}{few}"
 
 
 class LabelSets(Labels):
-    """Each row has any number of labels, and each label an output.
+    """Each row has any number of labels; there is one output per label.
 
     Parameters
     ----------
     classes : sequence
         All labels, in increasing order.
     low : float
-        What an output is told of rows without its label.
+        Target of rows without the output's label.
     """
 
     def __init__(self, classes: Sequence[Any] | NDArray[Any], low: float = -1.0) -> None:
@@ -244,7 +244,7 @@ class LabelSets(Labels):
 
     @property
     def outputs(self) -> int:
-        """One for each label."""
+        """One per label."""
         return len(self._classes)
 
     @property
@@ -252,26 +252,26 @@ class LabelSets(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Rows) -> Targets:
-        """Return 1 where a row has the output's label, else `low`."""
+    def targets(self, block: LabelledRows) -> Targets:
+        """Return the targets: 1 for rows with the output's label, `low` for others."""
         starts, labels = block.label_sets()
         rows = np.repeat(np.arange(block.rows), np.diff(starts))
         numbers, known = places_of(self._classes, labels)
         unknown = np.zeros(block.rows, bool)
         unknown[rows[~known]] = True
-        refuse(block, unknown, lambda row: "a label is not among those of the training data")
+        refuse(block, unknown, lambda row: "a label does not occur in the training data")
         return Targets(self.outputs, None, starts, numbers.astype(np.int32), self.low)
 
 
 class LabelColumns(Labels):
-    """Each row has any number of labels, which a table of 0 and 1 tells: a column for each.
+    """Each row has any number of labels, given as a matrix of 0 and 1 with one column per label.
 
     Parameters
     ----------
     classes : array
         The label of each column.
     low : float
-        What an output is told of rows without its label.
+        Target of rows without the output's label.
     """
 
     def __init__(self, classes: NDArray[Any], low: float = -1.0) -> None:
@@ -279,7 +279,7 @@ class LabelColumns(Labels):
 
     @property
     def outputs(self) -> int:
-        """One for each label."""
+        """One per label."""
         return len(self._classes)
 
     @property
@@ -287,47 +287,47 @@ class LabelColumns(Labels):
         """All labels."""
         return self._classes
 
-    def targets(self, block: Rows) -> Targets:
-        """Return 1 where a row has the output's label, else `low`."""
+    def targets(self, block: LabelledRows) -> Targets:
+        """Return the targets: 1 for rows with the output's label, `low` for others."""
         starts, columns = block.label_sets()
         if len(columns) and int(columns.max()) >= self.outputs:
-            raise DataError(f"y must have {self.outputs} columns, one for each label")
+            raise DataError(f"y must have {self.outputs} columns, one per label")
         return Targets(self.outputs, None, starts, columns.astype(np.int32), self.low)
 
 
-class Arriving(Labels):
-    """Labels become known as they come, and each has an output from then on.
+class ArrivingClasses(Labels):
+    """Labels are found while reading; each gets an output at its first row.
 
     Parameters
     ----------
     low : float
-        What an output is told of rows without its label.
+        Target of rows without the output's label.
     sets : bool
-        Whether rows have any number of labels; else they have one each.
-    came : sequence
-        Labels that came before, in the order in which they did.
+        Whether rows have any number of labels; by default they have one each.
+    arrived : sequence
+        Labels found so far, in the order in which they were found.
     like : dtype, optional
-        Of the labels, where it can hold them all; by default whole numbers are integers.
+        Type of the labels, if it can hold them all; by default whole numbers are integers.
     """
 
     def __init__(
         self,
         low: float = -1.0,
         sets: bool = False,
-        came: Sequence[Any] = (),
+        arrived: Sequence[Any] = (),
         like: np.dtype[Any] | None = None,
     ) -> None:
-        self.low, self.sets, self.came, self.like = low, sets, list(came), like
+        self.low, self.sets, self.arrived, self.like = low, sets, list(arrived), like
 
     @property
     def outputs(self) -> int:
-        """One for each label that came."""
-        return len(self.came)
+        """One per label found so far."""
+        return len(self.arrived)
 
     @property
     def classes(self) -> NDArray[Any]:
-        """Labels that came, in increasing order."""
-        labels = np.sort(np.array(self.came))
+        """The labels found so far, in increasing order."""
+        labels = np.sort(np.array(self.arrived))
         if self.like is None:
             return tidy(labels)
         same = labels.astype(self.like)
@@ -335,11 +335,14 @@ class Arriving(Labels):
 
     @property
     def lane_of(self) -> NDArray[np.int64]:
-        """When each of the classes came, counted from 0."""
-        return np.argsort(np.array(self.came)).astype(np.int64)
+        """The number of each class in the order in which classes were found, from 0."""
+        return np.argsort(np.array(self.arrived)).astype(np.int64)
 
-    def arrivals(self, block: Rows, order: NDArray[np.int64] | None) -> list[int]:
-        """Take the new labels of a block; return when each comes, in places of the order."""
+    def arrivals(self, block: LabelledRows, order: NDArray[np.int64] | None) -> list[int]:
+        """Add the new labels of a block.
+
+        Returns the position of the first row of each new label, in the order of the rows.
+        """
         if not self.sets:
             y = single_labels(block)
             none = np.array([bool(missing(label)) for label in y.tolist()], bool)
@@ -348,7 +351,7 @@ class Arriving(Labels):
         if len(labels) == 0:
             return []
         words = labels.dtype.kind not in "fiub"
-        if self.came and words != isinstance(self.came[0], str):
+        if self.arrived and words != isinstance(self.arrived[0], str):
             raise DataError(f"{block.label_place(0)}: labels are partly numbers and partly words")
         labels = labels.astype(str) if words else labels
         at = np.arange(block.rows)
@@ -357,38 +360,38 @@ class Arriving(Labels):
         at = np.repeat(at, np.diff(starts))
         sorting = np.argsort(at, kind="stable")
         found, first = np.unique(labels[sorting], return_index=True)
-        new = ~np.isin(found, np.array(self.came)) if self.came else np.ones(len(found), bool)
+        new = ~np.isin(found, np.array(self.arrived)) if self.arrived else np.ones(len(found), bool)
         found, places = found[new], at[sorting][first[new]]
         by_place = np.argsort(places, kind="stable")
-        self.came += found[by_place].tolist()
+        self.arrived += found[by_place].tolist()
         places_of: list[int] = places[by_place].tolist()
         return places_of
 
     def keep(self, count: int) -> None:
-        """Forget all labels but those that came first."""
-        self.came = self.came[:count]
+        """Keep only the labels that were found first, and remove the others."""
+        self.arrived = self.arrived[:count]
 
-    def targets(self, block: Rows) -> Targets:
-        """Return what each output is told; all labels must have come."""
+    def targets(self, block: LabelledRows) -> Targets:
+        """Return the targets of each output; `arrivals` must have added all labels before."""
         starts, labels = block.label_sets()
         numbers, known = places_of(self.classes, labels)
         unknown = np.zeros(block.rows, bool)
         unknown[np.repeat(np.arange(block.rows), np.diff(starts))[~known]] = True
-        refuse(block, unknown, lambda row: "a label is not among those of the training data")
+        refuse(block, unknown, lambda row: "a label does not occur in the training data")
         return Targets(self.outputs, None, starts, numbers.astype(np.int32), self.low)
 
     @property
     def state(self) -> Any:
-        """The labels that came."""
-        return self.came
+        """The labels found so far."""
+        return self.arrived
 
     @state.setter
     def state(self, seen: Any) -> None:
-        self.came = list(seen)
+        self.arrived = list(seen)
 
     def conclude(self) -> None:
-        """Raise DataError where rows have one label each and all have the same."""
-        if not self.sets and len(self.came) < 2:
+        """Raise DataError if all rows have the same single label."""
+        if not self.sets and len(self.arrived) < 2:
             raise DataError(
                 f"a classifier needs rows of at least 2 classes; found {self.classes.tolist()}"
             )

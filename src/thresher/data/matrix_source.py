@@ -1,4 +1,4 @@
-"""Rows in memory as a source: used in place, without a copy, and visited in any order."""
+"""Rows in memory as a source: not copied, and visited in any order."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from thresher.data.orders import orders
 from thresher.data.visits import Order, Visit
 from thresher.errors import DataError
 
-_CHUNK = 1 << 22  # nonzeros between two moments at which training can be stopped
-_FEW = 1024  # rows looked at first
+_CHUNK = 1 << 22  # nonzeros per visit; training can be stopped between visits
+_FEW = 1024  # rows in the first part of `heads`
 
 
 class LabelArray:
-    """Labels in memory, with the methods of the labels of a block.
+    """Labels in memory, with the same methods as the labels of a `Block`.
 
     Parameters
     ----------
     y : array of shape (rows,), or CSR matrix of shape (rows, labels)
-        Labels; a matrix of 0 and 1 says which labels a row has.
+        Labels; a matrix of 0 and 1 has one column per label.
     """
 
     def __init__(self, y: Any) -> None:
@@ -36,31 +36,31 @@ class LabelArray:
         self._sets = y if is_sparse(y) else None
 
     def label_sets(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Return where each row's labels begin, and the labels."""
+        """Return where each row's labels begin, and the labels; see `Block.label_sets`."""
         if self._sets is None:
             assert self.labels is not None
             return np.arange(self.rows + 1, dtype=np.int64), self.labels
         return self._sets.indptr.astype(np.int64), self._sets.indices
 
     def place(self, row: int) -> str:
-        """Return which row it is, for an error."""
+        """Return the place of a row for an error."""
         return f"row {row}"
 
     label_place = place
 
 
 class MatrixBlock(LabelArray):
-    """All rows of a matrix as one block, with the methods of a block of a file.
+    """All rows of a matrix as one block, with the same methods as `Block`.
 
     Parameters
     ----------
     X : CSR matrix or array of shape (rows, features)
     y : array of shape (rows,), or CSR matrix of shape (rows, labels)
-        Labels; a matrix of 0 and 1 says which labels a row has.
+        Labels; a matrix of 0 and 1 has one column per label.
     weights : array of shape (rows,), optional
     """
 
-    digest = 0  # rows in memory are compared as a whole, by `MatrixSource.facts`
+    digest = 0  # `MatrixSource.facts` has a digest of all rows
 
     def __init__(self, X: Any, y: Any, weights: NDArray[np.float64] | None = None) -> None:
         super().__init__(y)
@@ -68,24 +68,27 @@ class MatrixBlock(LabelArray):
         self.batch = as_batch(X)
 
     def located(self, error: _core.DataError) -> DataError:
-        """Return the error of a row, which names its row already."""
+        """Return an error of the core about a row; the message has the row's number."""
         return DataError(str(error))
 
     def first_values(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return where the values of each of the first rows begin, and the values."""
+        """Return where the values of each of the first rows begin, and their values."""
         X = self.X[:rows]
         if is_sparse(X):
             return X.indptr.astype(np.int64), np.asarray(X.data, np.float64)
         return np.arange(len(X) + 1, dtype=np.int64) * self.width, np.asarray(X, np.float64).ravel()
 
     def heads(self) -> Iterator[tuple[int, _core.Batch]]:
-        """Yield the first rows, then all, each with their number: the first often decide."""
+        """Yield the number of rows and a batch: of the first rows, then of all rows.
+
+        The first rows often suffice.
+        """
         if self.rows > _FEW:
             yield _FEW, as_batch(self.X[:_FEW])
         yield self.rows, self.batch
 
     def sums(self, keys: NDArray[np.uint64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return, for each row, the sum of the sizes of its features that are not zero."""
+        """Return, for each row, the sum of `sizes` over its nonzero features among `keys`."""
         by_column = np.zeros(self.width)
         by_column[keys.astype(np.intp)] = sizes
         found = [np.zeros(0)]
@@ -106,7 +109,7 @@ class MatrixBlock(LabelArray):
 
 
 class MatrixSource:
-    """Rows in memory as a source. Nothing is copied.
+    """Rows in memory as a source, without a copy.
 
     Parameters
     ----------
@@ -119,7 +122,7 @@ class MatrixSource:
     Attributes
     ----------
     chunk : int
-        About how many nonzeros a visit has.
+        Approximate number of nonzeros per visit.
     """
 
     rereadable, named, traced, shuffles = True, False, False, True
@@ -142,7 +145,7 @@ class MatrixSource:
         self.rows: int | None = self.block.rows if only is None else len(only)
         self._orders: tuple[Any, Iterator[Order]] | None = None
         self._facts: list[Any] | None = None
-        self._next = 0  # the pass whose order `_orders` gives next
+        self._next = 0  # the pass whose order `_orders` yields next
 
     def visits(
         self,
@@ -153,10 +156,7 @@ class MatrixSource:
         behind: int = 0,
         **reading: Any,
     ) -> Iterator[Visit]:
-        """Yield the rows of a pass, so many nonzeros at a time as `chunk` says.
-
-        Parameters are those of `Source.visits`.
-        """
+        """Yield the rows of a pass, about `chunk` nonzeros at a time; see `Source.visits`."""
         order = self.order(number, shuffle, seed)
         rows = self.block.rows if order is None else len(order)
         per_row = max(1.0, nonzeros(self.block.X) / max(self.block.rows, 1))
@@ -168,7 +168,7 @@ class MatrixSource:
             first = last
 
     def order(self, number: int, shuffle: str | bool, seed: int) -> Order:
-        """Return the order of the rows in a pass, None for that in which they lie."""
+        """Return the order of the rows in a pass; None: the stored order."""
         if shuffle is False:
             return self.only
         if self._orders is None or self._orders[0] != (shuffle, seed) or number < self._next:
@@ -182,7 +182,7 @@ class MatrixSource:
         return self.only if order is None else self.only[order]
 
     def blocks(self, **reading: Any) -> Iterator[MatrixBlock]:
-        """Yield all rows, as one block."""
+        """Yield all rows as one block."""
         if self.block.rows:
             yield self.block
 
@@ -191,18 +191,18 @@ class MatrixSource:
         return self.block.width
 
     def label_counts(self) -> tuple[NDArray[Any], tuple[NDArray[np.int64], int]]:
-        """Return the labels, in increasing order, the rows of each, and the number of rows."""
+        """Return the labels, in increasing order, the number of rows of each, and of all rows."""
         labels, counts = np.unique(self.block.label_sets()[1], return_counts=True)
         return labels, (counts.astype(np.int64), self.block.rows)
 
     def mean(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Return the features whose mean is not zero, and the mean of each over all rows."""
+        """Return the features with a nonzero mean over all rows, and these means."""
         mean = _core.mean_row(self.block.batch)
         keys = np.flatnonzero(mean).astype(np.uint64)
         return keys, mean[keys]
 
     def facts(self) -> list[Any]:
-        """Return what tells that the rows are the same later: as JSON can carry it."""
+        """Return a digest of the rows as JSON types, to detect changes later; see `is_as`."""
         if self._facts is None:
             self._facts = self._digested()
         return self._facts
@@ -219,12 +219,12 @@ class MatrixSource:
         return [list(X.shape), str(X.dtype), digest.hexdigest()]
 
     def is_as(self, facts: Any) -> bool:
-        """Tell whether the rows are those that gave these facts."""
+        """Tell whether the rows are the same as when `facts` returned these facts."""
         return list(facts) == self.facts()
 
     @property
     def reading_state(self) -> dict[str, Any]:
-        """What reading has found so far: nothing, as all is known."""
+        """State of reading, for a checkpoint: empty."""
         return {}
 
     @reading_state.setter
@@ -232,13 +232,13 @@ class MatrixSource:
         pass
 
     def identity(self) -> dict[str, Any]:
-        """Return how the rows were read: they were in memory."""
+        """Return the options of reading: rows in memory have none."""
         return {}
 
     described = identity
 
     def names(self, keys: Any, kinds: Any = None) -> dict[int, str]:
-        """Return no names: a matrix has none."""
+        """Return an empty dict: the features of a matrix have no names."""
         return {}
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Orders in which rows are learned, pass after pass."""
+"""The order of rows in each pass."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 2000  # rows of a block of shuffle="blocks"
+_BLOCK = 2000  # rows per block with shuffle="blocks"
 
 
 def orders(
     shuffle: str | bool, rows: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64] | None]:
-    """Yield the order of rows in each pass, without end; None is the order in which they lie.
+    """Yield the order of rows in each pass, without end; None is the stored order.
 
     Parameters
     ----------
     shuffle : {"each", "once", "replace", "blocks", False}
     rows : int
     rng : Generator
-        Is used as far as orders are asked for.
+        Used only for the passes that are requested.
     """
     once = rng.permutation(rows) if shuffle == "once" else None
     while True:

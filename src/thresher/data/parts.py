@@ -1,4 +1,4 @@
-"""The parts of a source: text files, caches, tables, iterators; each gives blocks."""
+"""The parts of a source: text files, caches, tables and iterators; each yields blocks."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data import open_streams
-from thresher.data.block import BadRow, Block, Position
-from thresher.data.detect import look
-from thresher.data.read_options import BadLines, Kinds, Reading
+from thresher.data import open_streams, paths
+from thresher.data.bad_lines import BadLines, BadRow
+from thresher.data.block import Block, Position
+from thresher.data.byte_stream import BinaryStream
+from thresher.data.detect import detect_format
+from thresher.data.formats import FORMATS
+from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.spans import Span, line_start
 from thresher.errors import DataError, ParameterError
 
-_SKIP = 1 << 20  # bytes discarded at a time
+_SKIP = 1 << 20  # bytes skipped at a time
 
-# Readings under way whose threads call Python: it must not end before they do.
-_under_way: set[tuple[open_streams.BinaryStream, _core.Reader]] = set()
+# Open readers whose threads call Python. Their threads must end before the interpreter does.
+_open_readers: set[tuple[BinaryStream, _core.Reader]] = set()
 
 
 @atexit.register
-def _end_readings() -> None:
-    """Join the threads of readings that nobody ended, such as those an error has left behind."""
-    for stream, reader in list(_under_way):
+def _close_readers() -> None:
+    """End the threads of readers that were not closed, for example after an error."""
+    for stream, reader in list(_open_readers):
         stream.abandon()
         reader.close()
-    _under_way.clear()
+    _open_readers.clear()
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What blocks are to be like; `Source.blocks` documents it."""
+class BlockRequest:
+    """Options of blocks; see `Source.blocks`."""
 
     dtype: str = "float64"
     names: bool | str | _core.WantedNames = False
@@ -47,29 +50,30 @@ class Wanted:
 
     @property
     def keys(self) -> bool | NDArray[np.uint64]:
-        """The features whose names are wanted: none, all, or these."""
+        """The features that need names: False for none, True for all, or an array of keys."""
         names = self.names
         return names.keys if isinstance(names, _core.WantedNames) else bool(names)
 
 
 class Part(ABC):
-    """One file, or one iterator.
+    """One file or iterator of a source.
 
     Attributes
     ----------
     name : str
-        As errors call it.
+        Its name in errors.
     rereadable : bool
+        Whether it can be read more than once.
     named : bool
         Whether features have names.
     shuffles : bool
         Whether its blocks can be read in any order.
     first : int
-        What the file calls the feature of number 0, where it numbers them.
+        The number in the file of feature 0, if features are numbered.
     sketch : bytes
-        Of all its features, where that is known beforehand.
+        Sketch of all its features, if it is known before reading.
     waiting : callable or None
-        Is called now and then while rows are waited for; what it raises ends the reading.
+        Called from time to time while waiting for rows; an error that it raises ends the reading.
     """
 
     name: str
@@ -82,19 +86,19 @@ class Part(ABC):
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk, where they are known."""
+        """Bytes on disk, if known."""
         return None
 
     def facts(self) -> Any:
-        """Return what tells that it is the same later; None where nothing does."""
+        """Return facts to detect a change later; None if changes cannot be detected."""
         return None
 
     def is_file(self, path: str) -> bool:
-        """Tell whether it is this file."""
+        """Tell whether the part is this file."""
         return False
 
     def kinds(self) -> dict[str, str]:
-        """Return what columns are taken for, of this part and those before, where it has any."""
+        """Return the kinds of the columns of this part and the parts before it."""
         return {}
 
     @abstractmethod
@@ -102,30 +106,30 @@ class Part(ABC):
         self,
         number: int,
         after: Position | None,
-        reading: Reading,
+        reading: ReadOptions,
         bad_lines: BadLines,
-        wanted: Wanted,
+        wanted: BlockRequest,
     ) -> Iterator[Block]:
-        """Read it, as the part of this number in its source; see `Source.blocks`."""
+        """Yield blocks; `number` is the number of the part in its source. See `Source.blocks`."""
 
 
 class FilePart(Part):
-    """A part that is a file, local or not, or standard input; or a span of a local file."""
+    """A part that is a local or remote file, standard input, or a span of a local file."""
 
     def __init__(self, name: str, span: Span | None = None) -> None:
         self.name, self.span = name, span
-        self.rereadable = open_streams.can_reopen(name)
+        self.rereadable = paths.can_reopen(name)
         self.local = self.rereadable and "://" not in name
         if span is not None and not self.local:
             raise ParameterError(f"{name}: only a local file can be read in spans")
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk, of a local file."""
+        """Bytes on disk of a local file."""
         return os.path.getsize(self.name) if self.local and os.path.isfile(self.name) else None
 
     def facts(self) -> Any:
-        """Name, size, time of change and span, of a local file."""
+        """Return name, size, time of last change and span of a local file."""
         if not self.local or not os.path.isfile(self.name):
             return None
         status = os.stat(self.name)
@@ -133,27 +137,29 @@ class FilePart(Part):
         return [self.name, status.st_size, status.st_mtime_ns, *span]
 
     def is_file(self, path: str) -> bool:
-        """Tell whether it is this file, whatever the names."""
+        """Tell whether the part is this file; paths may differ."""
         return self.local and os.path.exists(path) and os.path.samefile(path, self.name)
 
 
 class TextPart(FilePart):
-    """A text file, plain or packed; or the lines that begin in a span of bytes of a plain one."""
+    """A text file, plain or compressed; or the lines that begin in a span of a plain text file."""
 
-    def __init__(self, name: str, format: str, reading: Reading, span: Span | None = None) -> None:
+    def __init__(
+        self, name: str, format: str, reading: ReadOptions, span: Span | None = None
+    ) -> None:
         super().__init__(name, span)
-        self.format, self.named = format, format == "vw"
+        self.format, self.named = format, FORMATS[format].named
         self.first = 0 if reading.zero_based or self.named else 1
 
     def blocks(
         self,
         number: int,
         after: Position | None,
-        reading: Reading,
+        reading: ReadOptions,
         bad_lines: BadLines,
-        wanted: Wanted,
+        wanted: BlockRequest,
     ) -> Iterator[Block]:
-        """Parse the file, on the threads wanted."""
+        """Parse the file in threads."""
         known = wanted.names if isinstance(wanted.names, _core.WantedNames) else None
         stream = open_streams.open_bytes(self.name)
         span = Span(0, 0) if self.span is None else self._lines(stream, self.span)
@@ -185,32 +191,33 @@ class TextPart(FilePart):
                 end=None if self.span is None else span.end,
             )
             if not stream.seekable_plain:
-                _under_way.add((stream, reader))
+                _open_readers.add((stream, reader))
             while (native := reader.next()) is not None:
-                behind = native.offset + native.bytes
-                end = Position(number, behind, native.first_line + native.line_count - 1)
-                raw = behind - span.begin if stream.seekable_plain else stream.raw_position
+                offset = native.offset + native.bytes
+                end = Position(number, offset, native.first_line + native.line_count - 1)
+                raw = offset - span.begin if stream.seekable_plain else stream.raw_position
                 yield Block(native, self.name, end, raw=raw, counted=span.begin)
-            _under_way.discard((stream, reader))
+            _open_readers.discard((stream, reader))
         finally:
-            # Threads end before what they read is closed. Those on a slow disk or network are not
-            # waited for: whoever was interrupted has a checkpoint to write first.
+            # Close the reader of a pipe first, so that its threads end before the stream closes.
+            # Do not wait for threads that read a slow disk or network: after an interrupt, a
+            # checkpoint must be written soon.
             stream.abandon()
             if reader is not None and stream.local and not stream.seekable_plain:
                 reader.close()
-                _under_way.discard((stream, reader))
+                _open_readers.discard((stream, reader))
             stream.close()
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk, of the span or of the whole file."""
+        """Bytes on disk of the span, or of the whole file."""
         return super().size if self.span is None else self.span.size
 
-    def _lines(self, stream: open_streams.BinaryStream, span: Span) -> Span:
-        """Return the span of the whole lines that begin in a span."""
+    def _lines(self, stream: BinaryStream, span: Span) -> Span:
+        """Return the span of the complete lines that begin in a span."""
         if not stream.seekable_plain:
             stream.close()
-            raise ParameterError(f"{self.name}: packed text cannot be read in spans")
+            raise ParameterError(f"{self.name}: compressed text cannot be read in spans")
         try:
             span.within(self.name, stream.size or 0, "bytes")
         except DataError:
@@ -219,8 +226,8 @@ class TextPart(FilePart):
         return Span(line_start(self.name, span.begin), line_start(self.name, span.end))
 
 
-def _skip(stream: open_streams.BinaryStream, count: int, name: str) -> None:
-    """Discard so many bytes."""
+def _skip(stream: BinaryStream, count: int, name: str) -> None:
+    """Read and discard `count` bytes."""
     buffer = memoryview(bytearray(_SKIP))
     while count > 0:
         stream.waiting()
@@ -231,7 +238,7 @@ def _skip(stream: open_streams.BinaryStream, count: int, name: str) -> None:
 
 
 class CachePart(FilePart):
-    """A cache: rows parsed before; or a span of its blocks."""
+    """A cache of parsed rows, or a span of its blocks."""
 
     shuffles = True
 
@@ -240,30 +247,30 @@ class CachePart(FilePart):
         if not self.local:
             raise ParameterError(f"{name}: a cache must be a local file")
         self.reader = _core.CacheReader(name)
-        if span is None or span.size == self.reader.blocks:  # else nobody knows it
+        if span is None or span.size == self.reader.blocks:  # the sketch is of all blocks
             self.sketch = bytes(self.reader.sketch)
         self._blocks = (span or Span(0, self.reader.blocks)).within(
             name, self.reader.blocks, "blocks"
         )
-        made = self._made_from()
-        self.named = self.reader.named or bool(made.get("named"))
-        self.first = 1 if made.get("first") == 1 else 0
-        kinds = made.get("kinds")
+        options = self._options()
+        self.named = self.reader.named or bool(options.get("named"))
+        self.first = 1 if options.get("first") == 1 else 0
+        kinds = options.get("kinds")
         self._kinds = kinds if isinstance(kinds, dict) else {}
 
     def kinds(self) -> dict[str, str]:
-        """Return what columns were taken for, where it was made from tables."""
+        """Return the kinds of columns, if the cache was made from tables."""
         return self._kinds
 
     def blocks(
         self,
         number: int,
         after: Position | None,
-        reading: Reading,
+        reading: ReadOptions,
         bad_lines: BadLines,
-        wanted: Wanted,
+        wanted: BlockRequest,
     ) -> Iterator[Block]:
-        """Read the blocks of the cache, in this order or as they lie."""
+        """Read the blocks of the cache, in the requested order or as stored."""
         first, count = self._blocks.begin, self._blocks.size
         named = wanted.names is not False
         places = None if wanted.order is None else _core.path_order(*wanted.order, 0, count)
@@ -273,18 +280,18 @@ class CachePart(FilePart):
             )
             end = Position(number, at + 1, native.first_line + native.line_count - 1)
             raw = (self.size or 0) * (at + 1) // count
-            if places is not None and at + 1 < count:  # as they lie, the reader does it by itself
+            if places is not None and at + 1 < count:  # in stored order, the reader prefetches
                 self.reader.prefetch(first + int(places[at + 1]), wanted.dtype, named)
             yield Block(native, self.name, end, raw=raw)
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk, about, where it is a span."""
+        """Bytes on disk; approximate for a span."""
         whole = super().size
         return None if whole is None else whole * self._blocks.size // max(self.reader.blocks, 1)
 
-    def _made_from(self) -> dict[str, Any]:
-        """Return what it says of the files that it was made from."""
+    def _options(self) -> dict[str, Any]:
+        """Return the options with which the cached files were read."""
         try:
             return dict(json.loads(self.reader.about)["options"])
         except (ValueError, KeyError, TypeError):
@@ -295,12 +302,17 @@ class TablePart(FilePart):
     """A CSV, Parquet or Arrow file; or a span of the rows of a Parquet file."""
 
     def __init__(
-        self, name: str, format: str, reading: Reading, kinds: Kinds, span: Span | None = None
+        self,
+        name: str,
+        format: str,
+        reading: ReadOptions,
+        kinds: ColumnKinds,
+        span: Span | None = None,
     ) -> None:
-        from thresher.data.tables import Columns, TableSource
+        from thresher.data.tables import TableColumns, TableSource
 
         super().__init__(name, span)
-        columns = Columns(
+        columns = TableColumns(
             label=reading.label,
             weight=reading.weight,
             text=reading.text,
@@ -312,26 +324,26 @@ class TablePart(FilePart):
         self.named = not self.table.numbered
 
     def kinds(self) -> dict[str, str]:
-        """Return what columns are taken for: all parts of a source share it."""
-        self.table.look()
+        """Return the kinds of columns; all parts of a source share them."""
+        self.table.find_kinds()
         return self.table.kinds.found
 
     def blocks(
         self,
         number: int,
         after: Position | None,
-        reading: Reading,
+        reading: ReadOptions,
         bad_lines: BadLines,
-        wanted: Wanted,
+        wanted: BlockRequest,
     ) -> Iterator[Block]:
         """Read batches of the table."""
 
-        def aside(row: BadRow) -> None:
-            bad_lines.put_aside(number, row.line, str(row), row.text.encode())
+        def leave_out(row: BadRow) -> None:
+            bad_lines.add(number, row.line, str(row), row.text.encode())
 
         begin = None if after is None else replace(after, file=0)
-        kinds = Kinds(wanted.kinds, fixed=True) if wanted.kinds else None
-        on_bad = aside if reading.keeps_going else None
+        kinds = ColumnKinds(wanted.kinds, fixed=True) if wanted.kinds else None
+        on_bad = leave_out if reading.keeps_going else None
         for block in self.table.blocks(begin, wanted.dtype, wanted.keys, on_bad, kinds):
             yield replace(block, end=replace(block.end, file=number), raw=self.table.read)
 
@@ -339,7 +351,7 @@ class TablePart(FilePart):
 class IteratorPart(Part):
     """An iterator of batches or of examples, or a function that returns one."""
 
-    def __init__(self, items: Any, reading: Reading) -> None:
+    def __init__(self, items: Any, reading: ReadOptions) -> None:
         from thresher.data.iterators import IteratorSource
 
         self.items = IteratorSource(items, reading.bits)
@@ -350,21 +362,21 @@ class IteratorPart(Part):
         self,
         number: int,
         after: Position | None,
-        reading: Reading,
+        reading: ReadOptions,
         bad_lines: BadLines,
-        wanted: Wanted,
+        wanted: BlockRequest,
     ) -> Iterator[Block]:
-        """Take items as they come."""
+        """Read the items of the iterator."""
         return self.items.blocks(after, wanted.dtype, wanted.keys)
 
 
-def parts_of(files: Any, reading: Reading) -> list[Part]:
+def parts_of(files: Any, reading: ReadOptions) -> list[Part]:
     """Return the parts that files, globs or an iterator stand for."""
     if not isinstance(files, str | os.PathLike) and (callable(files) or not _is_paths(files)):
         return [IteratorPart(files, reading)]
     given = [files] if isinstance(files, str | os.PathLike) else list(files)
-    kinds = Kinds(dict(reading.kinds), fixed=bool(reading.kinds) and not reading.labelled)
-    return [part_of(name, reading, kinds) for name in open_streams.expand(given)]
+    kinds = ColumnKinds(dict(reading.kinds), fixed=bool(reading.kinds) and not reading.labelled)
+    return [part_of(name, reading, kinds) for name in paths.expand(given)]
 
 
 def _is_paths(files: Any) -> bool:
@@ -373,11 +385,11 @@ def _is_paths(files: Any) -> bool:
     )
 
 
-def part_of(name: str, reading: Reading, kinds: Kinds, span: Span | None = None) -> Part:
-    """Return the part that is a file, or a span of it, of the format named or found by looking."""
-    format = reading.format or look(name)
-    if format in ("svmlight", "vw"):
+def part_of(name: str, reading: ReadOptions, kinds: ColumnKinds, span: Span | None = None) -> Part:
+    """Return the part of a file or a span of it; the format is given, or else detected."""
+    format = reading.format or detect_format(name)
+    if FORMATS[format].kind == "text":
         return TextPart(name, format, reading, span)
-    if format == "cache":
+    if FORMATS[format].kind == "cache":
         return CachePart(name, span)
     return TablePart(name, format, reading, kinds, span)

@@ -1,29 +1,26 @@
-"""How files are read: the options of `scan`, checked, and what becomes of bad lines."""
+"""The options of `scan`, checked, and the kinds of table columns."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
-from thresher.atomic import naming
-from thresher.errors import DataError, ParameterError
+from thresher.data.bad_lines import check_policy
+from thresher.data.formats import FORMATS
+from thresher.errors import ParameterError
 
-if TYPE_CHECKING:
-    from thresher.data.block import Block
-
-FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
-KINDS = ("number", "truth", "string")  # of columns of tables
+KINDS = ("number", "truth", "string")  # kinds of table columns
 
 
 class Stopped(KeyboardInterrupt):
-    """A source was asked to stop, and did so between two blocks."""
+    """Reading was stopped between two blocks, because `Source.stops` returned True."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """The options of `scan`, which documents them."""
+class ReadOptions:
+    """The options of `scan`; see there."""
 
     format: str | None = None
     bits: int | None = None
@@ -41,7 +38,7 @@ class Reading:
     labelled: bool = True
 
     def __post_init__(self) -> None:
-        """Raise ParameterError for an option that is not allowed."""
+        """Raise ParameterError if an option has a value that is not allowed."""
         if self.format is not None and self.format not in FORMATS:
             raise ParameterError(
                 parameter="format", value=self.format, allowed=f"one of {', '.join(FORMATS)}"
@@ -73,17 +70,11 @@ class Reading:
                     value=kind,
                     allowed=f"of {', '.join(KINDS)}",
                 )
-        policy, _, file = self.on_bad_line.partition("=")
-        if not (self.on_bad_line in ("error", "skip") or (policy == "quarantine" and file)):
-            raise ParameterError(
-                parameter="on_bad_line",
-                value=self.on_bad_line,
-                allowed="error, skip or quarantine=FILE",
-            )
+        check_policy(self.on_bad_line)
 
     @classmethod
-    def of(cls, **options: Any) -> Reading:
-        """Make it of the options as `scan` takes them: any sequences, and kinds as a mapping."""
+    def of(cls, **options: Any) -> ReadOptions:
+        """Make it from the arguments of `scan`: sequences of any type, and kinds as a mapping."""
         for name in ("interactions", "text", "ignore"):
             if name in options:
                 options[name] = tuple(options[name])
@@ -98,99 +89,33 @@ class Reading:
 
     @property
     def keeps_going(self) -> bool:
-        """Whether bad lines are left out, and reading goes on behind them."""
+        """Whether bad lines are left out, and reading continues after them."""
         return self.on_bad_line != "error"
 
 
-class Kinds:
-    """What columns of tables are taken for: decided once, and the same in all that share it.
+class ColumnKinds:
+    """How each column of tables is read: as numbers, as true and false, or as strings.
+
+    All tables of a source share one object, so that a column has the same kind in all of them.
 
     Parameters
     ----------
     given : mapping of str to {"number", "truth", "string"}
-        What was decided before.
+        Kinds that are known before reading.
     fixed : bool
-        Whether no other columns are decided. Those of a CSV file are strings then: columns that a
-        model has not learned from cannot have bad cells.
+        Whether no more columns are added. Other columns of a CSV file are strings then: a column
+        that a model does not use cannot have bad cells.
 
     Attributes
     ----------
     found : dict
-        Those given, and those decided so far.
+        The kinds that are known so far.
     """
 
     def __init__(self, given: Mapping[str, str], fixed: bool = False) -> None:
         self.found, self.fixed = dict(given), fixed
 
     def add(self, found: Mapping[str, str]) -> None:
-        """Take what was found of columns that were not known before."""
+        """Add the kinds of columns that are not known yet."""
         if not self.fixed:
             self.found = {**found, **self.found}
-
-
-class BadLines:
-    """Lines that are no examples: reported, counted, or put aside.
-
-    Parameters
-    ----------
-    policy : {"error", "skip", "quarantine=FILE"}
-    """
-
-    def __init__(self, policy: str) -> None:
-        self.policy, _, self.file = policy.partition("=")
-        self.count = 0
-        self.first: str | None = None  # the first one, described
-        self._written = 0  # bytes put aside
-        self._place = (-1, -1)  # file and line of the last bad line: later passes meet it again
-        self._out: IO[bytes] | None = None
-
-    def see(self, block: Block) -> DataError | None:
-        """Deal with the bad lines of a block; return the error to raise behind its rows."""
-        for bad in block.native.bad:
-            line = block.native.first_line + bad.line
-            where = ""
-            if self.first is None:  # finding the true line may take time
-                where = f"{block.file}:{block.true_line(line)}:{bad.column}: {bad.what}"
-            if self.policy == "error":
-                return DataError(where)
-            self.put_aside(block.end.file, line, where, bad.text)
-        return None
-
-    def put_aside(self, file: int, line: int, what: str, text: bytes) -> None:
-        """Count a bad line, and copy it where it belongs; once, however often it is read."""
-        if (file, line) <= self._place:
-            return
-        self._place = (file, line)
-        self.count += 1
-        self.first = self.first or what
-        if self.policy == "quarantine":
-            self._put(text)
-
-    def _put(self, text: bytes) -> None:
-        if self._out is None:
-            mode = "r+b" if self._written else "wb"
-            self._out = open(self.file, mode, buffering=0)  # noqa: SIM115
-            self._out.truncate(self._written)
-            self._out.seek(self._written)
-        with naming(self.file):
-            self._out.write(text + b"\n")
-        self._written += len(text) + 1
-
-    @property
-    def warning(self) -> str:
-        """What to tell of them at the end; nothing where there were none."""
-        if self.count == 0:
-            return ""
-        if self.count == 1:
-            return f"1 bad line left out: {self.first}"
-        return f"{self.count:,} bad lines left out; the first: {self.first}"
-
-    @property
-    def state(self) -> list[Any]:
-        """As JSON can carry it."""
-        return [self.count, self.first, self._written, list(self._place)]
-
-    @state.setter
-    def state(self, saved: list[Any]) -> None:
-        self.count, self.first, self._written, (file, line) = saved
-        self._place = (int(file), int(line))

@@ -1,4 +1,4 @@
-"""`scan`: files, pipes and iterators described as a source."""
+"""`scan`: makes a source of files, pipes and iterators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from thresher.data.parts import parts_of
-from thresher.data.read_options import Reading
+from thresher.data.read_options import ReadOptions
 from thresher.data.source import Source
 
 
@@ -29,48 +29,47 @@ def scan(
     on_bad_line: str = "error",
     labelled: bool = True,
 ) -> Source:
-    r"""Describe files as a source of rows, for ``fit``, ``partial_fit`` and ``predict``.
+    r"""Make a source of rows from files, for ``fit``, ``partial_fit`` and ``predict``.
 
-    Nothing is read yet but the first bytes, by which the format is found, or an iterator's first
-    item, which tells whether features have names.
+    This reads only the first bytes of each file, to detect its format, or the first item of an
+    iterator, to find out whether features have names.
 
     Parameters
     ----------
     files : path, sequence of paths, or iterator
-        Files, globs (sorted by name), ``"-"`` for standard input, addresses such as ``s3://...``
-        where fsspec is installed; plain or packed (gzip, bzip2, xz, Zstandard). Or an iterator,
-        or a function that returns one, of batches ``(X, y)`` or of examples ``({name: value},
-        label)``.
+        Files, globs (sorted by name), ``"-"`` for standard input, or URLs such as ``s3://...`` if
+        fsspec is installed; plain or compressed (gzip, bzip2, xz, Zstandard). Or an iterator, or a
+        function that returns one, of batches ``(X, y)`` or of examples ``({name: value}, label)``.
     format : {"svmlight", "vw", "csv", "parquet", "arrow", "cache"}, optional
-        By default found by looking.
+        By default detected from the first bytes.
     bits : int, optional
-        Fold feature numbers, and hashes of names, to so many bits.
+        Use only the lowest `bits` bits of feature numbers and of hashes of names.
     zero_based : bool
-        The features of svmlight files are numbered from 0, and not from 1.
+        Whether the features of svmlight files are numbered from 0; by default from 1.
     multilabel : bool
-        Rows have any number of labels, as in ``3,17 5:1``.
+        Whether rows have any number of labels, as in ``3,17 5:1``.
     interactions : sequence of str
         Pairs of namespaces of VW text, by their first letters: ``"ab"``.
     label, weight : str, optional
-        Columns of tables. The label's is by default that named label, y, target or class.
+        Columns of tables that hold labels and weights. By default labels are in the column named
+        label, y, target or class.
     text : sequence of str
         Columns of tables that hold text; each word becomes a feature.
     ngrams : int
-        Longest run of words of a text column that becomes a feature.
+        Sequences of up to `ngrams` words of a text column become features.
     ignore : sequence of str
         Columns of tables to leave out.
     kinds : mapping of str to {"number", "truth", "string"}, optional
-        What columns of tables are taken for: numbers, true and false, or strings that only tell
-        values apart. Of other columns of CSV files the first rows decide. A model takes columns for
-        what they were taken for when it learned.
+        How columns of tables are read: as numbers, as true and false, or as strings (categories).
+        For other columns of CSV files, the first rows decide. A model reads columns as in training.
     threads : int, optional
-        Threads in all, of which all but one parse; by default as many as there are processors.
+        Number of threads; all but one parse. By default one per processor.
     on_bad_line : str
-        What to do with a line that is no example: ``"error"``, ``"skip"``, or
-        ``"quarantine=FILE"``, which copies it there.
+        What to do with a line that cannot be parsed: ``"error"``, ``"skip"``, or
+        ``"quarantine=FILE"``, which copies the line to a file.
     labelled : bool
-        Whether rows of tables have labels. False where they are to be predicted: columns of labels
-        and weights, and those to leave out, need not be there, and are not read if they are.
+        Whether rows of tables have labels. False for rows to predict: columns of labels and
+        weights, and columns to ignore, may be missing, and are not read.
 
     Returns
     -------
@@ -87,7 +86,7 @@ def scan(
     >>> sorted(feature.name for feature in clf.model_.top(2))
     ['ad^loan', 'ad^sport']
     """
-    reading = Reading.of(
+    reading = ReadOptions.of(
         format=format,
         bits=bits,
         zero_based=zero_based,

@@ -1,4 +1,4 @@
-"""Sources: files, pipes and iterators as streams of blocks, read as often as they can be."""
+"""`Source`: files, pipes and iterators as streams of blocks."""
 
 from __future__ import annotations
 
@@ -12,68 +12,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
-from thresher.data.parts import Part, Wanted
-from thresher.data.read_options import BadLines, Reading, Stopped
+from thresher.data.parts import BlockRequest, Part
+from thresher.data.read_options import ReadOptions, Stopped
 from thresher.data.visits import Visit
 from thresher.errors import DataError, ParameterError, ReadOnceError
 
 if TYPE_CHECKING:
-    from thresher.data.in_memory import Gathered
+    from thresher.data.in_memory import InMemoryRows
 
 __all__ = ["Source"]
 
 
 class Source:
-    """Rows of files, read in blocks when they are asked for, and never held all at once.
+    """Rows of files, read in blocks; never all in memory.
 
-    Made by `scan`. Estimators take it in place of X, with the labels in it: ``fit(source)``.
+    Made by `scan`. Estimators take a source in place of X; it contains the labels:
+    ``fit(source)``.
 
     Parameters
     ----------
     parts : sequence of Part
-        Where the rows are, in their order.
-    bad_lines : BadLines
-        What happens to lines that are no examples.
+        The files or the iterator, in their order.
+    reading : ReadOptions
+        The options of `scan`.
 
     Attributes
     ----------
     rereadable : bool
         Whether it can be read more than once.
     rows : None
-        The number of rows is not known before they are read.
+        The number of rows is not known before reading.
     named : bool
-        Whether features have names, and their numbers are hashes.
+        Whether features have names; their numbers are hashes of the names then.
     first : int
-        What the files call the feature of number 0.
+        The number in the files of feature 0.
     size : int or None
-        Bytes on disk, where they are known.
+        Bytes on disk, if known.
+    bad_lines : BadLines
+        The bad lines found so far.
     stops : callable
-        Is asked between blocks, and while one is waited for; where it returns True, the reading
-        ends with `KeyboardInterrupt`.
+        Called between blocks, and while waiting for one. If it returns True, reading ends with
+        `KeyboardInterrupt`.
     """
 
     rows: int | None = None
-    traced = True  # digests of the blocks tell whether the input has changed
+    traced = True  # whether digests of blocks detect a change of the input
 
-    def __init__(self, parts: Sequence[Part], reading: Reading) -> None:
+    def __init__(self, parts: Sequence[Part], reading: ReadOptions) -> None:
         if not parts:
             raise ParameterError("a source needs at least one file")
         self.parts, self.reading = list(parts), reading
-        self.given = reading  # of the files that a cache was made from
+        self.given = reading  # for a cache: the options of the files it was made from
         self.bad_lines = BadLines(reading.on_bad_line)
         self.rereadable = all(part.rereadable for part in parts)
         self.named = any(part.named for part in parts)
         self.first = 1 if all(part.first == 1 for part in parts) else 0
         self.shuffles = len(parts) == 1 and parts[0].shuffles
-        # Of the features seen, where names or folding make their number matter.
+        # Sketch of the features, to estimate their number, if they have names or `bits` is set.
         self.sketch = parts[0].sketch if len(parts) == 1 else b""
         self.stops: Callable[[], bool] = _never
         self._reads = 0
 
     @property
     def bits(self) -> int | None:
-        """Feature numbers are folded to so many bits, or are as they are."""
+        """The number of bits of feature numbers that are used; None: all."""
         return self.reading.bits
 
     @property
@@ -83,21 +87,21 @@ class Source:
 
     @property
     def distinct(self) -> int | None:
-        """About how many different features were seen, where that was counted."""
+        """Estimated number of different features read so far, if a sketch counted them."""
         return round(_core.sketch_estimate(self.sketch)) if self.sketch else None
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk, where they are known."""
+        """Bytes on disk, if known."""
         sizes = [part.size for part in self.parts]
         return None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
 
     @property
     def kinds(self) -> dict[str, str]:
-        """What columns of tables are taken for: "number", "truth" or "string".
+        """The kinds of table columns: "number", "truth" or "string".
 
-        Decided by the first rows of the first table that has a column; what was not read yet is
-        looked at, where it can be read again.
+        The first rows of the first table with a column decide. Tables that were not read yet are
+        opened, if they can be read again.
         """
         found = dict(self.reading.kinds)
         for part in self.parts:
@@ -113,7 +117,7 @@ class Source:
         order: tuple[int, int] | None = None,
         kinds: Mapping[str, str] | None = None,
     ) -> Iterator[Block]:
-        """Read the rows, in the order in which they lie.
+        """Read the rows, in stored order.
 
         Parameters
         ----------
@@ -122,34 +126,34 @@ class Source:
         dtype : {"float32", "float64"}
             Number type of the values.
         names : bool, "blocks" or _core.WantedNames
-            Whether blocks bring the names of features: each at least once a file; each at least
-            once a block; or those that are wanted.
+            Whether blocks contain the names of features. True: each name at least once per file;
+            "blocks": each name at least once per block; WantedNames: only these names.
         order : pair of int, optional
             Seed and number of a permutation of the blocks, for sources that can shuffle.
         kinds : mapping, optional
-            What columns of tables were taken for in the rows that were learned from; they are taken
-            for the same, but for those that `scan` was told of.
+            The kinds of table columns in the training data, which are used again; the option
+            `kinds` of `scan` goes first.
         """
         if not self.rereadable and self._reads:
             raise ReadOnceError(
-                "can be read only once; more passes need a cache, which is made from it",
+                "can be read only once; for more passes, make a cache",
                 source=str(self),
                 place=str(self),
             )
         self._reads += 1
         first = 0 if after is None else after.file
         raw = sum(part.size or 0 for part in self.parts[:first])
-        wanted = Wanted(
+        wanted = BlockRequest(
             dtype, names, order, {**kinds, **dict(self.reading.kinds)} if kinds else None
         )
         for part in self.parts[:first]:
-            part.kinds()  # decided in the order of the files, wherever reading begins
+            part.kinds()  # decide kinds in the order of the files
         for number, part in enumerate(self.parts[first:], first):
             begin = after if number == first else None
-            part.waiting = self._look_up
-            self._look_up()
+            part.waiting = self._check_stop
+            self._check_stop()
             for block in part.blocks(number, begin, self.reading, self.bad_lines, wanted):
-                error = self.bad_lines.see(block)
+                error = self.bad_lines.check(block)
                 if error is not None:
                     if block.rows:
                         yield block
@@ -157,7 +161,7 @@ class Source:
                 if block.native.sketch:
                     self.sketch = _core.sketch_merge(self.sketch, block.native.sketch)
                 yield replace(block, raw=raw + block.raw)
-                self._look_up()
+                self._check_stop()
             raw += part.size or 0
 
     def visits(
@@ -169,23 +173,23 @@ class Source:
         behind: int = 0,
         **reading: Any,
     ) -> Iterator[Visit]:
-        """Yield the blocks of a pass, each with the order in which its rows are learned.
+        """Yield the blocks of a pass, each with the order of its rows.
 
         Parameters
         ----------
         number : int
             Number of the pass, from 0.
         shuffle : bool or str
-            Whether rows are shuffled within blocks, and blocks where the source can; "within":
-            rows alone.
+            Whether rows are shuffled within blocks, and also the blocks if the source can shuffle;
+            "within": only rows within blocks.
         seed : int
-            Of the shuffling.
+            Seed of the shuffling.
         after : Position, optional
             Where the pass continues.
         behind : int
-            Blocks of the pass that lie behind that position.
+            Number of blocks of the pass before that position.
         **reading
-            As of `blocks`.
+            Parameters of `blocks`.
         """
         shuffles = shuffle is not False
         reorders = shuffles and shuffle != "within" and self.shuffles
@@ -194,12 +198,12 @@ class Source:
             order = _core.path_order(seed, at, number, block.rows) if shuffles else None
             yield Visit(block, order, 0, block.rows, block.end)
 
-    def _look_up(self) -> None:
+    def _check_stop(self) -> None:
         if self.stops():
             raise Stopped
 
     def names(self, keys: Iterable[int], kinds: Mapping[str, str] | None = None) -> dict[int, str]:
-        """Read again until the names of all these features are found; return those found."""
+        """Read the source again until the names of all these features are found; return them."""
         if not self.named:
             return {}
         wanted = _core.WantedNames(np.array(sorted(keys), np.uint64))
@@ -210,23 +214,23 @@ class Source:
         return {key: name.decode(errors="replace") for key, name in wanted.found.items()}
 
     def spare(self, *outputs: str | None) -> None:
-        """Raise ParameterError where one of the files to write is one of those to read."""
+        """Raise ParameterError if one of the output files is an input file of the source."""
         for output in outputs:
             for part in self.parts:
                 if output is not None and part.is_file(output):
-                    raise ParameterError(f"{output} is to be read: it cannot be written to as well")
+                    raise ParameterError(f"{output} is an input file: it cannot be an output too")
 
     def facts(self) -> list[Any]:
-        """Return what tells that the input is the same later: as JSON can carry it."""
+        """Return facts about the input as JSON types, to detect changes later; see `is_as`."""
         return [part.facts() for part in self.parts]
 
     def is_as(self, facts: Sequence[Any]) -> bool:
-        """Tell whether the input is surely what it was when it gave these facts."""
+        """Tell whether the input has certainly not changed since `facts` returned these facts."""
         return list(facts) == self.facts() and all(part.facts() is not None for part in self.parts)
 
     @property
     def reading_state(self) -> dict[str, Any]:
-        """What reading has found so far, as JSON can carry it."""
+        """State of reading as JSON types, for a checkpoint: the sketch and the bad lines."""
         return {"sketch": self.sketch.hex(), "bad_lines": self.bad_lines.state}
 
     @reading_state.setter
@@ -235,12 +239,12 @@ class Source:
         self.bad_lines.state = saved["bad_lines"]
 
     def identity(self) -> dict[str, Any]:
-        """Return how rows are read, as a resumed run must read them."""
+        """Return the options of reading that a resumed run must use again."""
         reading = asdict(self.given)
         return {k: v for k, v in reading.items() if k not in ("threads", "labelled", "kinds")}
 
     def described(self) -> dict[str, Any]:
-        """Return how rows are read, as predicting must read them too: text, numbers and flags."""
+        """Return the options of reading that predicting must use too: text, numbers and flags."""
         reading = asdict(self.given)
         for name in ("threads", "on_bad_line", "labelled"):
             reading.pop(name)
@@ -250,11 +254,14 @@ class Source:
         return reading | {"first": self.first}
 
     def labels(self) -> NDArray[Any]:
-        """Read all and return the different labels, in increasing order."""
+        """Read all rows; return the different labels, in increasing order."""
         return self.label_counts()[0]
 
     def label_counts(self) -> tuple[NDArray[Any], tuple[NDArray[np.int64], int]]:
-        """Read all and return the labels, in increasing order, the rows of each, and all rows."""
+        """Read all rows; return the labels, the number of rows of each, and of all rows.
+
+        The labels are in increasing order.
+        """
         found: Counter[Any] = Counter()
         rows = 0
         for block in self.blocks():
@@ -270,14 +277,14 @@ class Source:
             raise ParameterError(f"{self}: labels are partly numbers and partly words") from None
 
     def width(self) -> int:
-        """Read all and return the number of features: the largest number, and one."""
+        """Read all rows; return the number of features: the largest feature number plus 1."""
         if self.reading.bits is not None:
             return 1 << self.reading.bits
         widths = [block.width or 2**64 for block in self.blocks() if block.rows]
         return max(widths, default=0)
 
     def mean(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Read all and return the features seen, and the mean of each over all rows."""
+        """Read all rows; return the features that occur, and the mean of each over all rows."""
         keys, sums = np.zeros(0, np.uint64), np.zeros(0)
         new_keys: list[NDArray[Any]] = []
         new_values: list[NDArray[Any]] = []
@@ -292,12 +299,12 @@ class Source:
             rows, new = rows + block.rows, new + block.native.nonzeros
             new_keys.append(np.asarray(block.native.keys).astype(np.int64).view(np.uint64))
             new_values.append(np.array(block.native.values))
-            if new > max(len(keys), 1 << 20):  # as many again: what is sorted twice stays little
+            if new > max(len(keys), 1 << 20):  # seldom enough: merging sorts all keys
                 (keys, sums), new_keys, new_values, new = merged(), [], [], 0
         keys, sums = merged()
         return keys, sums / max(rows, 1)
 
-    def gather(self) -> Gathered:
+    def gather(self) -> InMemoryRows:
         """Read all rows into memory."""
         from thresher.data.in_memory import gather
 

@@ -1,8 +1,8 @@
-"""Spans of files: which lines, rows or blocks of one are meant.
+"""Spans of files: ranges of lines, rows or blocks that can be read alone.
 
-A span is in the unit in which its format can be entered: bytes of plain text, rows of Parquet,
-blocks of a cache. A line belongs to the span in which its first byte lies, so spans that cover a
-file have each of its lines once, wherever they are cut.
+The unit of a span depends on the format: bytes of plain text, rows of Parquet, blocks of a cache.
+A line belongs to the span that contains its first byte. So spans that cover a file contain each of
+its lines once.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from thresher.data import open_streams
+from thresher.data import open_streams, paths
+from thresher.data.formats import FORMATS
 from thresher.errors import DataError, ParameterError
 
-__all__ = ["CUTTABLE", "Span", "extent", "line_start", "lines_before"]
+__all__ = ["Span", "extent", "line_start", "lines_before"]
 
-CUTTABLE = ("svmlight", "vw", "parquet", "cache")
-"""Formats of which a span can be read; text only where it is plain and local."""
+"""Formats that can be read in spans; text only if it is a local file without compression."""
 
-_PIECE = 1 << 16  # bytes that are read at a time, to find where a line begins
-_LARGE = 1 << 20  # and to count lines
+_PIECE = 1 << 16  # bytes per read, to find the beginning of a line
+_LARGE = 1 << 20  # bytes per read, to count lines
 
 
 @dataclass(frozen=True)
 class Span:
-    """What lies from `begin` on, and before `end`, in a file.
+    """A range of a file: from `begin` to `end`, without `end`.
 
     Attributes
     ----------
@@ -36,31 +36,31 @@ class Span:
     end: int
 
     def __post_init__(self) -> None:
-        """Raise ParameterError where it ends before it begins."""
+        """Raise ParameterError if the end is before the beginning."""
         if not 0 <= self.begin <= self.end:
             raise ParameterError(
-                f"a span must begin at 0 or later, and end no earlier than that; got {self.begin} "
-                f"to {self.end}"
+                f"a span must begin at 0 or later, and must not end before it begins; got "
+                f"{self.begin} to {self.end}"
             )
 
     @property
     def size(self) -> int:
-        """Of the unit, how many there are."""
+        """Number of units."""
         return self.end - self.begin
 
     def within(self, name: str, count: int, unit: str) -> Span:
-        """Return it; raises DataError where the file has too few of the unit."""
+        """Return the span; raise DataError if the file has fewer units."""
         if self.end > count:
             raise DataError(
-                f"{name}: has {count} {unit}, and those up to {self.end} were to be read; it has "
-                f"changed, or is another file"
+                f"{name}: has {count} {unit}, but {unit} up to {self.end} are needed; the file has "
+                f"changed, or it is another file"
             )
         return self
 
 
 def extent(name: str, format: str) -> int | None:
-    """Return how much of its unit a file has; None where it can only be read as a whole."""
-    if format not in CUTTABLE or open_streams.is_remote(name) or not open_streams.can_reopen(name):
+    """Return the number of units of a file; None if it can only be read as a whole."""
+    if not FORMATS[format].cuttable or paths.is_remote(name) or not paths.can_reopen(name):
         return None
     if format == "cache":
         from thresher import _core
@@ -75,7 +75,7 @@ def extent(name: str, format: str) -> int | None:
 
 
 def line_start(name: str, offset: int) -> int:
-    r"""Return where the first line begins that does so at a byte or behind it; or the size.
+    r"""Return where the first line begins at or after a byte; the file size if there is none.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def line_start(name: str, offset: int) -> int:
         return 0
     with open(name, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
-        at = min(offset, size) - 1  # a newline just before is the end of the line before
+        at = min(offset, size) - 1  # a newline directly before the offset ends the previous line
         file.seek(max(at, 0))
         while piece := file.read(_PIECE):
             found = piece.find(b"\n")
@@ -106,7 +106,7 @@ def line_start(name: str, offset: int) -> int:
 
 
 def lines_before(name: str, offset: int) -> int:
-    """Return how many lines end before a byte of a plain local file, by reading all before it."""
+    """Return how many lines end before a byte of a plain local file; reads all bytes before it."""
     count = 0
     with open(name, "rb", buffering=0) as file:
         while offset > 0 and (piece := file.read(min(_LARGE, offset))):

@@ -1,6 +1,6 @@
-"""CSV, Parquet and Arrow files -> tables of a fixed number of rows.
+"""Reads CSV, Parquet and Arrow files as tables with a fixed number of rows.
 
-Files are cut by rows alone, so that a run that is resumed gets the same tables.
+Only the number of rows decides where a table ends, so a resumed run gets the same tables.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from typing import Any
 
 import numpy as np
 
+from thresher.data.bad_lines import BadCells
 from thresher.data.columns import arrow, integers, is_number, is_string, plain, strings
-from thresher.data.features import BadCells
+from thresher.data.formats import FORMATS
 from thresher.data.open_streams import open_bytes, open_seekable
 from thresher.data.spans import Span
 from thresher.errors import DataError, ParameterError
 
-__all__ = ["TABLE_FORMATS", "Ragged", "kinds_of", "read_csv", "read_tables", "typed"]
+__all__ = ["TABLE_FORMATS", "OnRagged", "kinds_of", "read_csv", "read_tables", "typed"]
 
-TABLE_FORMATS = ("csv", "parquet", "arrow")
+TABLE_FORMATS = tuple(name for name, format in FORMATS.items() if format.kind == "table")
 
-_BLOCK = 1 << 18  # bytes at a time, and of a row at most; 1 MiB makes memory grow by 80 MiB, not 50
-_MISSING = ("NA", "N/A", "null", "NULL", "None")  # and nothing at all
-_WORDS = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}
+_BLOCK = 1 << 18  # bytes per read, and the longest row; reading takes 50 MiB (80 MiB with 1 MiB)
+_MISSING = ("NA", "N/A", "null", "NULL", "None")  # and empty cells
+_TRUTH = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}
 
-Ragged = Callable[[int, str, str], None]
-"""Is told line, fault and text of a line of CSV that does not have as many cells as the first."""
+OnRagged = Callable[[int, str, str], None]
+"""Called with line number, error and text of a CSV line that has not as many cells as the first."""
 
 
 def read_tables(path: str, kind: str, rows: int, span: Span) -> Iterator[Any]:
-    """Yield those rows of a Parquet or Arrow file that are in a span, so many at a time."""
+    """Yield the rows of a span of a Parquet or Arrow file, as tables of `rows` rows."""
     pa = arrow(f"reading {kind} files")
     batches = _parquet if kind == "parquet" else _arrow
     try:
@@ -44,7 +45,7 @@ def read_tables(path: str, kind: str, rows: int, span: Span) -> Iterator[Any]:
 
 
 def _cut(batches: Iterable[Any], rows: int) -> Iterator[Any]:
-    """Cut record batches of any size into tables of the same number of rows."""
+    """Turn record batches of any size into tables of `rows` rows."""
     pa = arrow("reading tables")
     pending: list[Any] = []
     count = 0
@@ -64,7 +65,7 @@ def _cut(batches: Iterable[Any], rows: int) -> Iterator[Any]:
 
 
 def _parquet(pa: Any, path: str, span: Span) -> Iterator[Any]:
-    # A buffered stream reads pages as they are needed, not whole row groups.
+    # A buffered stream reads single pages, not whole row groups.
     with _opened(path, pre_buffer=False, buffer_size=1 << 16) as file:
         starts = _starts(file)
         if span.end < sys.maxsize:
@@ -91,7 +92,7 @@ def _starts(file: Any) -> list[int]:
 
 
 def row_groups(path: str) -> list[int]:
-    """Return at which row each row group of a Parquet file begins, and how many rows there are."""
+    """Return the first row of each row group of a Parquet file, and the number of rows."""
     pa = arrow("reading parquet files")
     try:
         with _opened(path) as file:
@@ -99,7 +100,7 @@ def row_groups(path: str) -> list[int]:
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
-        raise DataError(f"{path}: no Parquet file, or damaged: {error}") from None
+        raise DataError(f"{path}: not a Parquet file, or damaged: {error}") from None
 
 
 def schema_of(path: str) -> Any:
@@ -110,7 +111,7 @@ def schema_of(path: str) -> Any:
     try:
         return parquet.read_schema(open_seekable(path))
     except (ValueError, OSError) as error:
-        raise DataError(f"{path}: no Parquet file, or damaged: {error}") from None
+        raise DataError(f"{path}: not a Parquet file, or damaged: {error}") from None
 
 
 def _arrow(pa: Any, path: str, span: Span) -> Iterator[Any]:
@@ -129,47 +130,48 @@ def _arrow(pa: Any, path: str, span: Span) -> Iterator[Any]:
 def _rows_in(batches: Iterable[Any], span: Span) -> Iterator[Any]:
     at = 0
     for batch in batches:
-        behind = at + batch.num_rows
-        if span.begin < behind:
+        end = at + batch.num_rows
+        if span.begin < end:
             begin = max(span.begin - at, 0)
-            yield batch.slice(begin, min(span.end, behind) - at - begin)
-        if behind >= span.end:
+            yield batch.slice(begin, min(span.end, end) - at - begin)
+        if end >= span.end:
             return
-        at = behind
+        at = end
 
 
 def read_csv(
     path: str,
     rows: int,
     delimiter: str | None,
-    ragged: Ragged,
+    on_ragged: OnRagged,
     on_read: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Any]:
-    """Yield the rows of a CSV file as tables of strings, so many at a time.
+    """Yield the rows of a CSV file as tables of strings.
 
     Parameters
     ----------
     path : str
     rows : int
+        Rows per table.
     delimiter : str, optional
-        By default the one of tab, comma and semicolon that the first line has most of.
-    ragged : callable
-        Is told of lines with too many or too few cells, before the rows that follow.
+        By default tab, comma or semicolon: the one that occurs most often in the first line.
+    on_ragged : callable
+        Called for each line with too many or too few cells, before the rows after it are yielded.
     on_read : callable
-        Is told how many bytes of the file were read.
+        Called with the number of bytes read so far.
     """
     pa = arrow("reading CSV")
     import pyarrow.csv as csv
 
     def report(row: Any) -> str:
         what = f"expected {row.expected_columns} cells, found {row.actual_columns}"
-        ragged(row.number, what, row.text)
+        on_ragged(row.number, what, row.text)
         return "skip"
 
     with open_bytes(path) as stream:
         head = stream.peek(_BLOCK).removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
         first, newline, _ = head.partition(b"\n")
-        if not newline and len(head) < _BLOCK:  # at most a header
+        if not newline and len(head) < _BLOCK:  # only a header, or nothing
             return
         delimiter = delimiter or max("\t,;", key=first.decode("utf-8", "replace").count)
         names = _header(head.decode("utf-8", "replace"), delimiter)
@@ -204,12 +206,12 @@ def _header(head: str, delimiter: str) -> list[str]:
 
 
 def kinds_of(table: Any, format: str) -> dict[str, str]:
-    """Tell which columns are numbers: those of CSV by the first rows, others by their types.
+    """Return the kinds of columns: the first rows decide for CSV, the column types for others.
 
     Returns
     -------
     dict
-        "number", "truth" or "string" for each column but those of lists, maps and nulls alone.
+        "number", "truth" or "string" by column, without columns of lists, maps, or only nulls.
     """
     columns = zip(table.column_names, table.columns, strict=True)
     if format == "csv":
@@ -231,7 +233,7 @@ def _kind_of_type(kind: Any) -> str | None:
 def _kind(column: Any) -> str:
     pa = arrow("reading CSV")
     column = _without_missing(column).drop_null()
-    if len(column) and pa.compute.all(pa.compute.is_in(column, strings(list(_WORDS)))).as_py():
+    if len(column) and pa.compute.all(pa.compute.is_in(column, strings(list(_TRUTH)))).as_py():
         return "truth"
     try:
         _numbers(column)
@@ -250,15 +252,15 @@ def _numbers(column: Any) -> Any:
     pa = arrow("reading CSV")
     try:
         return column.cast(pa.float64())
-    except pa.ArrowInvalid:  # most columns have neither missing values that are spelled nor spaces
+    except pa.ArrowInvalid:  # the slow way, for spaces and words such as NA; few columns have them
         trimmed = pa.compute.utf8_trim_whitespace(column)
         return _without_missing(trimmed).cast(pa.float64())
 
 
 def typed(name: str, column: Any, kind: str | None) -> Any:
-    """Return a column as what it is taken for; None: as it is.
+    """Return a column converted to its kind; None: unchanged.
 
-    Numbers are made of strings, and strings of numbers; all else stays what it is.
+    Strings become numbers, and numbers become strings. Other types stay unchanged.
     """
     pa = arrow("reading tables")
     if is_number(column.type):
@@ -274,15 +276,15 @@ def typed(name: str, column: Any, kind: str | None) -> Any:
         except pa.ArrowInvalid:
             cells = column.to_pylist()
             bad = np.array([row for row, cell in enumerate(cells) if not _is_number(cell)], np.intp)
-            raise _no_number(name, column, bad, "a number") from None
+            raise _not_a_number(name, column, bad, "a number") from None
     if kind == "truth":
         column = _without_missing(column)
-        place = pa.compute.index_in(column, strings(list(_WORDS)))
+        place = pa.compute.index_in(column, strings(list(_TRUTH)))
         unknown = pa.compute.and_(place.is_null(), column.is_valid())
         if pa.compute.any(unknown).as_py():
             bad = np.flatnonzero(plain(unknown, np.int64))
-            raise _no_number(name, column, bad, "true or false")
-        return integers(np.array(list(_WORDS.values()))).take(place)
+            raise _not_a_number(name, column, bad, "true or false")
+        return integers(np.array(list(_TRUTH.values()))).take(place)
     return column
 
 
@@ -297,12 +299,12 @@ def _is_number(cell: str | None) -> bool:
     return True
 
 
-def _no_number(name: str, column: Any, bad: Any, expected: str) -> BadCells:
+def _not_a_number(name: str, column: Any, bad: Any, expected: str) -> BadCells:
     def what(i: int) -> str:
         return (
-            f"expected {expected}, as in the first rows, or those learned from; found "
-            f'"{str(column[int(bad[i])])[:40]}" (if this is no mistake, kinds in scan can say that '
-            f"'{name}' holds strings)"
+            f"expected {expected}, as in the first rows or in the training data; found "
+            f"\"{str(column[int(bad[i])])[:40]}\" (if '{name}' holds strings, say so with kinds in "
+            f"scan)"
         )
 
     return BadCells(bad, name, what)
@@ -312,4 +314,4 @@ def check_unique(path: str, names: list[str]) -> None:
     """Raise an error if two columns have the same name."""
     for name in names:
         if names.count(name) > 1:
-            raise ParameterError(f"{path}: two columns are called '{name}'")
+            raise ParameterError(f"{path}: two columns are named '{name}'")

@@ -1,9 +1,8 @@
-"""Tables - CSV, Parquet and Arrow files - as sources of rows."""
+"""Rows from tables: CSV, Parquet and Arrow files."""
 
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,22 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data.block import BadRow, Block, Position
+from thresher.data.bad_lines import BadCells, BadRow, RaggedLines, report
+from thresher.data.block import Block, Position
 from thresher.data.columns import (
     arrow,
+    entries_of_column,
     finite,
     flattened,
     integers,
     is_number,
     is_string,
     numbers_of,
-    parts_of_column,
     plain,
     single,
 )
-from thresher.data.features import BadCells, Names, Part, rows_of_parts
-from thresher.data.open_streams import can_reopen, stored_size
-from thresher.data.read_options import Kinds
+from thresher.data.features import FeatureEntries, NamesWanted, rows_of_entries
+from thresher.data.open_streams import stored_size
+from thresher.data.paths import can_reopen
+from thresher.data.read_options import ColumnKinds
 from thresher.data.spans import Span
 from thresher.data.table_files import (
     TABLE_FORMATS,
@@ -41,33 +42,33 @@ from thresher.data.table_files import (
 )
 from thresher.errors import DataError, InputError, ParameterError, setting
 
-__all__ = ["Columns", "TableSource"]
+__all__ = ["TableColumns", "TableSource"]
 
-BATCH_ROWS = 8192  # part of what a position means: fixed
+BATCH_ROWS = 8192  # fixed, because positions in checkpoints count batches
 _LABELS = ("label", "y", "target", "class")
 
 
 @dataclass(frozen=True)
-class Columns:
-    """What the columns of a table are.
+class TableColumns:
+    """The use of the columns of a table.
 
     Parameters
     ----------
     label : str, optional
-        The column of labels; by default the only one that is called label, y, target or class.
+        The column of labels; by default the only column named label, y, target or class.
     weight : str, optional
-        The column of the rows' weights.
+        The column of row weights.
     text : sequence of str
         Columns of text: their words are features.
     ngrams : int
-        Up to so many words of text in a row are features.
+        Sequences of up to `ngrams` words of text are features.
     categorical : sequence of str
-        Columns whose numbers only tell values apart.
+        Columns whose numbers are categories.
     ignore : sequence of str
         Columns to leave out.
     label_needed : bool
-        Whether rows are to be learned from, and a table without labels is an error. Else columns of
-        labels and weights, and those to leave out, need not be there, and are not read if they are.
+        Whether a table without labels is an error. If False, columns of labels and weights, and
+        columns to ignore, may be missing, and are not read.
     """
 
     label: str | None = None
@@ -79,7 +80,7 @@ class Columns:
     label_needed: bool = True
 
     def label_in(self, source: str, names: list[str]) -> str | None:
-        """Return which column holds the labels, after all that are needed were found."""
+        """Return the column of labels; raise DataError if a column that is needed is missing."""
         needed = [*self.text, *self.categorical]
         if self.label_needed:
             needed += [*self.ignore, *filter(None, (self.weight, self.label))]
@@ -118,18 +119,19 @@ class TableSource:
     Parameters
     ----------
     file : str
-        One of those that `expand` returned.
+        A path that `expand` returned.
     format : {"csv", "parquet", "arrow"}
-    columns : Columns
-        What the columns are.
+    columns : TableColumns
+        The use of the columns.
     bits : int, optional
-        Keys are cut to so many bits.
+        Only the lowest `bits` bits of keys are used.
     delimiter : str, optional
-        Of CSV; by default the one of tab, comma and semicolon that the first line has most of.
-    kinds : Kinds, optional
-        What columns are taken for, shared with the tables that belong together.
+        Of CSV; by default tab, comma or semicolon: the one that occurs most often in the first
+        line.
+    kinds : ColumnKinds, optional
+        Kinds of columns, shared by all tables of a source.
     span : Span, optional
-        Which rows of a Parquet file are meant; by default all.
+        The rows of a Parquet file to read; by default all.
 
     Examples
     --------
@@ -146,10 +148,10 @@ class TableSource:
         self,
         file: str,
         format: str,
-        columns: Columns | None = None,
+        columns: TableColumns | None = None,
         bits: int | None = None,
         delimiter: str | None = None,
-        kinds: Kinds | None = None,
+        kinds: ColumnKinds | None = None,
         span: Span | None = None,
     ):
         if format not in TABLE_FORMATS:
@@ -161,13 +163,13 @@ class TableSource:
         arrow(f"reading {format} files")
         self.file = file
         self.format = format
-        self.columns = columns or Columns()
+        self.columns = columns or TableColumns()
         self.bits = bits
         self.delimiter = delimiter
-        self.kinds = kinds or Kinds({})
+        self.kinds = kinds or ColumnKinds({})
         self.span = span
-        self.read = 0  # bytes that lie behind, about
-        self._seen = False  # whether `kinds` has seen the first rows
+        self.read = 0  # bytes read so far, approximately
+        self._kinds_known = False  # whether `kinds` has the columns of this table
 
     @cached_property
     def numbered(self) -> bool:
@@ -176,11 +178,11 @@ class TableSource:
             return False
         return (schema_of(self.file).metadata or {}).get(b"thresher") == b"rows"
 
-    def look(self) -> None:
-        """Let `kinds` see the first rows, if they were not read before."""
-        if not self._seen and not self.kinds.fixed and can_reopen(self.file):
-            self._seen = True
-            for table in self._tables(0, _Ragged(self.file)):
+    def find_kinds(self) -> None:
+        """Add the columns of this table to `kinds`; reads its first rows if necessary."""
+        if not self._kinds_known and not self.kinds.fixed and can_reopen(self.file):
+            self._kinds_known = True
+            for table in self._tables(0, RaggedLines(self.file)):
                 self.kinds.add(kinds_of(table, self.format))
                 break
 
@@ -188,47 +190,47 @@ class TableSource:
         self,
         after: Position | None = None,
         dtype: str = "float32",
-        names: Names = False,
+        names: NamesWanted = False,
         on_bad: Callable[[BadRow], None] | None = None,
-        kinds: Kinds | None = None,
+        kinds: ColumnKinds | None = None,
     ) -> Iterator[Block]:
-        """Yield the rows, up to 8192 at a time; see `Source.blocks`.
+        """Yield the rows, up to 8192 per block; see `Source.blocks`.
 
         Parameters
         ----------
         after, dtype
         names : bool or array of uint64
-            Whether blocks bring the names of features; of the keys that are given, or of all.
+            Whether blocks contain the names of features: of all, or of these keys.
         on_bad : callable, optional
-            Is told of bad rows, which are left out; by default the first of them is an error.
-        kinds : Kinds, optional
-            What columns are taken for this time.
+            Called with each bad row, which is left out; by default the first one is an error.
+        kinds : ColumnKinds, optional
+            Used instead of the table's own kinds.
         """
         after = after or Position()
         kinds = kinds or self.kinds
-        ragged = _Ragged(self.file)
+        ragged = RaggedLines(self.file)
         self.read, csv = 0, self.format == "csv"
-        first = 0 if csv else after.offset  # a CSV file is always read from its beginning
+        first = 0 if csv else after.offset  # a CSV file can only be read from its beginning
         before = 0 if self.span is None else self.span.begin
         for batch, table in enumerate(self._tables(first, ragged), first):
             if batch == first and not kinds.fixed:
                 kinds.add(kinds_of(table, self.format))
-                self._seen = True
+                self._kinds_known = True
             places = np.arange(table.num_rows) + (before + batch * BATCH_ROWS)
             lines = ragged.lines(places) if csv else places + 1
             last = int(lines[-1])
-            bad = ragged.up_to(last)
+            bad = ragged.take(last)
             if batch < after.offset:
                 continue
             end = Position(0, batch + 1, last)
             block = self._block(table, lines, end, dtype, names, kinds, bad)
-            _report(sorted(bad, key=lambda row: row.line), on_bad)
+            report(sorted(bad, key=lambda row: row.line), on_bad)
             yield block
-        _report(ragged.up_to(None), on_bad)
+        report(ragged.take(None), on_bad)
         self.read = stored_size(self.file) or self.read
 
-    def _tables(self, first: int, ragged: _Ragged) -> Iterator[Any]:
-        """Yield the tables from this one on; `ragged` is told of the lines that are in none."""
+    def _tables(self, first: int, ragged: RaggedLines) -> Iterator[Any]:
+        """Yield the tables from number `first` on; add ragged lines of CSV to `ragged`."""
         if self.format != "csv":
             span = self.span or Span(0, sys.maxsize)
             skip = min(span.begin + first * BATCH_ROWS, span.end)
@@ -237,7 +239,7 @@ class TableSource:
         def progress(position: int) -> None:
             self.read = position
 
-        return read_csv(self.file, BATCH_ROWS, self.delimiter, ragged.note, progress)
+        return read_csv(self.file, BATCH_ROWS, self.delimiter, ragged.add, progress)
 
     def _block(
         self,
@@ -245,11 +247,11 @@ class TableSource:
         lines: NDArray[np.int64],
         end: Position,
         dtype: str,
-        names: Names,
-        kinds: Kinds,
-        told: list[BadRow],
+        names: NamesWanted,
+        kinds: ColumnKinds,
+        bad_rows: list[BadRow],
     ) -> Block:
-        """Return the rows of a table, but for bad ones, which `told` gets."""
+        """Return the rows of a table; leave out bad rows and add them to `bad_rows`."""
         path = self.file
         check_unique(path, table.column_names)
         label = self.columns.label_in(path, table.column_names)
@@ -260,9 +262,8 @@ class TableSource:
                 break
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
-                    what = f"column '{bad.column}': {bad.what(i)}"
                     text = str(table.slice(row, 1).to_pylist()[0])
-                    told.append(BadRow(path, int(lines[row]), what, text))
+                    bad_rows.append(BadRow(path, int(lines[row]), bad.worded(i), text))
                 keep = np.delete(np.arange(table.num_rows), bad.rows)
                 table, lines = table.take(integers(keep)), lines[keep]
                 whole = False
@@ -275,12 +276,12 @@ class TableSource:
         return Block(native, path, end, text_labels, None if whole else lines)
 
     def _fields(
-        self, table: Any, label: str | None, dtype: str, names: Names, kinds: Kinds
+        self, table: Any, label: str | None, dtype: str, names: NamesWanted, kinds: ColumnKinds
     ) -> dict[str, Any]:
-        """Return rows, labels and weights as `_core.make_block` takes them, or labels as text."""
+        """Return rows, labels and weights: arguments of `_core.make_block`, and "text_labels"."""
         columns = self.columns
         fields: dict[str, Any] = {}
-        parts: list[Part] = [_numbered(table)] if self.numbered else []
+        features: list[FeatureEntries] = [_numbered(table)] if self.numbered else []
         for name in table.column_names:
             weight = name == columns.weight or (self.numbered and name == "weight")
             if name in columns.ignore or (self.numbered and name in ("keys", "values")):
@@ -293,26 +294,26 @@ class TableSource:
             elif weight:
                 fields["weights"] = _weights_of(name, column)
             else:
-                parts += parts_of_column(
+                features += entries_of_column(
                     name, column, name in columns.text, columns.ngrams, name in columns.categorical
                 )
         if label is None or not columns.label_needed:
             fields["labels"] = np.full(table.num_rows, np.nan)
-        return {**fields, **rows_of_parts(parts, table.num_rows, dtype, self.bits, names)}
+        return {**fields, **rows_of_entries(features, table.num_rows, dtype, self.bits, names)}
 
-    def _kind(self, name: str, kinds: Kinds) -> str | None:
-        """Return what a column is taken for; None: for what its type says."""
-        usual = "string" if self.format == "csv" else None
+    def _kind(self, name: str, kinds: ColumnKinds) -> str | None:
+        """Return the kind of a column; None: its type decides."""
+        default = "string" if self.format == "csv" else None
         if name in self.columns.text or name in self.columns.categorical:
-            return usual
-        return "number" if name == self.columns.weight else kinds.found.get(name, usual)
+            return default
+        return "number" if name == self.columns.weight else kinds.found.get(name, default)
 
 
-def _numbered(table: Any) -> Part:
-    """Return features that are numbers already."""
+def _numbered(table: Any) -> FeatureEntries:
+    """Return the features of a table of lists of feature numbers and values."""
     rows, keys = flattened(single(table.column("keys")))
     _, values = flattened(single(table.column("values")))
-    return Part(
+    return FeatureEntries(
         rows,
         plain(keys, np.int64).view(np.uint64),
         plain(values, np.float64),
@@ -320,43 +321,8 @@ def _numbered(table: Any) -> Part:
     )
 
 
-def _report(bad: list[BadRow], on_bad: Callable[[BadRow], None] | None) -> None:
-    for row in bad:
-        if on_bad is None:
-            raise DataError(str(row))
-        on_bad(row)
-
-
-class _Ragged:
-    """Lines of a CSV file with too many or too few cells, but for those that rows are behind."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._ahead: deque[BadRow] = deque()
-        self._behind = 0
-
-    def note(self, line: int, what: str, text: str) -> None:
-        """Take a line."""
-        self._ahead.append(BadRow(self.path, line, what, text))
-
-    def lines(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the line of each of the next rows, which are given by their numbers, from 0."""
-        # Row k stands behind the header, k rows, and ragged lines with at most k rows before them.
-        ahead = np.array([bad.line for bad in self._ahead], np.int64)
-        rows_before = ahead - 2 - self._behind - np.arange(len(ahead))
-        return places + 2 + self._behind + np.searchsorted(rows_before, places, side="right")
-
-    def up_to(self, line: int | None) -> list[BadRow]:
-        """Return, and forget, those before a line; None: all."""
-        found = []
-        while self._ahead and (line is None or self._ahead[0].line <= line):
-            found.append(self._ahead.popleft())
-        self._behind += len(found)
-        return found
-
-
 def _labels_of(name: str, column: Any) -> dict[str, Any]:
-    """Return labels as `_core.make_block` takes them, or as text."""
+    """Return labels as an argument of `_core.make_block`, or as "text_labels"."""
     pa = arrow("reading tables")
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -374,9 +340,7 @@ def _labels_of(name: str, column: Any) -> dict[str, Any]:
         values = finite(name, rows, items)
         return {"label_starts": starts, "label_values": values}
     if not is_number(kind) and not pa.types.is_null(kind):
-        raise ParameterError(
-            f"labels must be numbers or strings; column '{name}' is of type {kind}"
-        )
+        raise ParameterError(f"labels must be numbers or strings; column '{name}' has type {kind}")
     labels = np.full(len(column), np.nan)
     if not pa.types.is_null(kind):
         rows, values = numbers_of(name, column)
@@ -386,7 +350,7 @@ def _labels_of(name: str, column: Any) -> dict[str, Any]:
 
 def _weights_of(name: str, column: Any) -> NDArray[np.float64]:
     if column.null_count == len(column) > 0:
-        raise BadCells(np.arange(len(column)), name, lambda _: "there is no weight")
+        raise BadCells(np.arange(len(column)), name, lambda _: "the weight is missing")
     rows, values = numbers_of(name, column)
     weights = np.full(len(column), np.nan)
     weights[rows] = values

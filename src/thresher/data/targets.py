@@ -1,4 +1,4 @@
-"""What outputs are told of rows: a number each, or the classes each row has."""
+"""Targets of outputs: one number per row, or the classes of each row."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ Losses = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64
 
 
 class Targets(Sequence[NDArray[np.float64]]):
-    """The labels of rows as each output sees them.
+    """The targets of each output for some rows.
 
-    One output is told `values`. Of several, each is told 1 of the rows that have its class, else
-    `low`; the classes of the rows are kept, and an output's labels are made when they are asked
-    for, so that thousands of classes cost no more than their rows have.
+    The targets of a single output are `values`. With several outputs, the target is 1 for rows of
+    the output's class and `low` for others. Only the classes of the rows are stored; the targets
+    of an output are made on request. So memory does not grow with the number of classes.
 
     Parameters
     ----------
     outputs : int
     values : array of float64, optional
-        Of one output.
+        Targets of a single output.
     starts : array of int64, optional
-        Row r has the classes numbers[starts[r]:starts[r + 1]].
+        Row r has the classes ``numbers[starts[r]:starts[r + 1]]``.
     numbers : array of int32, optional
-        Places of classes among the outputs.
+        Numbers of the outputs of these classes.
     low : float
+        Target of rows of other classes.
 
     Examples
     --------
@@ -50,12 +51,12 @@ class Targets(Sequence[NDArray[np.float64]]):
 
     @classmethod
     def of_values(cls, values: Any) -> Targets:
-        """Return those of one output, which is told these numbers."""
+        """Return the targets of a single output."""
         return cls(1, np.ascontiguousarray(values, np.float64))
 
     @classmethod
     def of_classes(cls, numbers: NDArray[Any], outputs: int, low: float = -1.0) -> Targets:
-        """Return those of rows that have one class each, of more than two."""
+        """Return the targets of rows that have one class each, of more than two."""
         starts = np.arange(len(numbers) + 1, dtype=np.int64)
         return cls(outputs, None, starts, numbers.astype(np.int32), low)
 
@@ -72,7 +73,7 @@ class Targets(Sequence[NDArray[np.float64]]):
     @overload
     def __getitem__(self, output: slice) -> list[NDArray[np.float64]]: ...
     def __getitem__(self, output: int | slice) -> Any:
-        """Return what an output is told of each row."""
+        """Return the targets of an output."""
         if isinstance(output, slice):
             return [self[i] for i in range(*output.indices(self.outputs))]
         if not -self.outputs <= output < self.outputs:
@@ -88,13 +89,13 @@ class Targets(Sequence[NDArray[np.float64]]):
         return np.repeat(np.arange(self.rows), np.diff(self.starts))
 
     def single(self) -> NDArray[np.intp]:
-        """Return the number of the one class each row has; of one output, 0 or 1."""
+        """Return the class number of each row; 0 or 1 with a single output."""
         if self.values is not None:
             return np.asarray(self.values == 1.0, np.intp)
         return np.asarray(self.numbers, np.intp)
 
     def of_rows(self, rows: NDArray[np.int64]) -> Targets:
-        """Return those of some rows, in the order given.
+        """Return the targets of some rows, in the given order.
 
         Examples
         --------
@@ -109,13 +110,13 @@ class Targets(Sequence[NDArray[np.float64]]):
         return Targets(self.outputs, None, starts, self.numbers[at], self.low)
 
     def counts(self) -> NDArray[np.int64]:
-        """Count the rows of each class, of several outputs."""
+        """Return the number of rows of each class, with several outputs."""
         return np.bincount(self.numbers, minlength=self.outputs).astype(np.int64)
 
     # ---- losses --------------------------------------------------------------------------------
 
     def zero_loss(self, losses: Losses, weights: NDArray[np.float64] | None) -> float:
-        """Return the mean loss of predicting zero, over rows by weight and over outputs."""
+        """Return the loss of predicting zero: weighted mean over rows, mean over outputs."""
         if weights is not None and not weights.any():
             return 0.0
         if self.values is not None:
@@ -127,14 +128,16 @@ class Targets(Sequence[NDArray[np.float64]]):
     def row_losses(
         self, predictions: NDArray[np.float64], losses: Losses, first: int = 0
     ) -> NDArray[np.float64]:
-        """Return the mean loss over outputs of each row, at raw predictions of rows from `first`.
+        """Return the loss of each row, as a mean over outputs.
 
         Parameters
         ----------
         predictions : array of shape (rows, outputs)
+            Raw predictions of consecutive rows.
         losses : callable
-            Predictions and labels -> losses.
+            Takes predictions and targets, returns losses.
         first : int
+            The first of these rows.
         """
         rows = len(predictions)
         if self.values is not None:

@@ -1,4 +1,4 @@
-"""The steps in which training goes through a source."""
+"""A visit: the rows of one training step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Order = NDArray[np.int64] | None
 
 
 class Visit(NamedTuple):
-    """Rows to learn in one step of training: those of ``order[first:last]`` of a block.
+    """The rows to learn in one step of training: ``order[first:last]`` of a block.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Visit(NamedTuple):
     first, last : int
         Range of positions in the order.
     end : Position
-        Behind these rows: where a resumed run continues.
+        The position after these rows, where a resumed run continues.
     """
 
     block: Block | Any

@@ -1,4 +1,4 @@
-"""Sources written to files: svmlight, VW text, tables, and the cache."""
+"""Writes the rows of a source to a file: svmlight, VW text, a table, or a cache."""
 
 from __future__ import annotations
 
@@ -17,39 +17,29 @@ from thresher import _core
 from thresher.atomic import written_whole
 from thresher.data import cache
 from thresher.data.block import Block
+from thresher.data.formats import COMPRESSED, FORMATS, suffix_of
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError, setting
 
-FORMATS = ("svmlight", "vw", "csv", "parquet", "cache")
-_SUFFIXES = {
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".vw": "vw",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".cache": "cache",
-}
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
-_WIDEST = 10_000  # columns of a CSV file
+WRITTEN = tuple(name for name, format in FORMATS.items() if format.written)
+_SUFFIXES = {suffix: name for name in WRITTEN for suffix in FORMATS[name].suffixes}
+_WIDEST = 10_000  # most columns of a CSV file
 
 
 def format_of(path: str) -> str:
-    """Return the format that a file's name tells.
+    """Return the format by the suffix of a file's name.
 
     Examples
     --------
     >>> format_of("clicks.vw.gz")
     'vw'
     """
-    stem, suffix = os.path.splitext(path)
-    if suffix in _PACKED:
-        suffix = os.path.splitext(stem)[1]
+    suffix = suffix_of(path)
     if suffix not in _SUFFIXES:
         raise ParameterError(
             (
-                f"the name does not tell the format; end it in one of {', '.join(_SUFFIXES)}, or "
-                f"name it with ",
+                f"the format is not clear from the name; use a suffix of {', '.join(_SUFFIXES)}, "
+                f"or set ",
                 setting("format", call="write"),
             ),
             place=path,
@@ -64,29 +54,31 @@ def write(
     see: Callable[[Block], None] | None = None,
     dtype: str = "float64",
 ) -> int:
-    """Write all rows of a source to a file, whole or not at all; return their number.
+    """Write all rows of a source to a file; return their number.
+
+    If it fails, no file is written.
 
     Parameters
     ----------
     source : Source
     path : str
     format : str
-        One of `FORMATS`.
+        One of `WRITTEN`.
     see : function, optional
         Called with each block that was written.
     dtype : {"float32", "float64"}
-        Number type of the values in a cache; float64 keeps what the text says, to the last bit.
+        Number type of the values in a cache; float64 keeps the values of the text exactly.
     """
     writer = {"parquet": _write_parquet, "csv": _write_csv}.get(format)
-    if format in ("cache", "parquet") and path.endswith(_PACKED):
-        raise ParameterError(f"{path}: a {format} file is not packed")
-    blocks = _seen(source, format == "cache", see, dtype)
+    if format in ("cache", "parquet") and path.endswith(COMPRESSED):
+        raise ParameterError(f"{path}: a {format} file cannot be compressed")
+    blocks = _blocks(source, format == "cache", see, dtype)
     if format == "cache":
         return _write_cache(source, blocks, path, dtype)
     return writer(source, blocks, path) if writer else _write_text(source, blocks, path, format)
 
 
-def _seen(
+def _blocks(
     source: Source, names: bool, see: Callable[[Block], None] | None, dtype: str
 ) -> Iterator[Block]:
     for block in source.blocks(dtype=dtype, names=names and source.named):
@@ -101,7 +93,7 @@ def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str)
     try:
         for block in blocks:
             if block.words is not None:
-                raise DataError(f"{block.place(0)}: labels are words; a cache holds numbers")
+                raise DataError(f"{block.place(0)}: labels are words; a cache needs numbers")
             writer.add(block.native)
             rows += block.rows
         writer.finish(source.sketch)
@@ -112,14 +104,14 @@ def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str)
 
 
 def cache_about(source: Source, dtype: str) -> str:
-    """Return what a cache of a source says of itself: how it was read, and from what."""
+    """Return the header of a cache of a source: its files and the options of reading."""
     return cache.about(_local(source), _options(source, dtype))
 
 
 def why_not_current(path: str, source: Source, dtype: str = "float64") -> str | None:
-    """Return why a cache cannot stand for a source, with values of this type; None if it can."""
+    """Return why a cache cannot replace a source with values of this type; None if it can."""
     if not source.rereadable:
-        return "standard input may be another one"
+        return "standard input may have other rows than before"
     files = _local(source)
     if cache.is_current(path, files, _options(source, "float64")) is True:
         return None
@@ -139,12 +131,12 @@ def _local(source: Source) -> cache.Fingerprint:
 
 def _write_text(source: Source, blocks: Iterator[Block], path: str, format: str) -> int:
     rows = 0
-    with written_whole(path) as file, _packed(file, path) as out:
+    with written_whole(path) as file, _compressed(file, path) as out:
         for block in blocks:
             if block.words is not None:
                 raise DataError(f"{block.place(0)}: labels are words; {format} needs numbers")
             try:
-                if format == "vw":
+                if FORMATS[format].named:
                     out.write(_core.vw_text(block.native))
                 else:
                     out.write(_core.svmlight_text(block.native, source.reading.zero_based))
@@ -155,8 +147,8 @@ def _write_text(source: Source, blocks: Iterator[Block], path: str, format: str)
 
 
 @contextlib.contextmanager
-def _packed(file: IO[bytes], path: str) -> Iterator[Any]:
-    """Give a file that packs what is written to it, as the name asks."""
+def _compressed(file: IO[bytes], path: str) -> Iterator[Any]:
+    """Yield a file that compresses what is written to it, by the suffix of the path."""
     suffix = os.path.splitext(path)[1]
     if suffix == ".gz":
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as out:
@@ -207,7 +199,7 @@ def _targets(block: Block, pa: Any) -> dict[str, Any]:
 
 
 def _write_parquet(source: Source, blocks: Iterator[Block], path: str) -> int:
-    """Write labels, weights, and lists of feature numbers and values."""
+    """Write the columns label, weight, keys and values; the last two hold lists."""
     pa, rows, writer = _arrow(), 0, None
     with written_whole(path) as file, contextlib.ExitStack() as closing:
         for block in blocks:
@@ -233,7 +225,7 @@ def _write_parquet(source: Source, blocks: Iterator[Block], path: str) -> int:
 
 @contextlib.contextmanager
 def _closed(writer: Any) -> Iterator[Any]:
-    """Close a writer whose file is to be thrown away, else it complains when it is collected."""
+    """Close a writer after an error: else it warns when it is garbage collected."""
     try:
         yield writer
     except BaseException:
@@ -243,18 +235,18 @@ def _closed(writer: Any) -> Iterator[Any]:
 
 
 def _write_csv(source: Source, blocks: Iterator[Block], path: str) -> int:
-    """Write a column for each feature, named by its number; absent values are empty."""
+    """Write one column per feature, named by its number; cells without a value are empty."""
     pa, rows = _arrow(), 0
     if not source.rereadable:
-        raise ParameterError("a CSV file is written from files that can be read twice, not a pipe")
+        raise ParameterError("to write CSV, the rows are read twice; a pipe can be read only once")
     width = source.width()
     if not 0 < width <= _WIDEST:
         raise ParameterError(
-            f"a CSV file has a column for each feature: at most {_WIDEST:,}; here there are "
-            f"{width:,}",
-            hint=(setting("bits", call="scan"), " folds them"),
+            f"a CSV file has one column per feature, at most {_WIDEST:,}; the rows have {width:,} "
+            f"features",
+            hint=("set ", setting("bits", call="scan"), " to reduce them"),
         )
-    with written_whole(path) as file, _packed(file, path) as out:
+    with written_whole(path) as file, _compressed(file, path) as out:
         for block in blocks:
             targets = _targets(block, pa)
             if block.weights is None:

@@ -1,8 +1,8 @@
-"""Zstandard frames, block by block.
+"""Decoder of Zstandard frames, block by block.
 
-The package `zstandard` has no decoder that both bounds what it returns and tells a frame that was
-cut off from a complete one. A block of a frame unpacks to 128 KiB at most and says how long it
-is, so walking over the headers of the blocks (RFC 8878, section 3.1.1) gives both.
+No decoder of the package `zstandard` both limits its output and detects a frame that is cut off.
+A block of a frame holds its own length and decompresses to 128 KiB at most. So this decoder reads
+the headers of the blocks (RFC 8878, section 3.1.1) and passes on one block at a time.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ __all__ = ["Frame", "is_frame", "package"]
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"  # after a byte 0x50 to 0x5f
-_MAX_WINDOW = 1 << 27  # as `zstd -d` has it
+_MAX_WINDOW = 1 << 27  # the limit of `zstd -d`
 _CHUNK = 1 << 16
 
 
 def package() -> Any:
-    """Import `zstandard`, or say how to install it."""
+    """Import `zstandard`; if it is missing, raise an error that says how to install it."""
     try:
         import zstandard
     except ImportError:
@@ -32,7 +32,7 @@ def package() -> Any:
 
 
 def is_frame(head: bytes) -> bool:
-    """Tell whether a frame begins so, be it one to skip."""
+    """Tell whether a frame, also a skippable one, begins with these bytes."""
     return head.startswith(_MAGIC) or (head[1:4] == _SKIPPABLE and head[0] >> 4 == 5)
 
 
@@ -42,58 +42,58 @@ class Frame:
     def __init__(self) -> None:
         self._decoder = package().ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
         self._pending = bytearray()
-        self._parts = self._walk()
-        self._part: tuple[int, str] | None = next(self._parts)
+        self._steps = self._walk()
+        self._step: tuple[int, str] | None = next(self._steps)
         self._damage: Exception | None = None
         self.needs_input = True
 
     @property
     def eof(self) -> bool:
         """Whether the frame is complete."""
-        return self._part is None
+        return self._step is None
 
     @property
     def unused_data(self) -> bytes:
-        """What was given and not yet unpacked; after the end, what does not belong to the frame."""
+        """Input that was not used yet; after the end, input that is not part of the frame."""
         return bytes(self._pending)
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Unpack blocks until there are max_length bytes, or no more whole blocks."""
+        """Decompress blocks until there are max_length bytes, or no more complete blocks."""
         if self._damage is not None:
             raise self._damage
         self._pending += data
-        unpacked: list[bytes] = []
+        output: list[bytes] = []
         length = 0
         self.needs_input = False
-        while self._part is not None and length < max_length:
-            size, use = self._part
+        while self._step is not None and length < max_length:
+            size, use = self._step
             if size > len(self._pending):
                 self.needs_input = True
                 break
-            if use != "look":
-                part = bytes(self._pending[:size])
+            if use != "peek":
+                piece = bytes(self._pending[:size])
                 del self._pending[:size]
                 if use == "decode":
                     try:
-                        unpacked.append(self._decoder.decompress(part))
+                        output.append(self._decoder.decompress(piece))
                     except Exception as error:
-                        # Raised by the next call, where there is something to give before: a
-                        # decoder that has failed may take the same bytes a second time.
+                        # If there is output, return it now and raise in the next call. The decoder
+                        # must not get these bytes again: after an error it may accept them.
                         self._damage = error
-                        self._pending[:0] = part
+                        self._pending[:0] = piece
                         if not length:
                             raise
-                        return b"".join(unpacked)
-                    length += len(unpacked[-1])
-            self._part = next(self._parts, None)
-        return b"".join(unpacked)
+                        return b"".join(output)
+                    length += len(output[-1])
+            self._step = next(self._steps, None)
+        return b"".join(output)
 
     def _walk(self) -> Iterator[tuple[int, str]]:
-        """Yield how many bytes are needed, and what for: to look at, to skip or to decode."""
+        """Yield how many bytes are needed next, and their use: "peek", "skip" or "decode"."""
         pending = self._pending
-        yield 5, "look"
+        yield 5, "peek"
         if pending[:4] != _MAGIC:
-            yield 8, "look"
+            yield 8, "peek"
             left = int.from_bytes(pending[4:8], "little")
             yield 8, "skip"
             while left > 0:
@@ -106,7 +106,7 @@ class Frame:
         yield 6 - single + (0, 1, 2, 4)[descriptor & 3] + size_of_size, "decode"
         last = 0
         while not last:
-            yield 3, "look"
+            yield 3, "peek"
             header = int.from_bytes(pending[:3], "little")
             last, repeated, size = header & 1, header >> 1 & 3 == 1, header >> 3
             yield 3 + (1 if repeated else size), "decode"

@@ -1,4 +1,4 @@
-"""The scikit-learn face: one module for each family of rules, over one shared base."""
+"""scikit-learn estimators: one module for each family of rules, and common base classes."""
 
 from typing import Any
 
@@ -47,9 +47,9 @@ __all__ = [
 
 
 def estimator_class(rule: str, task: Task) -> Any:
-    """Return the class of estimators of a rule.
+    """Return the estimator class of a rule.
 
-    Raises ParameterError where the rule has none for the task.
+    Raises ParameterError if the rule has none for the task.
 
     Parameters
     ----------
@@ -64,5 +64,5 @@ def estimator_class(rule: str, task: Task) -> Any:
     """
     found = RULES[rule].estimators.get(task)
     if found is None:
-        raise ParameterError(f"the rule {rule} is not one for a {task}")
+        raise ParameterError(f"the rule {rule} has no {task}")
     return globals()[found]

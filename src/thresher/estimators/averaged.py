@@ -13,7 +13,7 @@ from thresher.model.model import Progress
 
 
 class _Centred(StreamingEstimator):
-    """Averaged SGD, whose rows can be centred."""
+    """Averaged SGD with optional centring of the rows."""
 
     center: bool
 
@@ -22,7 +22,7 @@ class _Centred(StreamingEstimator):
         if self.center and mean is None and self._is_new():
             raise ParameterError(
                 ("with ", setting("center", True), " the first partial_fit needs mean=, the mean "
-                 "of the rows to come"),
+                 "of all rows"),
                 owner=type(self).__name__,
                 parameter="mean",
             )  # fmt: skip
@@ -31,10 +31,10 @@ class _Centred(StreamingEstimator):
 
 @documented
 class AveragedSGDClassifier(_Centred, StreamingClassifier):
-    """Classification by averaged SGD: the mean of all iterates, exact at the cost of plain SGD.
+    """Classification by averaged SGD: the exact mean of all iterates, as fast as plain SGD.
 
-    Steps are 1/(alpha t). The running mean, and centring by the mean row, are kept without touching
-    features that a row does not have. The intercept is part of the objective.
+    Steps are 1/(alpha t). The running mean and the centring update only the features that a row
+    has. The intercept is part of the objective.
 
     {parameters}
 
@@ -88,17 +88,17 @@ class AveragedSGDClassifier(_Centred, StreamingClassifier):
         sample_weight: Any = None,
         mean: Any = None,
     ) -> Self:
-        """Learn from these rows, once, in the order in which they lie.
+        """Learn from these rows once, in their order.
 
         Parameters
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
         y : array of shape (rows,)
         classes : array, needed in the first call
-            All labels that will ever come.
+            All labels, including those of later calls.
         sample_weight : array of shape (rows,), optional
         mean : array of shape (features,)
-            The mean of the rows to come; with center=True needed in the first call.
+            The mean of all rows; needed in the first call with center=True.
 
         Returns
         -------
@@ -109,10 +109,10 @@ class AveragedSGDClassifier(_Centred, StreamingClassifier):
 
 @documented
 class AveragedSGDRegressor(_Centred, StreamingRegressor):
-    """Regression by averaged SGD: the mean of all iterates, exact at the cost of plain SGD.
+    """Regression by averaged SGD: the exact mean of all iterates, as fast as plain SGD.
 
     See `AveragedSGDClassifier` for the rule. With the squared losses, steps of 1/(alpha t) diverge
-    where the squared norm of a row is much larger than alpha; the error then names a safe alpha.
+    if the squared norm of a row is much larger than alpha; the error then names a safe alpha.
     Losses with bounded slopes, such as the default huber, are safe.
 
     {parameters}
@@ -162,7 +162,7 @@ class AveragedSGDRegressor(_Centred, StreamingRegressor):
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, mean: Any = None
     ) -> Self:
-        """Learn from these rows, once, in the order in which they lie.
+        """Learn from these rows once, in their order.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class AveragedSGDRegressor(_Centred, StreamingRegressor):
         y : array of shape (rows,)
         sample_weight : array of shape (rows,), optional
         mean : array of shape (features,)
-            The mean of the rows to come; with center=True needed in the first call.
+            The mean of all rows; needed in the first call with center=True.
 
         Returns
         -------

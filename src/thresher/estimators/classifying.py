@@ -1,4 +1,4 @@
-"""Classifiers that learn row by row: new classes on the way, and rows with any number of labels."""
+"""Classifiers that learn row by row, with classes added later and with multilabel rows."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from thresher.data.labels import LabelColumns, Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
-from thresher.estimators.linear import no_rows_besides
+from thresher.estimators.linear import check_source_alone
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import PartialClassifier
 from thresher.losses import LOSSES
-from thresher.model.links import of_labels
+from thresher.model.links import label_probabilities
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
 
-_CELLS = 1 << 22  # scores held at a time
+_CELLS = 1 << 22  # scores in memory at a time
 
 
 class StreamingClassifier(PartialClassifier, StreamingEstimator):
     """A classifier that learns row by row.
 
-    Where `y` has several columns, of 0 and 1, each is a label that a row has or has not, and
-    `predict` answers in the same form: a CSR matrix where `y` was sparse or came from a source.
+    If `y` has several columns of 0 and 1, each column is a label that a row may have. `predict`
+    then returns the same form: a CSR matrix if `y` was sparse or came from a source.
     """
 
-    _multilabel: str = ""  # "dense" or "sparse", where rows have any number of labels
+    _multilabel: str = ""  # "dense" or "sparse" if rows have any number of labels
 
-    def _how_multilabel(self, source: Source | MatrixSource) -> str:
+    def _label_format(self, source: Source | MatrixSource) -> str:
         if isinstance(source, MatrixSource):
             return self._multilabel
         return "sparse" if source.multilabel else ""
 
     def take(self, state: FittedState) -> Self:
-        """Become what a fitted state says.
+        """Set all fitted attributes from a state.
 
         Parameters
         ----------
@@ -60,15 +60,15 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
         several = several and np.shape(y)[1] > 1
         if not reset and several != self._is_multilabel():
             raise ValueError(
-                f"y has {'several columns' if several else 'one label a row'}, and had "
-                f"{'one label a row' if several else 'several columns'} when learning began"
+                f"y has {'several columns' if several else 'one label per row'}, and had "
+                f"{'one label per row' if several else 'several columns'} when training started"
             )
         if not several:
             self._multilabel = ""
             return super()._checked(X, y, reset)
         if self.class_weight is not None:
             raise ParameterError(
-                (setting("class_weight"), " needs rows of one class each; y has several columns"),
+                (setting("class_weight"), " needs rows with one class each; y has several columns"),
                 owner=type(self).__name__,
                 parameter="class_weight",
                 value=self.class_weight,
@@ -80,8 +80,7 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
         values = Y.data if is_sparse(Y) else Y
         if not ((values == 0) | (values == 1)).all():
             raise ValueError(
-                f"{type(self).__name__}: y with several columns must hold 0 and 1 alone: which "
-                f"labels a row has"
+                f"{type(self).__name__}: y with several columns must have only the values 0 and 1"
             )
         if not reset and Y.shape[1] != len(self.classes_):
             raise ValueError(f"y has {Y.shape[1]} columns, and had {len(self.classes_)} before")
@@ -104,16 +103,16 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
     ) -> Self:
         if is_source(X):
-            no_rows_besides(self, y, sample_weight)
+            check_source_alone(self, y, sample_weight)
             return self._learn_once(X, classes=classes, **prepare)
         return super()._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
 
-    # ---- answers -------------------------------------------------------------------------------
+    # ---- predictions ---------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Any:
         """Return labels; a score of exactly 0 counts as the second class.
 
-        Where `y` had several columns, it is a table of 0 and 1, one column for each label.
+        If `y` had several columns, the result is a table of 0 and 1, one column for each label.
 
         Parameters
         ----------
@@ -125,7 +124,7 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
             table = (self.decision_function(X) >= 0).astype(np.int64)
             return table if self._multilabel == "dense" else sp.csr_matrix(table)
         X = self._checked_rows(X)
-        step = max(1, _CELLS // len(self.classes_))  # the scores of all rows may be too many
+        step = max(1, _CELLS // len(self.classes_))  # not all scores may fit in memory
         return sp.vstack(
             [
                 sp.csr_matrix((self.decision_function(X[i : i + step]) >= 0).astype(np.int64))
@@ -138,15 +137,15 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return probabilities of the classes, for the losses logistic and clipped_square.
 
-        Those of one row add up to one, but where `y` had several columns: there each is that of
-        having the label.
+        The probabilities of one row add up to one. If `y` had several columns, each is instead
+        the probability that the row has the label.
 
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         if self._is_multilabel():
-            return of_labels(self.decision_function(X), self._learned_loss())
+            return label_probabilities(self.decision_function(X), self._learned_loss())
         return np.asarray(super().predict_proba(X))
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Weights of a fitted estimator as scikit-learn has them: `coef_` and `intercept_`."""
+"""The weights of a fitted estimator in scikit-learn's form: `coef_` and `intercept_`."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from thresher.model.model import Model
 
 
 class Coefficients:
-    """Mixed into estimators that have a `model_`: its weights as an array or a CSR matrix."""
+    """Mixin for estimators with a `model_`: its weights as an array or a CSR matrix."""
 
-    _answers: dict[str, Any]  # model and weights made so far, forgotten when learning goes on
-    _sparse_coef: bool  # coef_ is asked for as CSR
+    _cached: dict[str, Any]  # model and coef_, if computed; cleared by further training
+    _sparse_coef: bool  # whether coef_ is a CSR matrix
 
     if TYPE_CHECKING:
 
         @property
         def model_(self) -> Model:
-            """The model as it stands now."""
+            """The current model."""
 
     @property
     def coef_(self) -> Any:
         """Weights of shape (outputs, features): an array; CSR after sparsify() or when hashed."""
-        if "coef" not in self._answers:
-            self._answers["coef"] = self._coef_of(self.model_)
-        return self._answers["coef"]
+        if "coef" not in self._cached:
+            self._cached["coef"] = self._coef_of(self.model_)
+        return self._cached["coef"]
 
     def _coef_of(self, model: Model) -> Any:
         shape = (len(model.intercept), model.n_features)
@@ -48,17 +48,17 @@ class Coefficients:
         return self.model_.intercept
 
     def sparsify(self) -> Self:
-        """Make coef_ a CSR matrix from now on. Learning goes on as before."""
+        """Make coef_ a CSR matrix from now on. It does not affect training."""
         check_is_fitted(self, "_fitted")
         self._set_sparse(True)
         return self
 
     def densify(self) -> Self:
-        """Make coef_ an array from now on. Learning goes on as before."""
+        """Make coef_ an array from now on. It does not affect training."""
         check_is_fitted(self, "_fitted")
         self._set_sparse(False)
         return self
 
     def _set_sparse(self, sparse: bool) -> None:
         self._sparse_coef = sparse
-        self._answers.pop("coef", None)
+        self._cached.pop("coef", None)

@@ -20,13 +20,13 @@ from thresher.rules.parameter import AUTO_L1
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
 
-_CHUNK = 1 << 22  # nonzeros visited between two looks at Ctrl-C
-_REFRESH = 8  # scans after which predictions are computed anew, and all violations
-_INTERCEPT = -1  # the draw that is a step of the intercept
+_CHUNK = 1 << 22  # nonzeros visited between two checks for Ctrl-C
+_REFRESH = 8  # scans after which predictions and all violations are computed again
+_INTERCEPT = -1  # in a list of draws: a step of the intercept
 
 
 class CoordinateDescent(MatrixEstimator):
-    """What the classifier and the regressor share: scans of random coordinates until `tol`."""
+    """Base of the classifier and the regressor: scans of random coordinates until `tol`."""
 
     _layout: ClassVar[str] = "csc"
 
@@ -60,45 +60,45 @@ class CoordinateDescent(MatrixEstimator):
         rng = solving.generator()
         goals = [self._goal(solver) for solver in solvers]
         objectives = [solver.objective() for solver in solvers]
-        going = list(range(len(solvers)))  # outputs that are not at their goals
+        active = list(range(len(solvers)))  # outputs that have not reached their goals
         if solving.resumed is not None:
             about, states = solving.resumed
             rng.bit_generator.state = about["rng"]
-            objectives, going = about["objectives"], about["going"]
+            objectives, active = about["objectives"], about["going"]
             for solver, saved in zip(solvers, states, strict=True):
                 solver.restore(saved)
 
         def state() -> State:
-            known = {"rng": rng.bit_generator.state, "objectives": objectives, "going": going}
+            known = {"rng": rng.bit_generator.state, "objectives": objectives, "going": active}
             return known, [solver.state() for solver in solvers]
 
         for scan in range(len(solving.history) + 1, self.passes + 1):
             draws = self._draws(X.shape, count, rng)
-            for k in tuple(going):
-                met = _steps(solvers[k], draws, max(1.0, count / X.shape[1]))
+            for k in tuple(active):
+                largest = _steps(solvers[k], draws, max(1.0, count / X.shape[1]))
                 if scan % _REFRESH == 0:
                     solvers[k].refresh()
-                # Violations met on the way cost nothing; all are computed when those are small.
-                if (scan % _REFRESH == 0 or met <= 2 * goals[k]) and (
+                # The steps compute violations anyway; all are computed only if those are small.
+                if (scan % _REFRESH == 0 or largest <= 2 * goals[k]) and (
                     solvers[k].violation(self.fit_intercept) <= goals[k]
                 ):
-                    going.remove(k)
+                    active.remove(k)
                 objectives[k] = self._checked_objective(solvers[k], objectives[k])
             self._record(
                 solving, evaluation, float(np.mean(objectives)), 0.0,
                 [solver.weights() for solver in solvers],
                 [solver.intercept() for solver in solvers],
             )  # fmt: skip
-            if solving.stopped or not going:
+            if solving.stopped or not active:
                 break
             if scan < self.passes:
-                solving.rest(state)
+                solving.checkpoint_if_due(state)
         self.violation_ = np.array([solver.violation(self.fit_intercept) for solver in solvers])
         if self.tol and not solving.stopped and (self.violation_ > goals).any():
             run.observer.warn(
-                f"{type(self).__name__}: after {self.passes} scans the conditions of the optimum "
-                f"are off by {self.violation_.max():.3g}, not the {min(goals):.3g} that tol asks "
-                f"for; give it more passes, or a larger tol",
+                f"{type(self).__name__}: after {self.passes} scans the optimality conditions are "
+                f"violated by {self.violation_.max():.3g}, and tol allows {min(goals):.3g}; use "
+                f"more passes, or a larger tol",
                 ConvergenceWarning,
             )
         found = [output(solver.weights(), solver.intercept()) for solver in solvers]
@@ -109,8 +109,8 @@ class CoordinateDescent(MatrixEstimator):
     ) -> NDArray[np.int64]:
         """Return the coordinates of a scan.
 
-        As many uniform draws as there are features; among them, evenly, steps of the intercept:
-        one, or as many as cost an eighth of the others.
+        There are as many uniform draws as features. Steps of the intercept are spread evenly among
+        them: one, or more if they take at most an eighth of the time of the others.
         """
         rows, width = shape
         draws = rng.integers(0, width, width)
@@ -120,7 +120,7 @@ class CoordinateDescent(MatrixEstimator):
         return np.insert(draws, np.arange(times) * width // times, _INTERCEPT)
 
     def _goal(self, solver: _core.CoordinateDescent) -> float:
-        """Return the violation to stop at: tol times the largest slope where all weights are 0."""
+        """Return the violation to stop at: tol times the largest slope at w = 0."""
         steepest = max(solver.largest_gradient(), solver.violation(self.fit_intercept))
         return -1.0 if self.tol is None else float(self.tol) * steepest
 
@@ -139,17 +139,17 @@ class CoordinateDescent(MatrixEstimator):
 
 
 def _steps(solver: _core.CoordinateDescent, draws: NDArray[np.int64], per_draw: float) -> float:
-    """Make the steps of a scan; return the largest violation met on the way."""
+    """Make the steps of a scan; return the largest violation that the steps computed."""
     size = max(1, int(_CHUNK / per_draw))
     return max(solver.steps(draws[at : at + size]) for at in range(0, len(draws), size))
 
 
 def _columns(X: Any) -> tuple[_core.Batch, int]:
-    """Borrow the columns of X, and count what is stored in them."""
+    """Return the columns of X without a copy if possible, and the number of stored values."""
     if not sp.issparse(X):
         X = sp.csc_matrix(X)
     elif not X.has_canonical_format:
-        X = X.copy()  # X is the caller's
+        X = X.copy()  # the caller's X must not change
         X.sum_duplicates()
     starts, keys, values = map(np.ascontiguousarray, (X.indptr, X.indices, X.data))
     return _core.sparse_batch(starts, keys, values, X.shape[0]), int(X.nnz)
@@ -159,18 +159,18 @@ def _columns(X: Any) -> tuple[_core.Batch, int]:
 class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
     """Classification by stochastic coordinate descent: the exact optimum of an l1 penalty.
 
-    Minimises mean loss + l1 ||w||_1 for data that fit in memory: the yardstick for the rules that
-    read a stream. A coordinate is drawn at random and moves to where a parabola above the objective
-    is lowest, so the objective never rises. CSC matrices are used where they lie; others are
-    converted. Slow where features lie far from 0 and there is an intercept: centre them first, or
-    the two follow each other in small steps. Fits until `tol` or `passes`; no partial_fit.
+    It minimises mean loss + l1 ||w||_1 for data that fit in memory; rules that read a stream can be
+    compared with it. Each step draws a coordinate at random and moves it to the minimum of a
+    parabola above the objective, so the objective never rises. CSC matrices are not copied; others
+    are converted. It is slow if there is an intercept and features have means far from 0: centre
+    them first. There is no partial_fit.
 
     {parameters}
 
     {attributes}
     violation_ : array of shape (outputs,)
-        How far the conditions of the optimum are from holding: the largest of |g_j| - l1 where a
-        weight is zero and of |g_j + l1 sgn(w_j)| elsewhere, g the gradient of the mean loss.
+        Largest violation of the optimality conditions: |g_j| - l1 where w_j = 0, and
+        |g_j + l1 sgn(w_j)| elsewhere, where g is the gradient of the mean loss.
 
     References
     ----------
@@ -209,17 +209,17 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
 
 @documented
 class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
-    """Regression by stochastic coordinate descent: the lasso, or with a robust loss.
+    """Regression by stochastic coordinate descent: the lasso, also with a robust loss.
 
-    See `CoordinateDescentClassifier` for the rule. With the loss "squared" it solves the problem of
-    scikit-learn's Lasso, with l1 for its alpha.
+    See `CoordinateDescentClassifier` for the rule. With the loss "squared" it solves the same
+    problem as scikit-learn's Lasso with alpha = l1.
 
     {parameters}
 
     {attributes}
     violation_ : array of shape (outputs,)
-        How far the conditions of the optimum are from holding: the largest of |g_j| - l1 where a
-        weight is zero and of |g_j + l1 sgn(w_j)| elsewhere, g the gradient of the mean loss.
+        Largest violation of the optimality conditions: |g_j| - l1 where w_j = 0, and
+        |g_j + l1 sgn(w_j)| elsewhere, where g is the gradient of the mean loss.
 
     References
     ----------

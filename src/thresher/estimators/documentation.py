@@ -17,21 +17,22 @@ Attributes
 model_ : thresher.Model
     Sparse weights, names, history; `model_.top(20)`, `model_.save(path)`.
 coef_ : array of shape (outputs, features)
-    Weights; CSR after `sparsify()` or with store="hashed". Built when first asked for.
+    Weights; CSR after `sparsify()` or with store="hashed". Computed when first used.
 intercept_ : array of shape (outputs,)
 history_ : list of thresher.Progress
 {history}
 n_iter_ : int
-    Passes made.
+    Number of passes made.
 n_features_in_ : int
 feature_names_in_ : array
-    Where X has named columns."""
+    Names of the columns, if X has them."""
 
 HISTORY = """\
-    Examples, mean progressive loss, nonzeros, rate and seconds, at every doubling of the number of
-    examples and after every pass."""
+    Examples, mean progressive loss, nonzeros, rate and seconds; one record each time the number of
+    examples has doubled, and one after every pass."""
 HISTORY_OF_SOLVERS = """\
-    Examples (rows times passes), objective, nonzeros, rate and seconds, after every pass."""
+    Examples (rows times passes), objective, nonzeros, rate and seconds; one record for each
+    pass."""
 
 
 def documented(cls: E) -> E:

@@ -13,10 +13,10 @@ from thresher.model.model import Progress
 
 @documented
 class DualAveragingClassifier(StreamingClassifier):
-    """Classification by regularised dual averaging: weights made anew from the mean gradient.
+    """Classification by regularised dual averaging: weights computed from the mean gradient.
 
-    A weight is not zero only while the mean of all gradients of its feature exceeds l1: chance
-    steps of the last rows leave no weights behind, as they do in rules that truncate step by step.
+    A weight is nonzero only while the mean of all gradients of its feature exceeds l1. So random
+    steps of the last rows leave no nonzero weights, unlike in rules that truncate at every step.
 
     {parameters}
 
@@ -66,7 +66,7 @@ class DualAveragingClassifier(StreamingClassifier):
 
 @documented
 class DualAveragingRegressor(StreamingRegressor):
-    """Regression by regularised dual averaging: weights made anew from the mean gradient.
+    """Regression by regularised dual averaging: weights computed from the mean gradient.
 
     See `DualAveragingClassifier` for the rule.
 

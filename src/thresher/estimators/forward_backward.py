@@ -15,8 +15,8 @@ from thresher.model.model import Progress
 class ForwardBackwardClassifier(StreamingClassifier):
     """Classification by forward-backward splitting (FOBOS): a gradient step, then a soft threshold.
 
-    The same as truncated gradient with a period of 1 and no ceiling, with the parameter in the
-    units of the lasso.
+    It is the same as truncated gradient with period 1 and no ceiling; the penalty is called l1, as
+    for the lasso.
 
     {parameters}
 

@@ -13,10 +13,10 @@ from thresher.model.model import Progress
 
 @documented
 class FTRLClassifier(StreamingClassifier):
-    """Classification by FTRL-Proximal: a rate for each coordinate, and weights of exactly zero.
+    """Classification by FTRL-Proximal: a rate for each coordinate, and exactly zero weights.
 
-    The choice for clicks and text: rare features keep a high rate, frequent ones settle, and a
-    weight whose evidence falls below l1 returns to zero.
+    It suits click and text data: rare features keep a high rate, that of frequent ones falls, and a
+    weight becomes zero again when |z|, its adjusted sum of gradients, falls below l1.
 
     {parameters}
 
@@ -68,7 +68,7 @@ class FTRLClassifier(StreamingClassifier):
 
 @documented
 class FTRLRegressor(StreamingRegressor):
-    """Regression by FTRL-Proximal: a rate for each coordinate, and weights of exactly zero.
+    """Regression by FTRL-Proximal: a rate for each coordinate, and exactly zero weights.
 
     See `FTRLClassifier` for the rule.
 

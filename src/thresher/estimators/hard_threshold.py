@@ -1,7 +1,7 @@
 """Gradient descent with hard thresholding.
 
-Two sparse products and a partition an iteration: SciPy and NumPy do them at the speed of the
-memory, so that there is nothing for the core to add.
+An iteration makes two sparse products and one partition. SciPy and NumPy do them at the speed of
+the memory, so the C++ core would not be faster.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from thresher.training.solver_run import SolverRun, State
 
 Vector = NDArray[np.float64]
 
-_MARGIN = 1.01  # Lanczos finds the largest eigenvalue from below, to 1e-4 of it
+_MARGIN = 1.01  # Lanczos underestimates the largest eigenvalue, by up to 1e-4 of it
 
 
 @documented
 class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
-    """Regression by gradient descent with hard thresholding: exactly as many weights as asked for.
+    """Regression by gradient descent with hard thresholding: a fixed number of nonzero weights.
 
     An iteration makes a gradient step on Psi = ||y - Xw||^2 / 2 and keeps the `n_nonzero` weights
-    of largest magnitude, of equal ones those of lower index. With the safe step Psi never rises;
-    with a longer one it may: then there is a warning that names the safe step, and an error where
-    numbers overflow. The intercept is always kept, and does not count. All rows at once; no
-    partial_fit.
+    of largest magnitude (of equal ones, those of lower index). With the safe step Psi never rises.
+    With a longer step it may rise: a warning then names the safe step, and numbers that overflow
+    are an error. The intercept is always kept, and does not count. It needs all rows at once; there
+    is no partial_fit.
 
     {parameters}
 
     {attributes}
     psi_ : array of shape (n_iter_ + 1,)
-        Psi where all weights are 0, and after each iteration. `history_` has Psi over the sum of
-        the sample weights: the mean loss.
+        Psi at w = 0, and after each iteration. `history_` has the mean loss: Psi over the sum of
+        the sample weights.
     step_ : float
-        The step that was used.
+        The step size used.
 
     References
     ----------
@@ -129,7 +129,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
             ):
                 break
             if len(psi) <= self.passes:
-                solving.rest(state)
+                solving.checkpoint_if_due(state)
         if _first_rise(psi) is not None:
             run.observer.warn(str(self._too_long(problem, step, psi)), ConvergenceWarning)
         self.psi_, self.step_ = np.array(psi), step
@@ -168,7 +168,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
 
 
 class LeastSquares:
-    """The rows of A = diag(sqrt(s)) [X 1], never formed; s the sample weights."""
+    """Products with A = diag(sqrt(s)) [X 1], without forming A; s are the sample weights."""
 
     def __init__(self, X: Any, y: Vector, weights: Vector | None, fit_intercept: bool) -> None:
         _check_values(X)
@@ -181,16 +181,16 @@ class LeastSquares:
         self.fit_intercept = fit_intercept
 
     def residual(self, w: Vector, b: float) -> Vector:
-        """Return A (w, b) subtracted from the target."""
+        """Return the target minus A (w, b)."""
         return np.asarray(self.target - self.root * (self.X @ w + b))
 
     def slopes(self, residual: Vector) -> tuple[Vector, float]:
-        """Return A' residual: of the weights, and of the intercept."""
+        """Return A' residual: the part of the weights, and that of the intercept."""
         weighted = self.root * residual
         return self.X.T @ weighted, float(weighted.sum()) if self.fit_intercept else 0.0
 
     def largest_eigenvalue(self) -> float:
-        """Return an upper bound of the largest eigenvalue of A'A, 1% above it."""
+        """Return an upper bound of the largest eigenvalue of A'A, about 1% above it."""
         width = self.X.shape[1] + self.fit_intercept
 
         def product(v: Vector) -> Vector:
@@ -215,7 +215,7 @@ class LeastSquares:
 
 
 def keep_largest(v: Vector, s: int) -> Vector:
-    """Return H(v, s): all but the s entries of largest magnitude are 0; ties to the lower index."""
+    """Return H(v, s): the s entries of largest magnitude, 0 elsewhere; ties keep lower indices."""
     if s >= len(v):
         return v
     size = np.abs(v)
@@ -226,7 +226,7 @@ def keep_largest(v: Vector, s: int) -> Vector:
 
 
 def _first_rise(psi: list[float]) -> int | None:
-    """Return the first iteration that raised Psi by more than a rounding error."""
+    """Return the first iteration that raised Psi by more than rounding errors."""
     for k in range(1, len(psi)):
         if not psi[k] <= psi[k - 1] * (1 + 1e-9) + 1e-12 * psi[0]:
             return k

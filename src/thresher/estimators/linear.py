@@ -1,4 +1,4 @@
-"""What all estimators share: checking input, the model, and answers from it."""
+"""Base class of all estimators: input checks, the model and predictions."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
 
 
-def no_rows_besides(estimator: Any, y: Any, sample_weight: Any) -> None:
-    """Raise ParameterError where labels or weights are given beside a source, which has its own."""
+def check_source_alone(estimator: Any, y: Any, sample_weight: Any) -> None:
+    """Raise ParameterError if labels or weights are given in addition to a source."""
     if y is not None or sample_weight is not None:
         raise ParameterError(
-            "a source has its own labels and weights; give it alone",
+            "a source has its own labels and weights; do not pass y or sample_weight",
             owner=type(estimator).__name__,
         )
 
 
 class LinearEstimator(Coefficients, BaseEstimator, ABC):
-    """Base of all estimators: one output for two classes or a regression, else one a class.
+    """Base of all estimators: one output for two classes or a regression, else one per class.
 
     Attributes
     ----------
@@ -53,18 +53,18 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
 
     rule: ClassVar[str]
     task: ClassVar[Task]
-    _layout: ClassVar[str] = "csr"  # of sparse rows to learn from
+    _layout: ClassVar[str] = "csr"  # format of sparse rows for training
 
-    # what fitting leaves behind
+    # set by fitting
     history_: list[Progress]
     n_iter_: int
     _fitted: FittedState
-    _answers: dict[str, Any]  # model and weights made so far, forgotten when learning goes on
+    _cached: dict[str, Any]  # model and coef_, if computed; cleared by further training
 
     @classmethod
     @cache
     def _parameter_names(cls) -> tuple[str, ...]:
-        """Return the names of all parameters: inspecting a signature takes long."""
+        """Return the names of all parameters; cached, because inspecting a signature is slow."""
         return tuple(cls._get_param_names())
 
     def _set(self, given: dict[str, Any]) -> None:
@@ -90,36 +90,36 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
     ) -> Self:
         """Learn from all rows, in `passes` passes.
 
-        If it fails or is interrupted, all is as it was before.
+        If it fails or is interrupted, the estimator stays as it was before.
 
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
-            Labels, of at least two classes; values of a regression.
+            Labels of at least two classes, or values of a regression.
         sample_weight : array of shape (rows,), optional
-            A row of weight s makes a step s times as long; for rules that see all rows at once it
+            A row of weight s makes a step s times as long; in rules that need all rows at once it
             counts s times.
         eval_set : pair (X, y) or source, optional
-            Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can stop
-            early by it.
+            Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can use
+            it for early stopping.
         classes : array, "binary" or "arriving", optional
-            Labels of a source, which is else read once more for them. "binary": they are -1 and 1,
-            or 0 and 1. "arriving": each becomes known when it comes, in a source that can be read
-            only once.
+            Labels of a source; by default the source is read once to find them. "binary": they are
+            -1 and 1, or 0 and 1. "arriving": each is added when it first occurs, in a source that
+            can be read only once.
         observer : thresher.Observer, optional
-            Is told of progress, and may stop the run.
+            Receives progress, and may stop the run.
         checkpoint : path, optional
-            File to write the state of the run to, now and then and when the observer stops it.
+            File to write the state of the run to, at intervals and when the observer stops it.
         every : float
             Seconds between two checkpoints.
         resume : bool
-            Continue from the checkpoint, to the same model bit for bit; without one, start from the
-            beginning.
+            Continue from the checkpoint, to a bit-identical model; if there is none, start from
+            the beginning.
         names : bool
-            Whether names of features are looked up, where a source has names.
+            Whether to look up the names of features, if the source has names.
         seed : int, optional
-            Seed of the shuffling of a source; by default `random_state` decides it.
+            Seed of the shuffling of a source; by default it is drawn from `random_state`.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         with all_or_nothing(self):
             self.__dict__.pop("_sparse_coef", None)
             if classes is not None and (not is_source(X) or self.task == "regressor"):
-                why = "a regression has none" if self.task == "regressor" else "y has them"
+                why = "a regression has no classes" if self.task == "regressor" else "y has them"
                 raise ParameterError(
                     f"classes= is for classifiers on sources; {why}",
                     owner=type(self).__name__,
@@ -138,30 +138,30 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
                 )
             if seed is not None and not (is_source(X) and RULES[self.rule].streams):
                 raise ParameterError(
-                    ("seed= is for sources of rules that learn row by row; ",
-                     setting("random_state"), " decides here"),
+                    ("seed= is for training on sources with rules that learn row by row; use ",
+                     setting("random_state")),
                     owner=type(self).__name__,
                     parameter="seed",
                     value=seed,
                 )  # fmt: skip
             if is_source(X):
-                no_rows_besides(self, y, sample_weight)
+                check_source_alone(self, y, sample_weight)
                 return self._fit_source(X, eval_set, classes, options)
             before = getattr(self, "classes_", None)
             X, y = self._checked(X, y, reset=True)
-            self._know_classes(y, before)
+            self._set_classes(y, before)
             return self._fit(X, y, sample_weight, eval_set, options)
 
-    def _know_classes(self, y: Any, before: NDArray[Any] | None) -> None:
-        """Take the classes of the rows; of a classifier."""
+    def _set_classes(self, y: Any, before: NDArray[Any] | None) -> None:
+        """Set the classes of a classifier from its labels."""
 
-    # ---- what the two tasks define -------------------------------------------------------------
+    # ---- defined by the two tasks --------------------------------------------------------------
 
     @abstractmethod
     def _labels(self) -> Labels:
-        """Return what the outputs are told of the labels that are known."""
+        """Return the object that converts known labels to targets."""
 
-    # ---- what the ways of learning define ------------------------------------------------------
+    # ---- defined by rules that learn row by row, and by rules that need all rows ---------------
 
     @abstractmethod
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions) -> Self:
@@ -174,7 +174,7 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
     # ---- checking ------------------------------------------------------------------------------
 
     def _is_multilabel(self) -> bool:
-        """Tell whether rows have any number of labels; of rules that learn row by row alone."""
+        """Return whether rows have any number of labels; only in rules that learn row by row."""
         return False
 
     def _is_new(self) -> bool:
@@ -184,12 +184,12 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         params = {name: getattr(self, name) for name in self._parameter_names()}
         return Specification(self.rule, self.task, params, type(self).__name__)
 
-    def _checked_params(self, going_on: bool = False) -> dict[str, Any]:
-        """Check all parameters; when learning goes on, also that the learners' are the same."""
-        return self._specification().checked(self._fitted if going_on else None)
+    def _checked_params(self, continuing: bool = False) -> dict[str, Any]:
+        """Check all parameters; if training continues, learner parameters must be the same."""
+        return self._specification().checked(self._fitted if continuing else None)
 
     def _learned(self, name: str) -> Any:
-        """Return a parameter as the learners have it; before fitting, as it is set."""
+        """Return a parameter of the learners; before fitting, the parameter as set."""
         return getattr(self, name, None) if self._is_new() else self._fitted.params.get(name)
 
     def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
@@ -215,11 +215,11 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         return X, y
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
-        """Return rows and labels, checked."""
+        """Check rows and labels, and return them."""
         return self._validated(X, y, reset)
 
     def source_of(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixSource:
-        """Check rows in memory as `fit` does, and return them as a source; nothing is learned.
+        """Check rows in memory as `fit` does, and return them as a source, without training.
 
         Sets ``n_features_in_``, the names of columns and the classes, as `fit` does.
 
@@ -234,13 +234,13 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         MatrixSource
         """
         X, y = self._checked(X, y, reset=True)
-        self._know_classes(y, None)
+        self._set_classes(y, None)
         return MatrixSource(X, y, self._checked_weights(sample_weight, X))
 
-    def _valid_source(self, eval_set: Any, beside: bool = False) -> Source | MatrixSource | None:
-        """Return the rows to compute the loss on after each pass, as a source.
+    def _valid_source(self, eval_set: Any, separate: bool = False) -> Source | MatrixSource | None:
+        """Return the validation rows as a source.
 
-        `beside`: those to learn from are a source, so nothing is known of these yet.
+        `separate`: the training rows are a source, so `eval_set` sets its own width and classes.
         """
         if eval_set is None or is_source(eval_set):
             source: Source | MatrixSource | None = eval_set
@@ -255,13 +255,13 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
                 value=eval_set,
                 allowed="a pair (X, y), or a source",
             )
-        if beside:
+        if separate:
             checked: MatrixSource = clone(self).source_of(*eval_set)
             return checked
         return MatrixSource(*self._checked(eval_set[0], eval_set[1], reset=False))
 
     def _checked_eval_set(self, eval_set: Any) -> tuple[Any, Targets] | None:
-        """Return rows in memory to compute a loss on, and the labels of each output."""
+        """Return validation rows in memory, and their targets."""
         if eval_set is None:
             return None
         source = self._valid_source(eval_set)
@@ -278,16 +278,16 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
     # ---- targets and weights of rows in memory -------------------------------------------------
 
     def _targets(self, y: Any) -> Targets:
-        """Return the labels as each output's learner sees them."""
+        """Return the targets of each output."""
         return self._labels().targets(LabelArray(y))
 
     def _row_weights(
         self, y: Any, sample_weight: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
-        """Return the weights of the rows, those of their classes included."""
+        """Return the weights of the rows, including those of their classes."""
         return sample_weight
 
-    # ---- answers -------------------------------------------------------------------------------
+    # ---- fitted state and predictions ----------------------------------------------------------
 
     def take(self, state: FittedState) -> Self:
         """Set all fitted attributes from a state. All code that fits an estimator calls this.
@@ -295,7 +295,7 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         Parameters
         ----------
         state : FittedState
-            What a trainer, a search or a cluster has learned.
+            The result of a trainer, a search or a cluster.
         """
         self._fitted, self.n_iter_ = state, state.passes
         self.__dict__.pop("history_", None)
@@ -303,16 +303,16 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
             self.history_ = state.history
         if state.classes is not None:
             self.classes_ = state.classes
-        if state.reading:  # of a source, which has no columns
+        if state.reading:  # trained on a source, which has no columns
             self.n_features_in_ = state.width
             self.__dict__.pop("feature_names_in_", None)
         if not hasattr(self, "_sparse_coef"):  # else sparsify or densify has decided
             self._sparse_coef = state.params.get("store", "dense") != "dense"
-        self._forget_answers()
+        self._clear_cached()
         return self
 
     def amend(self, **parts: Any) -> Self:
-        """Replace parts of the fitted state; the others stay.
+        """Replace some attributes of the fitted state.
 
         Parameters
         ----------
@@ -342,36 +342,36 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
 
     @property
     def model_(self) -> Model:
-        """The model as it stands now: sparse weights, and how they came about."""
+        """The current model: sparse weights, names and history."""
         check_is_fitted(self, "_fitted")
-        if "model" not in self._answers:
-            self._answers["model"] = self._model_of(None)
-        model: Model = self._answers["model"]
+        if "model" not in self._cached:
+            self._cached["model"] = self._model_of(None)
+        model: Model = self._cached["model"]
         return model
 
     def _model_of(self, outputs: list[Output] | None) -> Model:
-        """Return the model of these outputs; None: of those learned last."""
+        """Return the model of these outputs; None: the current ones."""
         columns = getattr(self, "feature_names_in_", None)
         names = None if columns is None else {k: str(name) for k, name in enumerate(columns)}
         return self._fitted.model(self.get_params(deep=False), outputs, names)
 
     def _loss(self) -> str:
-        """Return the loss as it is set; a rule with a single one has no such parameter."""
+        """Return the name of the loss; a rule with a single loss has no parameter `loss`."""
         return core_args.loss_of(self.rule, self.get_params(deep=False))
 
     def _learned_loss(self) -> str:
-        """Return the loss as the outputs have it; before fitting, as it is set."""
+        """Return the loss of the trained outputs; before fitting, the loss as set."""
         return str(self._learned("loss") or self._loss())
 
-    def _forget_answers(self) -> None:
-        self._answers = {}
+    def _clear_cached(self) -> None:
+        self._cached = {}
 
     # ---- pickling ------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         if "_fitted" in state:
-            state["_answers"] = {}  # made again when asked for
+            state["_cached"] = {}  # computed again when used
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

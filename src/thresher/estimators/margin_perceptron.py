@@ -16,25 +16,26 @@ from thresher.training.levels import Levels
 
 @documented
 class MarginPerceptronClassifier(StreamingClassifier):
-    """Classification by the soft-thresholded margin perceptron: only rows near the border teach.
+    """Classification by the soft-thresholded margin perceptron: only rows with small margins count.
 
-    A row whose margin is beyond `margin` changes nothing; another one moves the weights of its
-    features towards its label and shrinks them by l1. Learning ends when a pass brings no update,
-    or at `max_density`. An update may overshoot that by the features of its row.
+    A row whose margin exceeds `margin` changes nothing. Any other row moves the weights of its
+    features towards its label and shrinks them by l1. Training ends after a pass without updates,
+    or at `max_density`, which the last update may exceed by the number of features in its row.
 
-    As published, l1 hardly governs how many weights stay, since only touched ones shrink; `margin`
-    does, and shrink="all" lets l1 do it. Rows of norm 1 are assumed by the defaults.
+    As published, l1 has little effect on the number of nonzero weights, because only the weights of
+    the row shrink; `margin` has more. With shrink="all", l1 controls it. The defaults assume rows
+    of norm 1.
 
-    `model_.certificates` says what the paper's theorems guarantee, for each class where there are
-    several: that the weights stay small (norm), how many updates can ever happen on these rows
-    (mistakes, where the weights separate them), and the error on new rows, with probability 0.95
-    (generalisation, where all rows are classified correctly and shuffle is "once" or False).
+    `model_.certificates` states what the paper's theorems guarantee, for each class if there are
+    several: a bound on the norm of the weights (norm); the largest number of updates on these rows,
+    if the weights separate them (mistakes); and the error on new rows with probability 0.95, if all
+    rows are classified correctly and shuffle is "once" or False (generalisation).
 
     {parameters}
 
     {attributes}
     level_models_ : dict of float to thresher.Model
-        The model at the moment when each of `levels` was reached by every output.
+        For each of `levels` that every output has reached, the model at that moment.
 
     References
     ----------
@@ -90,7 +91,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
 
     @property
     def level_models_(self) -> dict[float, Model]:
-        """The models at the levels that every output reached."""
+        """The models at the levels that every output has reached."""
         check_is_fitted(self, "_fitted")
         hooks = self._fitted.hooks
         assert isinstance(hooks, Levels)

@@ -15,10 +15,10 @@ from thresher.model.model import Progress
 class MirrorDescentClassifier(StreamingClassifier):
     """Classification by mirror descent: l1-penalised steps in the geometry of a p-norm.
 
-    SMIDAS. Weights are a link of a dual vector: the larger p, the more a few large weights outgrow
-    the rest. Every step looks at all nonzero coordinates, not at those of its row alone, so that it
-    suits thousands of features rather than millions. In double precision, in memory for all
-    features.
+    The algorithm SMIDAS. A p-norm maps a dual vector to the weights: the larger p is, the more a
+    few large weights exceed the rest. Every step visits all nonzero coordinates, not only those of
+    its row, so it suits thousands of features, not millions. Weights are a dense array in double
+    precision.
 
     {parameters}
 

@@ -1,4 +1,4 @@
-"""Pickles that version 0.1.0 wrote, as this version has them."""
+"""Converts pickles of version 0.1.0 to the attributes of this version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from thresher.health.watch import DivergenceWatch
 from thresher.model.model import Model, Output
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
-from thresher.training.recipe import Recipe
+from thresher.training.outputs_factory import OutputsFactory
 
 if TYPE_CHECKING:
     from thresher.estimators.linear import LinearEstimator
@@ -17,20 +17,20 @@ _LEARNERS = "_learners"
 
 
 class Elsewhere(NamedTuple):
-    """What version 0.1.0 pickled of an estimator that was fitted on a cluster."""
+    """The weights of an estimator that was fitted on a cluster, as version 0.1.0 pickled them."""
 
     outputs: list[Output]
     extras: dict[str, Any]
 
 
 def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a pickled estimator, with a fitted state in place of its parts.
+    """Return the attributes of a pickled estimator, in the form of this version.
 
     Parameters
     ----------
     cls : type of estimator
     state : dict
-        Of this version, which comes back as it is, or of version 0.1.0.
+        The attributes that this version or version 0.1.0 pickled; this version's are unchanged.
     """
     if "_made_of" not in state:
         return state
@@ -53,27 +53,29 @@ def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any
         kinds=state.pop("_kinds", None),
     )
     fitted.place = state.pop("_place", None)
-    for name in ("_model", "_coef"):  # answers, which are made again when asked for
+    for name in ("_model", "_coef"):  # computed again when used
         state.pop(name, None)
-    state["_answers"] = {}
+    state["_cached"] = {}
     saved = state.get(_LEARNERS)
-    if isinstance(saved, tuple):  # of a rule that learns row by row: count and states
+    if isinstance(saved, tuple):  # a rule that learns row by row: number and states of outputs
         del state[_LEARNERS]
-        room = 0 if width == 2**64 else width
-        fitted.outputs = Recipe(cls.rule, params, rows, room, width).restore(saved[1], saved[0])
+        features = 0 if width == 2**64 else width
+        fitted.outputs = OutputsFactory(cls.rule, params, rows, features, width).restore(
+            saved[1], saved[0]
+        )
         make: Any = getattr(cls, "hooks_of_pickle", lambda state: Hooks())
         fitted.hooks = make(state)
     elif elsewhere is not None:
         fitted.weights, fitted.extras = elsewhere.outputs, elsewhere.extras
         fitted.final = True
-    elif "_found" in state:  # of a rule that needs all rows at once
+    elif "_found" in state:  # a rule that needs all rows at once
         fitted.weights = state.pop("_found")
     state["_fitted"] = fitted
     return state
 
 
 def _remake(cls: Any, state: dict[str, Any]) -> Any:
-    """Return the estimator of a model of a search, which predicts and cannot go on learning."""
+    """Return an estimator for a model of a search; it predicts, but its training is over."""
     model: Model = state["_model"]
     names = cls().get_params(deep=False)
     params, made_of = {name: state[name] for name in names}, state["_made_of"]

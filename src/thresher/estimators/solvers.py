@@ -1,4 +1,4 @@
-"""What estimators that see all rows at once share: records of progress, the outputs."""
+"""Base classes of estimators that need all rows at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thresher import _core
 from thresher.data import is_source
 from thresher.data.in_memory import gather
 from thresher.data.label_checks import tidy
-from thresher.data.labels import Arriving, ManyClasses, TwoClasses, Values
+from thresher.data.labels import ArrivingClasses, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 class WholeMatrixEstimator(LinearEstimator):
-    """Base of estimators that need all rows at once: those of a source are read into memory."""
+    """Base of estimators that need all rows at once; a source is read into memory."""
 
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
         if source.multilabel:
             raise ParameterError(
-                "needs rows of one label each, and these have lists of labels",
+                "needs rows with one label each, and these have lists of labels",
                 owner=type(self).__name__,
             )
         check = self._label_check(classes)
@@ -54,20 +54,22 @@ class WholeMatrixEstimator(LinearEstimator):
         return self.take(state)
 
     def _label_check(self, classes: Any) -> Callable[[Block], Any]:
-        """Return what raises an error, with its place, for a label that is not one of those."""
+        """Return a function that raises an error, with its place, for a label not in `classes`."""
         low = LOSSES[self._loss()].low
         if self.task == "regressor":
-            return Values(self._loss()).targets
+            return NumericLabels(self._loss()).targets
         if isinstance(classes, str) and classes == "binary":
             return TwoClasses(low).targets
         if classes is None or isinstance(classes, str):
-            arriving = Arriving(low)  # refuses rows without a label, and words among numbers
+            arriving = ArrivingClasses(
+                low
+            )  # refuses rows without label, and text mixed with numbers
             return lambda block: arriving.arrivals(block, None)
         return ManyClasses(classes, low).targets
 
 
 def _renumbered(state: FittedState, features: NDArray[np.uint64], width: int) -> FittedState:
-    """Return a state whose columns are these features; it cannot go on learning."""
+    """Return a state whose columns are these features; its training cannot continue."""
     weights = [o._replace(keys=features[o.keys.astype(np.intp)]) for o in state.learned()]
     extras, evidence = dict(state.extras), state.extras.get("evidence")
     if evidence is not None:
@@ -77,12 +79,12 @@ def _renumbered(state: FittedState, features: NDArray[np.uint64], width: int) ->
 
 
 class MatrixEstimator(WholeMatrixEstimator):
-    """Base of estimators that learn from the whole matrix, again and again; no partial_fit."""
+    """Base of estimators that iterate over the whole matrix; they have no partial_fit."""
 
     def _keep(
         self, params: dict[str, Any], shape: tuple[int, int], found: list[Output], run: SolverRun
     ) -> Self:
-        """Take over what a fit has found."""
+        """Set the fitted attributes from the result of a fit."""
         return self.take(
             FittedState(
                 rule=self.rule,
@@ -106,7 +108,7 @@ class MatrixEstimator(WholeMatrixEstimator):
         weights: Sequence[NDArray[np.float64]],
         intercepts: Sequence[float],
     ) -> None:
-        """Record a pass that ended with these weights and intercepts of the outputs."""
+        """Record a pass, with the weights and intercepts of the outputs at its end."""
         run.record(
             examples=(len(run.history) + 1) * int(run.rows[0].shape[0]),
             loss=objective,
@@ -128,6 +130,6 @@ class MatrixEstimator(WholeMatrixEstimator):
 
 
 def output(weights: NDArray[np.float64], intercept: float) -> Output:
-    """Return an output of all weights, zeros included."""
+    """Return an output from an array of all weights, including zeros."""
     keys = np.flatnonzero(weights)
     return Output(keys.astype(np.uint64), weights[keys], intercept)

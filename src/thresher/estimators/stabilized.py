@@ -29,25 +29,27 @@ from thresher.training.solver_run import SolverRun, State
 
 @documented
 class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
-    """Classification by stabilized truncated SGD: few features, and the same ones again.
+    """Classification by stabilized truncated SGD: few features, and a stable selection of them.
 
-    Several paths of SGD walk through the rows in orders of their own; what they agree on stays,
-    what is noise is purged for good, stage by stage, and the model is the mean of the paths.
-    ``model_.why(feature)`` tells why a feature stayed or went.
+    Several paths of SGD learn the rows, each in its own order. Features on which they agree are
+    kept; others are purged for good, stage by stage. The model is the mean of the paths.
+    ``model_.why(feature)`` shows why a feature was kept or purged.
 
-    The default, ``variant="robust"``: pairs of paths learn from the two halves of random splits of
-    the rows. Each stage adds up two things for every feature: how large its weight is, and how far
-    its single updates agree, their sum over the root of their sum of squares; what was seen once
-    cannot agree with itself. The worse half by the product of both with the size of the feature is
-    purged, until `target_nnz` are left, whose weights are then learned anew. It has an intercept.
+    With the default ``variant="robust"``, pairs of paths learn from the two halves of random splits
+    of the rows. Each stage sums two numbers for every feature: its weight, and the agreement of its
+    updates (their sum over the square root of their sum of squares, which is low for a feature that
+    occurs once). Features are ranked by the product of both and the root mean square of the
+    feature. The lower half is purged, until `target_nnz` are left, whose weights are then learned
+    again. This variant has an intercept.
 
     ``variant="paper"`` is the published algorithm with its misprints corrected: bursts of a few
     steps, truncation in proportion to the rows that had a feature, gravity from a quantile of the
-    updates. It has no intercept. With hinge loss its gravity is soon 0 (a warning says so), and it
-    prefers features seen once; it is here to be compared with.
+    updates. It has no intercept. With hinge loss its gravity is soon 0 (there is a warning), and it
+    prefers features that occur once; it is included for comparison.
 
-    In a stream, `partial_fit` takes each batch in orders of its paths' own; give it as many rows at
-    once as fit, some hundreds at least. The robust variant purges after every 500 rows or more.
+    In a stream, each path learns each batch of `partial_fit` in its own order; pass as many rows
+    per call as memory allows, at least some hundreds. The robust variant purges after every 500
+    rows or more.
 
     {parameters}
 
@@ -74,7 +76,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
     rule: ClassVar[str] = "stabilized"
 
     _learners: list[_core.StabilizedLearner]
-    _documents: NDArray[np.int64]  # rows that had each feature
+    _documents: NDArray[np.int64]  # number of rows with each feature
     _seed: int
 
     def __init__(
@@ -131,7 +133,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         return self
 
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
-        params, targets = self._checked_params(going_on=not self._is_new()), self._targets(y)
+        params, targets = self._checked_params(continuing=not self._is_new()), self._targets(y)
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         solving = self._run((X, targets, weights))
         if self._is_new():
@@ -160,7 +162,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
             ]
         except MemoryError:
             raise OutOfMemoryError(
-                f"no memory for {outputs} x {params['paths']} paths of {width} weights",
+                f"not enough memory for {outputs} x {params['paths']} paths of {width} weights",
                 owner=type(self).__name__,
             ) from None
 
@@ -178,16 +180,17 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         while stages.output < len(learners):
             batch.set_targets(targets[stages.output], weights)
             learners[stages.output].learn(
-                batch, passes, self.tol or 0.0, jobs, stages.see, stages.rest, stages.unfinished
-            )
-            stages.end_output()  # once stopped, other outputs make one stage
+                batch, passes, self.tol or 0.0, jobs, stages.record_stage, stages.between_stages,
+                stages.unfinished,
+            )  # fmt: skip
+            stages.end_output()  # after a stop, each further output makes one stage
         self._learners = learners
         self._documents = self._documents + _documents(X)
         history = [*self.history_, *run.history]
         return self.take(self._state(history, self.n_iter_ + stages.passes(X.shape[0])))
 
     def _state(self, history: list[Progress], passes: int) -> FittedState:
-        """Return what the learners have learned so far."""
+        """Return the fitted state with the current weights of the learners."""
         return replace(
             self._fitted,
             history=history,
@@ -196,7 +199,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
             extras={"evidence": self._evidence()},
         )
 
-    # ---- answers and state ---------------------------------------------------------------------
+    # ---- weights and state ---------------------------------------------------------------------
 
     def _weights(self) -> list[Output]:
         target = self._fitted.target  # a stream may not have purged yet
@@ -218,7 +221,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         )
 
     def take(self, state: FittedState) -> Self:
-        """Become what a fitted state says.
+        """Set all fitted attributes from a state.
 
         Parameters
         ----------
@@ -246,19 +249,19 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
             self._learners = self._new_learners(len(state["_learners"]))
             for learner, saved in zip(self._learners, state["_learners"], strict=True):
                 learner.restore(saved)
-            if self._fitted.weights is None:  # version 0.1.0 wrote it
+            if self._fitted.weights is None:  # pickled by version 0.1.0
                 self._fitted = self._state(self.history_, self.n_iter_)
 
 
 class _Stages:
-    """The course of one call of fit or partial_fit: output after output, in stages.
+    """The progress of one call of fit or partial_fit: one output after the other, in stages.
 
     Attributes
     ----------
     output : int
-        The output that learns.
+        Number of the output that is being trained.
     unfinished : bytes or None
-        State of its learner in the run that is resumed.
+        State of its learner in the checkpoint, if the run is resumed.
     """
 
     def __init__(
@@ -273,18 +276,18 @@ class _Stages:
         self.unfinished: bytes | None = None
         self._rate = core_args.stabilized_parameters(params, 0, None)[0]["eta0"]
         self._recorded = (0.0, 0.0)
-        self._nonzeros = 0  # of the outputs that are done
+        self._nonzeros = 0  # of the finished outputs
         self._warned = False
-        self._kept: Callable[[], State] | None = None  # the state of the last rest
+        self._kept: Callable[[], State] | None = None  # the state between the last two stages
         self._before = history[-1].examples if history else 0
         if run.resumed is not None:
             self._resume(*run.resumed)
 
-    def see(self, stage: _core.Stage) -> bool:
-        """Record a stage of an output; tell whether to go on. A stage of number 0 is but a look."""
-        if stage.number == 0:
+    def record_stage(self, stage: _core.Stage) -> bool:
+        """Record a stage of an output; return whether to continue."""
+        if stage.number == 0:  # not a stage: the core only checks whether to stop
             if self._kept is not None:
-                self.run.look(self._kept)
+                self.run.stop_if_asked(self._kept)
             return True
         loss, weight = stage.loss_sum - self._recorded[0], stage.weight_sum - self._recorded[1]
         self._recorded = stage.loss_sum, stage.weight_sum
@@ -299,33 +302,33 @@ class _Stages:
         )
         return not self.run.stopped
 
-    def rest(self, unfinished: Callable[[], bytes]) -> None:
-        """Stop between two stages, or write a checkpoint, where it is time.
+    def between_stages(self, unfinished: Callable[[], bytes]) -> None:
+        """Stop if the observer says so, or write a checkpoint if it is due.
 
-        The robust variant ends with a long refit. It is not interrupted but left: what is kept here
-        is the state before it.
+        The robust variant ends with a long refit. If it is interrupted, the checkpoint has the
+        state before it, which is kept here.
         """
         if self.params["variant"] == "robust" and self.run.options.checkpoint is not None:
             kept = self._state(unfinished())
             self._kept = lambda: kept
-            self.run.rest(self._kept)
+            self.run.checkpoint_if_due(self._kept)
         else:
-            self.run.rest(lambda: self._state(unfinished()))
+            self.run.checkpoint_if_due(lambda: self._state(unfinished()))
 
     def passes(self, rows: int) -> int:
-        """Return how many passes a path has made, stages and all, of the last output."""
+        """Return the number of passes that a path of the last output has made, in all stages."""
         history = self.run.history
         return -(-(history[-1].examples - self._before) // rows) if history else 0
 
     def end_output(self) -> None:
-        """Take the nonzeros of the output that is done, and begin with the next."""
+        """Count the nonzeros of the finished output, and start the next."""
         self._nonzeros += len(self.learners[self.output].weights()[0])
         self._recorded, self.unfinished, self._kept = (0.0, 0.0), None, None
         if self.run.history:
             self.run.history[-1] = self.run.history[-1]._replace(nonzeros=self._nonzeros)
         self.output += 1
         if self.output < len(self.learners):
-            self.run.rest(self._state)
+            self.run.checkpoint_if_due(self._state)
 
     def _state(self, *unfinished: bytes) -> State:
         about = {"recorded": self._recorded, "nonzeros": self._nonzeros, "done": self.output}
@@ -353,13 +356,13 @@ class _Stages:
 
 
 def without_gravity(loss: str, stage: int, beta: float) -> str:
-    """Return what a warning says of gravity that is 0 although features are to be rejected.
+    """Return the text of the warning that gravity is 0 although the rejection rate is not.
 
     Parameters
     ----------
     loss : str
     stage : int
-        At whose end it is 0.
+        Number of the stage.
     beta : float
         The rejection rate.
     """
@@ -372,7 +375,7 @@ def without_gravity(loss: str, stage: int, beta: float) -> str:
 
 
 def _documents(X: Any) -> NDArray[np.int64]:
-    """Return how many rows have each feature."""
+    """Return the number of rows with each feature."""
     if sp.issparse(X):
         if X.has_canonical_format and X.data.all():
             return np.bincount(X.indices, minlength=X.shape[1])

@@ -1,4 +1,4 @@
-"""What estimators that learn row by row share: `fit`, `partial_fit` and predictions."""
+"""Base classes of estimators that learn row by row."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from thresher.data import as_batch, is_source
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
-from thresher.estimators.linear import LinearEstimator, no_rows_besides
+from thresher.estimators.linear import LinearEstimator, check_source_alone
 from thresher.estimators.tasks import LinearRegressor
 from thresher.training.fitting import Specification, fit, known_labels, learn_once
 from thresher.training.run_options import RunOptions
 
 
 class StreamingEstimator(LinearEstimator):
-    """Base of all estimators that learn one row at a time.
+    """Base of all estimators that learn row by row.
 
-    What the outputs owe is paid in every answer they give.
+    Pending shrink events of the learners are applied in everything they return.
     """
 
     # ---- fitting -------------------------------------------------------------------------------
@@ -42,18 +42,18 @@ class StreamingEstimator(LinearEstimator):
             self._specification(),
             source,
             run,
-            valid=self._valid_source(eval_set, beside=not isinstance(source, MatrixSource)),
+            valid=self._valid_source(eval_set, separate=not isinstance(source, MatrixSource)),
             before=self._fitted if self.warm_start and not self._is_new() else None,
-            multilabel=self._how_multilabel(source),
+            multilabel=self._label_format(source),
             **labels,
         )
         return self.take(state)
 
-    def _how_multilabel(self, source: Source | MatrixSource) -> str:
-        """Return how labels come, where rows have any number of them."""
+    def _label_format(self, source: Source | MatrixSource) -> str:
+        """Return the format of multilabel rows, "dense" or "sparse"; empty: one label per row."""
         return ""
 
-    # ---- learning more -------------------------------------------------------------------------
+    # ---- partial_fit ---------------------------------------------------------------------------
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
         known = None
@@ -70,11 +70,11 @@ class StreamingEstimator(LinearEstimator):
         known: Labels | None = None,
         **prepare: Any,
     ) -> Self:
-        """Learn rows once, after those learned before."""
+        """Learn rows once, after those of earlier calls."""
         spec, before = self._specification(), None if self._is_new() else self._fitted
         if before is not None:
             known = self._known_labels(spec, source)
-        given = {"classes": classes, "known": known, "multilabel": self._how_multilabel(source)}
+        given = {"classes": classes, "known": known, "multilabel": self._label_format(source)}
         state, failure = learn_once(spec, source, before, **given, **prepare)
         if state is not None:
             self.take(state)
@@ -85,7 +85,7 @@ class StreamingEstimator(LinearEstimator):
     def _known_labels(self, spec: Specification, source: Source | MatrixSource) -> Labels:
         return known_labels(spec, source, self._fitted)
 
-    # ---- answers -------------------------------------------------------------------------------
+    # ---- predictions ---------------------------------------------------------------------------
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
@@ -97,7 +97,7 @@ class StreamingEstimator(LinearEstimator):
         X = self._checked_rows(X)
         state = self._fitted
         if state.target is not None or state.final or state.outputs is None:
-            return self.model_.raw(X)  # learners may have more weights than the model, or be gone
+            return self.model_.raw(X)  # learners may have more weights than the model, or be lost
         return state.outputs.predict(as_batch(X), state.average)
 
 
@@ -105,7 +105,7 @@ class StreamingRegressor(LinearRegressor, StreamingEstimator):
     """A regressor that learns row by row."""
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from these rows, once, in the order in which they lie.
+        """Learn from these rows once, in their order.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class StreamingRegressor(LinearRegressor, StreamingEstimator):
         first = self._is_new()
         with all_or_nothing(self) if first else nullcontext():
             if is_source(X):
-                no_rows_besides(self, y, sample_weight)
+                check_source_alone(self, y, sample_weight)
                 return self._learn_once(X, **prepare)
             X, y = self._checked(X, y, reset=first)
             return self._partial_fit(X, y, sample_weight, **prepare)

@@ -1,4 +1,4 @@
-"""The two tasks: labels -> what the outputs learn, raw predictions -> labels or values."""
+"""Base classes of classifiers and regressors: labels to targets, predictions to labels."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sklearn.utils.validation import column_or_1d
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
-from thresher.data.labels import Labels, ManyClasses, Values
+from thresher.data.labels import Labels, ManyClasses, NumericLabels
 from thresher.data.matrix_source import LabelArray
 from thresher.errors import BalanceError, ParameterError, setting
-from thresher.estimators.linear import LinearEstimator, no_rows_besides
+from thresher.estimators.linear import LinearEstimator, check_source_alone
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.model.links import labels, probabilities, scores, values
 from thresher.training.class_weights import class_factors
@@ -32,21 +32,21 @@ def _score(
         return float(of_rows(X, y, sample_weight))
     from thresher.training.scores import score_source, scores_named
 
-    no_rows_besides(estimator, y, sample_weight)
+    check_source_alone(estimator, y, sample_weight)
     return score_source(estimator.model_, X, scores_named(None, estimator.task))["score"]
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):
-    """Classification: two classes with one output, more with one output for each."""
+    """Base of classifiers: one output for two classes, else one output per class."""
 
     task: ClassVar[Task] = "classifier"
 
-    def _know_classes(self, y: Any, before: NDArray[Any] | None) -> None:
+    def _set_classes(self, y: Any, before: NDArray[Any] | None) -> None:
         found = self._classes_in(y)
         if getattr(self, "warm_start", False) and before is not None:
             if not np.isin(found, before).all():
                 raise ParameterError(
-                    (setting("warm_start", True), " needs the classes of the fit before, "
+                    (setting("warm_start", True), " needs the classes of the previous fit, "
                      f"{before.tolist()}"),
                     owner=type(self).__name__,
                     parameter="warm_start",
@@ -69,7 +69,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
         X, y = self._validated(X, y, reset=reset)
         y = column_or_1d(y, warn=True)
-        if y.dtype.kind not in "iubUS":  # whole numbers and words are labels
+        if y.dtype.kind not in "iubUS":  # whole numbers and strings are always labels
             check_classification_targets(y)
         return X, y
 
@@ -121,13 +121,13 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             return np.asarray(np.log(self.predict_proba(X)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the share, by weight, of rows whose label, or set of labels, is predicted.
+        """Return the weighted share of rows whose label, or set of labels, is predicted.
 
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
-            Labels; a source has its own, and its own weights.
+            Labels; a source has its own labels and weights.
         sample_weight : array of shape (rows,), optional
 
         Returns
@@ -159,24 +159,24 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
 
 class PartialClassifier(LinearClassifier):
-    """A classifier that can learn from batches of rows, one after the other."""
+    """Base of classifiers with partial_fit."""
 
-    _partial_fit: Callable[..., Self]  # learns from checked rows, after those learned before
+    _partial_fit: Callable[..., Self]  # learns from checked rows, after those of earlier calls
 
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learn from these rows, once and in their order; the stabilized rule makes stages of them.
+        """Learn from these rows once, in their order; the stabilized rule trains in stages.
 
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
         classes : array, needed in the first call
-            The labels that are known; those absent from the first rows may come later. Where there
-            are more than two, rules that learn all classes together take new ones in later calls:
-            such a class learns from its first row on, and its weights are those of a model that
-            never saw the rows before.
+            The known labels; they need not all occur in the first rows. With more than two
+            classes, rules that train all classes together accept new ones in later calls: a new
+            class learns from its first row on, and its weights are those of a model that has not
+            seen the earlier rows.
         sample_weight : array of shape (rows,), optional
 
         Returns
@@ -197,7 +197,7 @@ class PartialClassifier(LinearClassifier):
             raise ParameterError(
                 f"partial_fit of the rule {self.rule} needs rows in memory",
                 owner=type(self).__name__,
-                hint="fit reads those of a source into memory",
+                hint="fit reads a source into memory",
             )
         X, y = self._checked(X, y, reset=first)
         if self._is_multilabel() and first and classes is None:
@@ -215,7 +215,7 @@ class PartialClassifier(LinearClassifier):
                 raise ValueError("classes must be given in the first call to partial_fit")
             classes = np.unique(classes)
             if len(classes) < 2:
-                raise ValueError("classes must hold at least 2 labels")
+                raise ValueError("classes must have at least 2 labels")
             if self._is_multilabel() and len(classes) != y.shape[1]:
                 raise ValueError(f"classes must be {y.shape[1]} labels, one for each column of y")
             self.classes_ = classes
@@ -228,7 +228,7 @@ class PartialClassifier(LinearClassifier):
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator):
-    """Regression: one output."""
+    """Base of regressors: one output."""
 
     task: ClassVar[Task] = "regressor"
 
@@ -237,7 +237,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         return X, np.ascontiguousarray(column_or_1d(y, warn=True), np.float64)
 
     def _labels(self) -> Labels:
-        return Values(self._loss())
+        return NumericLabels(self._loss())
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return predictions of y.
@@ -251,13 +251,13 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return R2, by the weights of rows.
+        """Return R2, weighted by the weights of rows.
 
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
-            Values; a source has its own, and its own weights.
+            Values; a source has its own labels and weights.
         sample_weight : array of shape (rows,), optional
 
         Returns

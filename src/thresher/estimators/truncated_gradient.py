@@ -1,4 +1,4 @@
-"""Truncated gradient, and its relatives rounding and the l1 subgradient."""
+"""Truncated gradient, and its variants: rounding and the l1 subgradient."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thresher.training.regret import RegretCertificates
 
 
 class Certified(StreamingEstimator):
-    """Truncated gradient with a regret certificate, where it is asked for."""
+    """Truncated gradient with an optional regret certificate."""
 
     @staticmethod
     def hooks_of_pickle(state: dict[str, Any]) -> Hooks:
@@ -27,15 +27,15 @@ class Certified(StreamingEstimator):
 
 @documented
 class TruncatedGradientClassifier(Certified, StreamingClassifier):
-    """Classification by truncated gradient: SGD whose weights are pulled to exact zeros.
+    """Classification by truncated gradient: SGD that shrinks weights to exact zeros.
 
-    After every `period` steps each weight is pulled towards zero by eta * period * gravity and
-    stops there. Only features of the current row are touched: what the others owe is paid when they
-    are next used, exactly, for every learning rate.
+    After every `period` steps each weight is shrunk by eta * period * gravity, and stops at zero. A
+    step reads and writes only the features of its row: pending shrink events of other weights are
+    applied when the weights are next used. The result is exact for every learning rate.
 
-    With `certify`, `model_.certificates` says by how much the progressive loss of a fit is within
-    the bound of the paper's Theorem 1.1, against the final weights and against zero. That holds for
-    any rows whatever, at a constant rate below 2 / A (see `thresher.certificates`).
+    With `certify`, `model_.certificates` compares the progressive loss of a fit with the bound of
+    the paper's Theorem 1.1, against the final weights and against zero. The theorem holds for any
+    rows, at a constant rate below 2 / A (see `thresher.certificates`).
 
     {parameters}
 
@@ -96,7 +96,7 @@ class TruncatedGradientClassifier(Certified, StreamingClassifier):
 
 @documented
 class TruncatedGradientRegressor(Certified, StreamingRegressor):
-    """Regression by truncated gradient: SGD whose weights are pulled to exact zeros.
+    """Regression by truncated gradient: SGD that shrinks weights to exact zeros.
 
     See `TruncatedGradientClassifier` for the rule.
 

@@ -1,4 +1,4 @@
-"""Error against nonzeros: which of several models are worth having."""
+"""Error against nonzeros: the best, the efficient and the chosen ones of several models."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_MANY = 500  # models of a search that are kept at most
-_LEAST = 1e-9  # nonzeros that are not 0, in the mean over folds
+_MANY = 500  # largest number of models of a search that are stored
+_LEAST = 1e-9  # smallest mean number of nonzeros over folds, other than 0
 
 
 @dataclass(frozen=True)
 class Dot:
-    """One model of a search: what it costs in nonzeros, and how often it errs.
+    """One model of a search: its number of nonzeros and its error.
 
     Attributes
     ----------
     name : str
-        What tells it from the others, such as "gravity=0.0001".
+        The parameters that differ from those of other models, such as "gravity=0.0001".
     nonzeros : float
-        Weights that are not zero.
+        Number of nonzero weights; a mean over folds.
     error : float
-        Its error; not finite where it failed.
+        Its error; not finite if it failed.
     spread : float or None
-        Standard error of the error, where it is known.
+        Standard error of the error, if known.
     failure : str
         Why it failed.
 
@@ -46,29 +46,29 @@ class Dot:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no error to speak of."""
+        """Whether its error is not finite."""
         return not math.isfinite(self.error)
 
 
 class Frontier:
-    """Models by nonzeros and error: the best, the frontier, and the sparsest good one.
+    """Models by nonzeros and error: the best one, the efficient ones, and the chosen one.
 
     Parameters
     ----------
     dots : sequence of Dot
         In any order.
     measure : str
-        What the errors are.
+        Name of the error.
 
     Attributes
     ----------
     best : int or None
-        The point of the least error; of equals the sparsest. None where all failed.
+        The point with the smallest error; of equal ones, the sparsest. None if all failed.
     chosen : int or None
         The sparsest point whose error is within one standard error of the best one's; without
         standard errors, the best.
     efficient : tuple of int
-        Points that no other beats in both nonzeros and error, from sparse to dense.
+        Points for which no sparser point has an error as small, from sparse to dense.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Frontier:
         return len(self.dots)
 
     def mark(self, point: int) -> str:
-        """Say in a word what a point is, or why it failed.
+        """Return "best", "chosen" or "frontier" for a point, or why it failed.
 
         Parameters
         ----------
@@ -116,16 +116,16 @@ class Frontier:
 
 @dataclass(frozen=True)
 class Place:
-    """A model among those of its search: error against nonzeros.
+    """The place of a model among those of its search: error against nonzeros.
 
     Attributes
     ----------
     dots : tuple of Dot
         Models that have an error.
     measure : str
-        What the errors are.
+        Name of the error.
     at : int
-        Which of them it is.
+        Index of the model in `dots`.
 
     Examples
     --------
@@ -144,9 +144,9 @@ class Place:
 
     @classmethod
     def of(cls, frontier: Frontier, at: int) -> Place | None:
-        """Return the place of a point; None where it has no error.
+        """Return the place of a point; None if it has no error.
 
-        Of a large search the frontier is kept, and of the others the first.
+        For a large search, only the frontier and the first of the other points are stored.
 
         Parameters
         ----------
@@ -156,26 +156,26 @@ class Place:
         sound = [i for i, dot in enumerate(frontier.dots) if not dot.failed]
         if at not in sound:
             return None
-        matter = {at, *frontier.efficient}  # the best and the chosen are of the frontier
-        others = [i for i in sound if i not in matter][: max(0, _MANY - len(matter))]
-        kept = sorted({*matter, *others})
+        needed = {at, *frontier.efficient}  # the best and the chosen are among the efficient
+        others = [i for i in sound if i not in needed][: max(0, _MANY - len(needed))]
+        kept = sorted({*needed, *others})
         dots = (frontier.dots[i] for i in kept)
-        told = tuple(Dot(d.name, float(d.nonzeros), float(d.error), _real(d.spread)) for d in dots)
-        return cls(told, frontier.measure, kept.index(at))
+        plain = tuple(Dot(d.name, float(d.nonzeros), float(d.error), _real(d.spread)) for d in dots)
+        return cls(plain, frontier.measure, kept.index(at))
 
     @property
     def frontier(self) -> Frontier:
-        """The models of the search, which tells the best of them."""
+        """The frontier of the stored models."""
         return Frontier(self.dots, self.measure)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the place in types that JSON has."""
         dots = [[dot.name, dot.nonzeros, dot.error, dot.spread] for dot in self.dots]
         return {"measure": self.measure, "at": self.at, "models": dots}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Place:
-        """Make a place of what `to_dict` returned; raise ValueError where that was not it.
+        """Return the place from the result of `to_dict`; raise ValueError for anything else.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Place:
                 or not (nonzeros == 0 or _LEAST <= nonzeros < 2.0**64)
                 or numbers[2] < 0
             ):
-                raise ValueError("its frontier has numbers that no model has")
+                raise ValueError("its frontier has impossible numbers")
             dots.append(Dot(name, nonzeros, error, spread))
         return cls(tuple(dots), measure, at)
 
@@ -212,7 +212,7 @@ def _real(spread: float | None) -> float | None:
 def errors_of(
     scores: NDArray[np.float64], scoring: Any, classifies: bool
 ) -> tuple[str, NDArray[np.float64]]:
-    """Return what errors are called, and the errors of scores.
+    """Return the name of the error, and the errors computed from scores.
 
     Parameters
     ----------
@@ -243,9 +243,9 @@ def frontier_of(search: Any, metric: str) -> Frontier:
     ----------
     search : OnePassSearchCV
     metric : str
-        Which of its scores, as ``cv_results_`` names it.
+        One of its scores, by the name in ``cv_results_``.
     """
-    from sklearn.base import is_classifier  # slow to import, and not needed to read model files
+    from sklearn.base import is_classifier  # slow to import, not needed to read model files
 
     scoring, results, splits = search.scoring, search.cv_results_, search.n_splits_
     if search.multimetric_:
@@ -269,7 +269,7 @@ def frontier_of(search: Any, metric: str) -> Frontier:
 
 
 def shown(value: Any) -> str:
-    """Return a value of a parameter, shortly.
+    """Return a value of a parameter as short text.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Pages: what a model is, a search found or a comparison showed, in one file without network."""
+"""HTML pages of models, searches and comparisons: single files that work offline."""

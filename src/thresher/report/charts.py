@@ -1,4 +1,4 @@
-"""Charts of a page, as SVG; their colours are those of the page's style, light or dark."""
+"""Charts as SVG; the style of the page sets their colours, light or dark."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from thresher.scales import counts_of, range_of, ticks_of
 
 _WIDE, _HIGH = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 30, 32, 54  # margins, for labels
-_DASHES = ("", "7 4", "2 4", "9 3 2 3", "4 2", "1 3", "12 4")  # lines that print without colours
-_MARKERS = 60  # of a line at most
-_LETTER = 10.5  # wide, in a chart on a phone
-_HUGE = 1e150  # what is larger has no place on a scale
+_DASHES = ("", "7 4", "2 4", "9 3 2 3", "4 2", "1 3", "12 4")  # tell lines apart without colours
+_MOST_MARKERS = 60  # on a line
+_LETTER = 10.5  # width of a letter on a narrow screen
+_LARGEST = 1e150  # larger values are not drawn
 
 
-class Point(NamedTuple):
+class ChartPoint(NamedTuple):
     """A point of `scatter`.
 
     Attributes
     ----------
     x, y : float
     name : str
-        What is said when a pointer rests on it.
+        Tooltip.
     kind : str
-        "" or "off" (grey), "on", "best" or "s0" to "s6", each of its colour; with " ring" behind
-        it, there is a ring around it.
+        Colour: "" or "off" (grey), "on", "best" or "s0" to "s6". If " ring" is appended, the point
+        has a ring.
     spread : float
-        Half the length of the bar through it.
+        Half the length of the error bar.
     label : str
-        What stands beside it, where there is room; those with rings come first, and always have it.
+        Text beside the point, if there is room; points with rings always have it.
 
     Examples
     --------
-    >>> from thresher.report.charts import Point
-    >>> Point(10, 0.25, "l1=1").kind
+    >>> from thresher.report.charts import ChartPoint
+    >>> ChartPoint(10, 0.25, "l1=1").kind
     ''
     """
 
@@ -58,16 +58,16 @@ def lines(
     log_x: bool = False,
     title: str,
 ) -> str:
-    """Return lines over a common scale, each of its own colour and dashes.
+    """Return lines in one chart, each with its own colour and dashes.
 
     Parameters
     ----------
     series : mapping from str to sequence of (x, y)
-        Points that are not finite are left out. Where x falls, the line begins anew.
+        Points that are not finite are not drawn. Where x decreases, a new line begins.
     x, y : str
-        What the axes are.
+        Names of the axes.
     log_x : bool
-        Whether equal steps to the right are equal factors.
+        Whether the x-axis is logarithmic.
     title : str
 
     Examples
@@ -89,10 +89,10 @@ def lines(
         for run in runs_of([a for a, _ in points]):
             path = " ".join(f"{frame.x(a)},{frame.y(b)}" for a, b in points[run])
             parts.append(f'<polyline class="s{kind}"{_dashes(kind)} points="{path}"/>')
-        every_nth = math.ceil(len(points) / _MARKERS)
+        every_nth = math.ceil(len(points) / _MOST_MARKERS)
         for a, b in points[(len(points) - 1) % every_nth :: every_nth]:
             about = f"{name}: {_short(b)} at {_short(a)}"
-            parts.append(_circle(frame, Point(a, b, about, f"s{kind}"), 3))
+            parts.append(_circle(frame, ChartPoint(a, b, about, f"s{kind}"), 3))
     key = []
     if len(kept) > 1:
         for number, name in enumerate(kept):
@@ -103,7 +103,7 @@ def lines(
 
 
 def scatter(
-    points: Sequence[Point],
+    points: Sequence[ChartPoint],
     *,
     x: str,
     y: str,
@@ -112,30 +112,30 @@ def scatter(
     edge: Sequence[int] = (),
     key: Mapping[str, str] | None = None,
 ) -> str:
-    """Return points, those of a kind in one colour.
+    """Return a chart of points; those of one kind have the same colour.
 
     Parameters
     ----------
-    points : sequence of Point
-        Of those that lie together, the last is on top. Points that are not finite are left out.
+    points : sequence of ChartPoint
+        Later points are drawn on top. Points that are not finite are not drawn.
     x, y : str
-        What the axes are.
+        Names of the axes.
     log_x : bool
-        Whether equal steps to the right are equal factors.
+        Whether the x-axis is logarithmic.
     title : str
     edge : sequence of int
-        Numbers of points that a line joins.
+        Numbers of points that are joined by a line.
     key : mapping from str to str, optional
-        Kinds, and what they mean.
+        Meanings of kinds, for the legend.
 
     Examples
     --------
-    >>> from thresher.report.charts import Point, scatter
-    >>> svg = scatter([Point(10, 0.25, "l1=1")], x="nonzeros", y="error", title="Frontier")
+    >>> from thresher.report.charts import ChartPoint, scatter
+    >>> svg = scatter([ChartPoint(10, 0.25, "l1=1")], x="nonzeros", y="error", title="Frontier")
     >>> svg.count("<title>")
     1
     """
-    points = [point if isinstance(point, Point) else Point(*point) for point in points]
+    points = [point if isinstance(point, ChartPoint) else ChartPoint(*point) for point in points]
     sound = [p for p in points if _is_drawn(p.x, p.y, p.spread)]
     if not sound:
         return _empty(title)
@@ -164,13 +164,13 @@ def scatter(
 
 
 def histogram(counts: Mapping[int, int], *, x: str, y: str, title: str) -> str:
-    """Return a bar for each whole number, as high as its count.
+    """Return a bar chart of counts of whole numbers.
 
     Parameters
     ----------
     counts : mapping from int to int
     x, y : str
-        What the axes are.
+        Names of the axes.
     title : str
 
     Examples
@@ -196,13 +196,14 @@ def histogram(counts: Mapping[int, int], *, x: str, y: str, title: str) -> str:
 
 
 class _Frame:
-    """Where values stand in a picture, and the grid behind them."""
+    """Axes and grid of a chart; maps values to coordinates."""
 
     def __init__(
         self, across: Sequence[float], up: Sequence[float], log_x: bool, tight: bool = False
     ) -> None:
         least = min((value for value in across if value > 0), default=1.0)
-        # counts have a place for 0; what is smaller than 1 has a true logarithm, and 0 none
+        # A logarithmic axis of counts shows log(1 + x), so it includes 0. An axis with values
+        # below 1 shows log(x), and 0 is drawn left of the smallest value.
         self._counts, self._log, self._least = log_x and least >= 1, log_x, least
         places = [self._place(value) for value in across]
         margin = 0.02 if tight else 0.06
@@ -236,7 +237,7 @@ class _Frame:
         return ticks_of(self.left, self.right)
 
     def open(self, title: str, x: str, y: str, whole: bool = False) -> list[str]:
-        """Return the beginning of the picture: grid, numbers (of counts whole ones), names."""
+        """Return the grid, its numbers (only whole ones if `whole`) and the names of the axes."""
         parts = [f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{text(title)}">']
         for tick in ticks_of(self.low, self.top):
             at = self.y(tick)
@@ -251,7 +252,7 @@ class _Frame:
         free = math.inf
         for tick in reversed(ticks):
             at, half = self.x(tick), _LETTER * len(_short(tick)) / 2
-            # where there is little room, numbers that would run together are left out
+            # Narrow screens hide numbers that would overlap.
             thin = ' class="thin"' if float(at) + half > free else ""
             free = free if thin else float(at) - half - _LETTER
             parts.append(
@@ -267,14 +268,14 @@ class _Frame:
 
 
 def _is_drawn(*numbers: float) -> bool:
-    return all(abs(number) < _HUGE for number in numbers)  # and no NaN
+    return all(abs(number) < _LARGEST for number in numbers)  # False for NaN
 
 
 def _dashes(kind: int) -> str:
     return f' stroke-dasharray="{_DASHES[kind]}"' if _DASHES[kind] else ""
 
 
-def _circle(frame: _Frame, point: Point, radius: int) -> str:
+def _circle(frame: _Frame, point: ChartPoint, radius: int) -> str:
     kind, _, ring = point.kind.partition(" ")
     place = f'cx="{frame.x(point.x)}" cy="{frame.y(point.y)}"'
     about = f"<title>{text(point.name)}</title>" if point.name else ""
@@ -300,11 +301,11 @@ def _figure(title: str, parts: Sequence[str], key: Sequence[tuple[str, str]]) ->
 
 
 def _empty(title: str) -> str:
-    return f'<p class="note">{text(title)}: there is nothing to draw.</p>'
+    return f'<p class="note">{text(title)}: no data to draw.</p>'
 
 
 def _short(value: float) -> str:
-    """Return a number as an axis has room for it."""
+    """Return a short text of a number."""
     if value == round(value) and abs(value) < 1e5:
         return f"{round(value):,}"
     for size, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):

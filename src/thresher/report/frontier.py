@@ -1,11 +1,11 @@
-"""A frontier drawn: as text, and as a chart of a page."""
+"""Charts of a frontier: as text, and as SVG."""
 
 from __future__ import annotations
 
 import math
 
 from thresher.model.frontier import Dot, Frontier
-from thresher.report.charts import Point, scatter
+from thresher.report.charts import ChartPoint, scatter
 from thresher.scales import counts_of, ticks_of
 
 
@@ -16,7 +16,7 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
     ----------
     frontier : Frontier
     wide, high : int
-        Columns and lines for the points.
+        Characters and lines of the chart.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
     """
     sound = [i for i, point in enumerate(frontier.dots) if not point.failed]
     if not sound:
-        return "no point has an error to draw"
+        return "no point has a finite error"
     points = frontier.dots
     across, up = [_drawn_nonzeros(points[i]) for i in sound], [points[i].error for i in sound]
     (left, right), (low, top) = (min(across), max(across)), (min(up), max(up))
@@ -77,13 +77,14 @@ def text_chart(frontier: Frontier, wide: int = 64, high: int = 14) -> str:
 
 
 def chart(frontier: Frontier, this: int | None = None) -> str:
-    """Return the frontier as a chart of a page.
+    """Return the frontier as a chart for a page.
 
     Parameters
     ----------
     frontier : Frontier
     this : int, optional
-        A point to be shown as the one that the page is about; by default, the chosen one is shown.
+        The point of the model that the page describes. It gets a ring; by default, the chosen
+        point gets one.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def chart(frontier: Frontier, this: int | None = None) -> str:
         rings = {}
     if this is not None:
         rings = {this: "this model"}
-    # what matters lies on top
+    # Points of the frontier are drawn last, on top of the others.
     order = [i for i in range(len(frontier)) if i not in frontier.efficient]
     order += reversed(frontier.efficient)
     points, key = [], {"best": "best"}
@@ -108,8 +109,8 @@ def chart(frontier: Frontier, this: int | None = None) -> str:
             kind = f"{kind or 'off'} ring"
             key[f"{kind.split()[0]} ring"] = rings[i]
         about = f"{dot.name}: {frontier.measure} {dot.error:.5g}, nonzeros {dot.nonzeros:,}"
-        points.append(Point(dot.nonzeros, dot.error, about, kind, dot.spread or 0.0))
-    key["on"] = "frontier: no other is better in both"
+        points.append(ChartPoint(dot.nonzeros, dot.error, about, kind, dot.spread or 0.0))
+    key["on"] = "frontier: no other is better in both error and nonzeros"
     if len(order) > len(frontier.efficient):
         key["off"] = "others"
     return scatter(
@@ -124,5 +125,5 @@ def chart(frontier: Frontier, this: int | None = None) -> str:
 
 
 def _drawn_nonzeros(dot: Dot) -> float:
-    """Return where a point stands on a logarithmic scale that has a place for zero."""
+    """Return the position on a logarithmic scale that includes zero."""
     return math.log10(dot.nonzeros + 1.0)

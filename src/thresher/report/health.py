@@ -1,4 +1,4 @@
-"""Whether the numbers of a model can be trusted: their range, divergence, certificates."""
+"""Numerical health of a model: range of weights, divergence, certificates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def numbers(model: Model, X: Any, y: Any) -> str:
-    """Return how far apart the weights lie, whether training diverged, and how healthy rows are.
+    """Return the range of the weights, signs of divergence, and the health of given rows.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ def numbers(model: Model, X: Any, y: Any) -> str:
     X, y : rows and labels, or None
     """
     spread = exponents(model)
-    told: dict[str, object] = {"weights": str(spread)}
+    summary: dict[str, object] = {"weights": str(spread)}
     if model.nnz:
         sizes = np.abs(model.weights)
-        told["largest, smallest"] = f"{sizes.max():.4g}, {sizes.min():.4g}"
-    told["divergence"] = _divergence(model)
-    said = ""
+        summary["largest, smallest"] = f"{sizes.max():.4g}, {sizes.min():.4g}"
+    summary["divergence"] = _divergence(model)
+    warnings = ""
     if X is not None and not is_source(X):
-        more, said = _of_rows(model, X, None if model.multilabel else y)
-        told |= more
-    parts = [facts(told), said]
+        more, warnings = _of_rows(model, X, None if model.multilabel else y)
+        summary |= more
+    parts = [facts(summary), warnings]
     if spread.counts:
         drawn = histogram(
             spread.counts,
@@ -52,13 +52,13 @@ def numbers(model: Model, X: Any, y: Any) -> str:
 
 def _divergence(model: Model) -> str:
     if not model.history:
-        return "not known, as there are no records of training"
+        return "not known: there are no records of training"
     rule = RULES.get(str(model.parameters.get("rule")))
     if rule is not None and not rule.diverges:
-        return "not watched for: the rule's steps are bounded"
+        return "not checked: the steps of the rule are bounded"
     watch = DivergenceWatch()
     found = [message for record in model.history if (message := watch.see(record))]
-    return found[0] if found else "no sign of it in the records of training"
+    return found[0] if found else "no sign in the records of training"
 
 
 def _of_rows(model: Model, X: Any, y: Any) -> tuple[dict[str, object], str]:
@@ -69,18 +69,18 @@ def _of_rows(model: Model, X: Any, y: Any) -> tuple[dict[str, object], str]:
         **{**model.parameters, "loss": model.loss, "rule": rule, "model_": model}
     )
     found = check(X, y, estimator)
-    told: dict[str, object] = {
-        "rows given": str(found.range).split("\n")[0],
-        "their steps": str(found.step),
+    summary: dict[str, object] = {
+        "given rows": str(found.range).split("\n")[0],
+        "steps on these rows": str(found.step),
     }
     if not found.warnings:
-        return told, note("The rows given are healthy.")
+        return summary, note("No problem was found in the given rows.")
     warned = "".join(f"<li>{text(warning)}</li>" for warning in found.warnings)
-    return told, f"<p><b>Look at:</b></p><ul>{warned}</ul>"
+    return summary, f"<p><b>Warnings:</b></p><ul>{warned}</ul>"
 
 
 def certified(model: Model) -> str:
-    """Return what theorems say of the model, in words.
+    """Return the certificates of the model in words.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def certified(model: Model) -> str:
     """
     if not model.certificates:
         return note(
-            "No theorem speaks of this model. Truncated gradient with certify=True, and the margin "
-            "perceptron, get certificates when they are fitted in Python."
+            "This model has no certificates. Truncated gradient with certify=True and the margin "
+            "perceptron have certificates if they are fitted in Python."
         )
     given = [certificate for certificate in model.certificates if certificate.available]
     parts = [_certificate(certificate) for certificate in given[:20]]
@@ -101,7 +101,7 @@ def certified(model: Model) -> str:
         if not certificate.available
     ]
     if lacking:
-        parts.append(table(["certificate", "not available, because"], lacking))
+        parts.append(table(["certificate", "reason why it is not available"], lacking))
     return "\n".join(parts)
 
 
@@ -111,6 +111,6 @@ def _certificate(certificate: Certificate) -> str:
         f"<li>{text(assumption.text)} ({signs[assumption.holds]})</li>"
         for assumption in certificate.assumptions
     ]
-    listed = f"<p>It assumes:</p><ul>{''.join(assumed)}</ul>" if assumed else ""
+    listed = f"<p>Assumptions:</p><ul>{''.join(assumed)}</ul>" if assumed else ""
     name = certificate.name[:1].upper() + certificate.name[1:]
     return f"<h3>{text(name)}</h3><p>{text(certificate.statement)}</p>{listed}"

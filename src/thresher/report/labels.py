@@ -1,30 +1,31 @@
-"""Where the labels of points stand in a picture: beside their own, on no other, on no label."""
+"""Places of the labels of points in a chart, so that they cover no points and no labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 ANCHORS = {"right": "", "left": ' text-anchor="end"', "middle": ' text-anchor="middle"'}
-_LETTER, _HIGH = 9.6, 21.0  # of a letter, where the picture is narrow and letters are largest
-_MIDDLE, _APART = 4.0, 12.0  # from the line of a text to its middle; between it and other points
-_DOT, _RING = 8.0, 12.0  # from the middle of a point to its label
-_INK = 6.0  # half the width of a point that no label may cover
+_LETTER, _HIGH = 9.6, 21.0  # width and height of a letter on a narrow screen, where it is largest
+_MIDDLE = 4.0  # from the baseline of a text to its middle
+_APART = 12.0  # least distance between a label above or below its point and other points
+_DOT, _RING = 8.0, 12.0  # from the middle of a point to its label, without and with a ring
+_INK = 6.0  # half the width of a point
 
 Spot = tuple[float, float, str, bool]
 _Box = tuple[float, float, float, float]
 
 
 def placed(spots: Sequence[Spot], room: _Box) -> list[tuple[float, float, str, str]]:
-    """Return labels that have room: where each stands, the label, and its anchor.
+    """Return the labels that fit: x, y, the label and its anchor.
 
-    Those of points with rings come first; where nothing is free, they take the place that covers
-    least. Others are left out.
+    Points with rings get their labels first, and always; if no place is free, in the place with the
+    least overlap. Labels of other points are dropped if no place is free.
 
     Parameters
     ----------
     spots : sequence of (x, y, label, ring)
     room : tuple of float
-        Left, top, right and bottom of what labels must stay in.
+        Left, top, right and bottom of the area for labels.
 
     Examples
     --------
@@ -45,7 +46,7 @@ def placed(spots: Sequence[Spot], room: _Box) -> list[tuple[float, float, str, s
             outside = max(room[0] - box[0], box[2] - room[2], room[1] - box[1], box[3] - room[3])
             cost = 1e6 * max(outside, 0.0)
             cost += 1e3 * sum(_overlap(box, other) for other in (*taken, *others))
-            if at_y != y + _MIDDLE:  # above or below, it must not seem to be another point's
+            if at_y != y + _MIDDLE:  # above or below: keep away from other points
                 wide = box[0] - _APART, box[1] - _APART, box[2] + _APART, box[3] + _APART
                 cost += sum(_overlap(wide, other) for other in others)
             if best is None or cost < best[0]:
@@ -62,7 +63,7 @@ def _around(x: float, y: float, half: float) -> _Box:
 
 
 def _places(x: float, y: float, half: float, ring: bool) -> list[tuple[float, float, str]]:
-    """Return places for a label, the usual ones first: its line, and which end is at its place."""
+    """Return possible places of a label, the preferred ones first: x, baseline and anchor."""
     above, below = y - half - 4, y + half + 15
     places = [(x + half, y + _MIDDLE, "right"), (x - half, y + _MIDDLE, "left")]
     for line in (above, below, above - _HIGH, below + _HIGH) if ring else (above, below):

@@ -1,22 +1,22 @@
-"""How a model came about: its records, and the search that it was chosen by."""
+"""How a model was trained: its records, and the search that chose it."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from thresher.model.history import OBJECTIVES, evened, runs_of
+from thresher.model.history import OBJECTIVES, merge_short_records, runs_of
 from thresher.report.charts import lines
 from thresher.report.page import note
 
 if TYPE_CHECKING:
     from thresher.model.model import Model
 
-_WIDE = 50  # times from the first record to the last, from which on a scale is logarithmic
+_LOG_FROM = 50  # the scale is logarithmic if last / first number of examples is larger
 
 
 def curves(model: Model) -> str:
-    """Return loss and nonzeros over the examples learned.
+    """Return charts of loss and nonzeros over the examples learned.
 
     Parameters
     ----------
@@ -25,15 +25,15 @@ def curves(model: Model) -> str:
     history = model.history
     if not history:
         return note(
-            "There is no record of training: the model was learned beside others in a search, or "
-            "made by hand."
+            "There are no records of training: the model is from a search, or was not made by "
+            "training."
         )
     examples = [record.examples for record in history if record.examples > 0]
-    log_x = len(examples) > 1 and examples[-1] > _WIDE * examples[0]
+    log_x = len(examples) > 1 and examples[-1] > _LOG_FROM * examples[0]
     solver = model.parameters.get("rule") in OBJECTIVES
     loss = "objective" if solver else "progressive loss"
     every = [float(record.examples) for record in history]
-    shown = evened(every, [record.loss for record in history]).tolist()
+    shown = merge_short_records(every, [record.loss for record in history]).tolist()
     drawn = {
         loss: list(zip(every, shown, strict=True)),
         "validation loss": [
@@ -53,23 +53,23 @@ def curves(model: Model) -> str:
             )
         )
     if solver:
-        said = "The objective is that after each pass."
+        remark = "The objective is measured after each pass."
     else:
-        said = (
-            "The progressive loss is the mean over the rows since the point before, each scored "
-            "before it was learned from."
+        remark = (
+            "The progressive loss is the mean over the rows since the point before; each row is "
+            "predicted before it is learned."
         )
     if len(runs_of(every)) > 1:
-        said += " Classes were learned one after the other, and each has its line."
+        remark += " Classes were learned one after the other; each has its own line."
     if drawn["validation loss"]:
-        said += " The model of the pass with the least validation loss was kept."
+        remark += " The model of the pass with the least validation loss was kept."
     if any(not math.isfinite(record.loss) for record in history):
-        said += " Losses that are not finite are left out."
-    return f'<div class="charts">{"".join(parts)}</div>\n{note(said)}'
+        remark += " Losses that are not finite are not shown."
+    return f'<div class="charts">{"".join(parts)}</div>\n{note(remark)}'
 
 
 def search(model: Model) -> str:
-    """Return the search that the model was chosen by; where there was none, how to make one.
+    """Return the search that chose the model; without a search, say how to make one.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def search(model: Model) -> str:
     """
     if model.frontier is None:
         return note(
-            "This model did not come from a search: SparsityPath and OnePassSearchCV in Python, "
-            "or thresher tune in a shell, show error against nonzeros for many settings at once."
+            "This model is not from a search. SparsityPath and OnePassSearchCV in Python, and "
+            "thresher tune in a shell, show error against nonzeros for many settings."
         )
     from thresher.report.frontier import chart
 
@@ -86,9 +86,9 @@ def search(model: Model) -> str:
     spread = "" if this.spread is None else f" +- {this.spread:.2g}"
     weights = f"{this.nonzeros:,.6g} nonzero weights"
     if this.nonzeros != model.nnz:
-        weights += f" in the mean over folds; this model, of all rows, has {model.nnz:,}"
+        weights += f" (mean over folds); this model, trained on all rows, has {model.nnz:,}"
     return chart(frontier, model.frontier.at) + note(
         f"One of {len(frontier):,} models of a search: {this.name}, {frontier.measure} "
-        f"{this.error:.4g}{spread} at {weights}. Bars are standard errors over folds, where there "
+        f"{this.error:.4g}{spread} with {weights}. Bars are standard errors over folds, if there "
         f"were folds."
     )

@@ -1,4 +1,4 @@
-"""The report of a model: one page that says what it is, and whether it can be trusted."""
+"""The report of a model: one HTML page."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 from thresher.atomic import write_whole
 from thresher.data import is_source
 from thresher.errors import DataError, ParameterError
-from thresher.report.features import Names, classes, features, meaning
+from thresher.report.features import FeatureNames, classes, features, meaning
 from thresher.report.health import certified, numbers
 from thresher.report.learning import curves, search
 from thresher.report.page import Section, fragment, note, page
-from thresher.report.rows import answers, results
+from thresher.report.rows import results, scored_rows
 from thresher.report.summary import about, headline, parameters, task_of
 from thresher.report.usage import snippets
 
 if TYPE_CHECKING:
     from thresher.model.model import Model
 
-_FEW = 10  # weights in a notebook
+_NOTEBOOK_WEIGHTS = 10
 
 
 def model_page(
@@ -41,10 +41,10 @@ def model_page(
     model : Model
     X, y : rows and their labels, or a source and None; optional
     names : sequence of str, optional
-        Of all features.
+        Names of all features.
     title : str, optional
     file : str, optional
-        Where the model is, for the lines that load it.
+        File of the model, for the examples that load it.
 
     Examples
     --------
@@ -56,43 +56,43 @@ def model_page(
     (True, False)
     """
     if y is not None and X is None:
-        raise ParameterError("y must come with X: labels are those of rows")
+        raise ParameterError("y must be given with X")
     if X is not None and not is_source(X) and np.shape(X)[0] == 0:
-        raise DataError("X has no rows: there is nothing to say of them")
-    called = Names(model, names)
+        raise DataError("X has no rows")
+    feature_names = FeatureNames(model, names)
     rule = str(model.parameters.get("rule", "model"))
     sections = [Section("", headline(model)), Section("Model", about(model) + parameters(model))]
     if X is not None and (y is not None or is_source(X)):
-        found = results(model, answers(model, X, y))
-        sections.append(Section("On the rows given", found, "rows"))
+        found = results(model, scored_rows(model, X, y))
+        sections.append(Section("Predictions of the given rows", found, "rows"))
     sections += [
-        *([Section("Classes", classes(model, called))] if len(model.intercept) > 1 else []),
-        Section("Features", meaning(model) + features(model, called), "features"),
+        *([Section("Classes", classes(model, feature_names))] if len(model.intercept) > 1 else []),
+        Section("Features", meaning(model) + features(model, feature_names), "features"),
         Section("Learning", curves(model)),
         Section("Frontier", search(model)),
         Section("Numerical health", numbers(model, X, y), "health"),
         Section("Certificates", certified(model)),
-        Section("Use it", snippets(model, file), "use"),
+        Section("How to use the model", snippets(model, file), "use"),
     ]
     lead = f"{rule}, {model.loss} loss, {task_of(model)}."
     return page(title or f"{rule}: {model.nnz:,} nonzero weights", sections, lead)
 
 
 def write(model: Model, path: str | PathLike[str], *rows: Any, **options: Any) -> None:
-    """Write the report of a model to a file, whole or not at all.
+    """Write the report of a model to a file; the file is replaced in one step.
 
     Parameters
     ----------
     model : Model
     path : path
     *rows, **options
-        As of `model_page`.
+        Arguments of `model_page`.
     """
     write_whole(path, model_page(model, *rows, **options).encode())
 
 
 def model_fragment(model: Model) -> str:
-    """Return a model in short, for a notebook.
+    """Return a short description of a model, for a notebook.
 
     Parameters
     ----------
@@ -100,5 +100,5 @@ def model_fragment(model: Model) -> str:
     """
     rule = str(model.parameters.get("rule", "model"))
     lead = note(f"{rule}, {model.loss} loss, {task_of(model)}")
-    largest = features(model, Names(model, None), _FEW, search=False)
+    largest = features(model, FeatureNames(model, None), _NOTEBOOK_WEIGHTS, search=False)
     return fragment("\n".join([lead, headline(model), largest]))

@@ -1,6 +1,6 @@
-// Tables sort by a click on a head, or Enter on it; a search hides the lines that lack a word of it.
-// Of long tables the first lines are shown, until all are asked for: laying them out takes long.
-// No less-than sign or ampersand here: pages are XML, too.
+// A click (or Enter) on a heading sorts the table. A search hides the lines without all its words.
+// Long tables show their first lines, and a button for the rest: the layout of all lines is slow.
+// Do not use less-than signs or ampersands here: pages must be valid XML, too.
 "use strict";
 const MANY = 300;
 const order = new Intl.Collator(undefined, { numeric: true });
@@ -28,7 +28,7 @@ const made = (tag, properties) => Object.assign(document.createElement(tag), pro
 
 const lines = (count) => count.toLocaleString("en") + (count === 1 ? " line" : " lines");
 
-const enliven = (around) => {
+const activate = (around) => {
   const table = around.querySelector("table"), body = table.tBodies[0];
   let rows = Array.from(body.rows), words = [], limit = MANY;
   const texts = new Map(rows.map((row) =>
@@ -89,4 +89,4 @@ const enliven = (around) => {
   show();
 };
 
-for (const around of document.querySelectorAll(".thresher .table")) enliven(around);
+for (const around of document.querySelectorAll(".thresher .table")) activate(around);

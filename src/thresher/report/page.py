@@ -1,4 +1,4 @@
-"""A page of its own: all style and script within, no request to anywhere, light and dark."""
+"""HTML pages with all style and script inside: they work offline, light and dark."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from thresher.report.style import PAGE_STYLE, SCRIPT, STYLE
 
 
 class Section(NamedTuple):
-    """A part of a page.
+    """A section of a page.
 
     Attributes
     ----------
     title : str
-        Its heading, as text; none where it is empty.
+        Heading as text; empty: no heading.
     body : str
         HTML.
     id : str
-        What addresses it within the page; made of the title where it is empty.
+        Name of the element for links; empty: made from the title.
 
     Examples
     --------
@@ -36,21 +36,21 @@ class Section(NamedTuple):
 
     @property
     def address(self) -> str:
-        """The `id` of the element: letters, digits and hyphens alone."""
+        """The `id` of the element: letters, digits and hyphens."""
         return re.sub(r"[^a-z0-9]+", "-", (self.id or self.title).lower()).strip("-") or "section"
 
 
 def page(title: str, sections: Sequence[Section], lead: str = "") -> str:
-    """Return a complete document, for laptops and phones, light and dark screens, and paper.
+    """Return a complete document, for wide and narrow screens, light and dark, and for print.
 
     Parameters
     ----------
     title : str
-        As text.
+        Plain text.
     sections : sequence of Section
-        Where they are more than three, links to them stay at the top.
+        With more than three titles, a menu stays at the top.
     lead : str
-        A sentence or two below the title, as text.
+        A sentence or two below the title, as plain text.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def page(title: str, sections: Sequence[Section], lead: str = "") -> str:
 
 
 def fragment(body: str) -> str:
-    r"""Return HTML for a notebook: with its style, which is for nothing else, and without script.
+    r"""Return HTML for a notebook: with a style that changes nothing else, and without script.
 
     Parameters
     ----------
@@ -110,12 +110,12 @@ def fragment(body: str) -> str:
 
 
 def facts(mapping: Mapping[str, object]) -> str:
-    """Return names and what they stand for, as a list of definitions.
+    """Return names and values as a definition list.
 
     Parameters
     ----------
     mapping : mapping
-        Whole numbers get their commas; all else is shown as `str` gives it.
+        Whole numbers are shown with commas, floats with six digits, others with `str`.
 
     Examples
     --------
@@ -127,13 +127,14 @@ def facts(mapping: Mapping[str, object]) -> str:
     </dl>
     """
     lines = [
-        f"<dt>{text(name)}</dt><dd>{text(_said(value))}</dd>" for name, value in mapping.items()
+        f"<dt>{text(name)}</dt><dd>{text(_value_text(value))}</dd>"
+        for name, value in mapping.items()
     ]
     return "\n".join(["<dl>", *lines, "</dl>"])
 
 
 def tiles(mapping: Mapping[str, object]) -> str:
-    """Return a few numbers to be seen first, each with its name below.
+    """Return large numbers for the top of a page, each with its name below.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def tiles(mapping: Mapping[str, object]) -> str:
         As for `facts`.
     """
     lines = [
-        f'<div class="tile"><b>{text(_said(value))}</b><span>{text(name)}</span></div>'
+        f'<div class="tile"><b>{text(_value_text(value))}</b><span>{text(name)}</span></div>'
         for name, value in mapping.items()
     ]
     return "\n".join(['<div class="tiles">', *lines, "</div>"])
@@ -153,7 +154,7 @@ def note(words: str) -> str:
     Parameters
     ----------
     words : str
-        As text.
+        Plain text.
 
     Examples
     --------
@@ -165,7 +166,7 @@ def note(words: str) -> str:
 
 
 def text(words: str) -> str:
-    r"""Return text as HTML and XML take it: escaped, and with a sign for what neither can hold.
+    r"""Return text escaped for HTML and XML; characters that are not allowed become U+FFFD.
 
     Parameters
     ----------
@@ -180,14 +181,14 @@ def text(words: str) -> str:
     return _FORBIDDEN.sub("\ufffd", escape(words))
 
 
-# Control signs, halves of surrogate pairs and the two that are no characters (XML 1.0, 2.2); and
-# signs that turn the direction of writing, and so that of what stands beside a name.
+# Control characters, surrogates and noncharacters (XML 1.0, 2.2); and characters that change the
+# direction of writing, which would also change the text beside a name.
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
 )
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Results of a search as a table of text, a fragment of HTML, or a page of its own."""
+"""Results of a search as a text table, an HTML fragment or an HTML page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from thresher.model.frontier import Frontier, shown
 from thresher.report.frontier import chart
 from thresher.report.page import Section, fragment, note, page
-from thresher.report.page import facts as told
-from thresher.report.tables import Cell, Shown, table
+from thresher.report.page import facts as facts_list
+from thresher.report.tables import Cell, TableCell, table
 
 
 def cells_of(
     frontier: Frontier, settings: Sequence[Mapping[str, Any]]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the cells of a table, a line for each point, in their order.
+    """Return the headings and lines of a table with a line for each point.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def cells_of(
 
 
 def error_text(error: float) -> str:
-    """Return an error, with five digits after the point unless it is very small or large.
+    """Return an error with five decimals, unless it is very small or large.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def error_text(error: float) -> str:
 
 
 def text_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a table as text; all columns but the last are set to the right.
+    """Return a table as text; all columns but the last are aligned to the right.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def text_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def html_fragment(frontier: Frontier, settings: Sequence[Mapping[str, Any]]) -> str:
-    """Return picture and table, with their style, for a notebook or a page.
+    """Return the chart and the table with their style, for a notebook.
 
     Parameters
     ----------
@@ -93,21 +93,21 @@ def _parts(frontier: Frontier, settings: Sequence[Mapping[str, Any]]) -> str:
     head, lines = cells_of(frontier, settings)
     best = () if frontier.best is None else (frontier.best,)
     found = table(
-        [*head[:-1], "what it is"], [[_keyed(cell) for cell in line] for line in lines], marked=best
+        [*head[:-1], "mark"], [[_keyed(cell) for cell in line] for line in lines], marked=best
     )
     return "\n".join([chart(frontier), found, note(" ".join(meanings_of(frontier)))])
 
 
 def _keyed(cell: str) -> Cell:
-    """Return a cell that sorts as a number, where it is one."""
+    """Return a cell that is sorted as a number if it is one."""
     try:
-        return Shown(cell, float(cell.replace(",", "")))
+        return TableCell(cell, float(cell.replace(",", "")))
     except ValueError:
         return cell or None
 
 
 def meanings_of(frontier: Frontier) -> list[str]:
-    """Say what the columns and the words of a table mean, a sentence each.
+    """Return sentences that explain the columns and marks of the table.
 
     Parameters
     ----------
@@ -118,19 +118,19 @@ def meanings_of(frontier: Frontier) -> list[str]:
     >>> from thresher.model.frontier import Frontier, Dot
     >>> from thresher.report.search_results import meanings_of
     >>> meanings_of(Frontier([Dot("l1=1", 10, 0.25)], "error rate"))[0]
-    'The error rate is that of each row before it was learned, nonzeros are those at the end.'
+    'The error rate is progressive: each row was predicted before it was learned. Nonzeros are ...'
     """
     if all(point.spread is None for point in frontier.dots):
         return [
-            f"The {frontier.measure} is that of each row before it was learned, nonzeros are those "
-            f"at the end.",
-            "best: of the least error; frontier: no other is better in both.",
+            f"The {frontier.measure} is progressive: each row was predicted before it was learned. "
+            f"Nonzeros are counted at the end.",
+            "best: the least error; frontier: no other is better in both error and nonzeros.",
         ]
     return [
-        f"The {frontier.measure} is a mean over folds, each scored by models that had not seen it; "
-        f"+- is its standard error; nonzeros are those of the model that learned from all rows.",
-        "best: of the least error; chosen: the sparsest within one standard error of the best; "
-        "frontier: no other is better in both.",
+        f"The {frontier.measure} is the mean over folds; models that did not learn from a fold "
+        f"score it. +- is its standard error. Nonzeros are of the model trained on all rows.",
+        "best: the least error; chosen: the sparsest within one standard error of the best; "
+        "frontier: no other is better in both error and nonzeros.",
     ]
 
 
@@ -140,7 +140,7 @@ def html_page(
     settings: Sequence[Mapping[str, Any]],
     facts: Mapping[str, str],
 ) -> str:
-    """Return a page that needs nothing from elsewhere, for light and dark screens.
+    """Return a complete HTML page.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def html_page(
     frontier : Frontier
     settings : sequence of mapping
     facts : mapping
-        What else there is to say, by name.
+        Names and values for the top of the page.
 
     Examples
     --------
@@ -158,4 +158,4 @@ def html_page(
     >>> html_page("Search", frontier, [{"l1": 1.0}], {"rows": "100"}).splitlines()[0]
     '<!DOCTYPE html>'
     """
-    return page(title, [Section("", told(facts)), Section("", _parts(frontier, settings))])
+    return page(title, [Section("", facts_list(facts)), Section("", _parts(frontier, settings))])

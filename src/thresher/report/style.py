@@ -1,4 +1,4 @@
-"""How all our pages look, and the little that they do: colours here, CSS and script in files."""
+"""Style and script of all pages: colours are here, CSS and script in files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _file(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
-# Of a notebook the theme counts, not the screen: JupyterLab and VS Code say it in an attribute.
+# A notebook has its own theme: JupyterLab and VS Code set it in an attribute.
 STYLE = f"""
 .thresher {_LIGHT}
 @media (prefers-color-scheme: dark) {{ .thresher {_DARK} }}

@@ -1,4 +1,4 @@
-"""What a model is: trained by which rule, on what, with which parameters."""
+"""Summary of a model: rule, task, training rows and parameters."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ import numpy as np
 from thresher._version import __version__
 from thresher.model.history import OBJECTIVES, least_valid_loss
 from thresher.report.page import facts, tiles
-from thresher.report.tables import Cell, Shown, table
+from thresher.report.tables import Cell, TableCell, table
 from thresher.rules import RULES
 
 if TYPE_CHECKING:
     from thresher.model.model import Model
 
-ANY = 2**64  # the width of a model of hashed names
-_CLASSES = 20  # named in full
+ANY = 2**64  # number of features of a model with hashed names
+_CLASSES = 20  # listed in the summary
 
-# What is told elsewhere, or says how rows were read and not how they were learned from.
+# Parameters for reading rows, and their descriptions.
 _READING = {
     "format": "format", "bits": "bits of feature numbers", "interactions": "interactions",
-    "label": "label's column", "weight": "weight's column", "text": "text columns",
-    "ngrams": "words in a row", "ignore": "columns left out",
+    "label": "label column", "weight": "weight column", "text": "text columns",
+    "ngrams": "longest n-gram", "ignore": "ignored columns",
 }  # fmt: skip
-_TOLD = (*_READING, "rule", "loss", "kinds", "first", "zero_based", "multilabel", "callback")
+# Parameters that are not in the table of parameters.
+_NOT_LISTED = (*_READING, "rule", "loss", "kinds", "first", "zero_based", "multilabel", "callback")
 
 
 def task_of(model: Model) -> str:
-    """Say in a few words what the model answers.
+    """Return the task of a model in a few words.
 
     Parameters
     ----------
@@ -41,14 +42,14 @@ def task_of(model: Model) -> str:
     if model.classes is None:
         return "regression"
     if model.multilabel:
-        return f"any number of {len(model.classes):,} labels a row"
+        return f"multilabel with {len(model.classes):,} labels"
     if len(model.classes) == 2:
         return "two classes"
     return f"{len(model.classes):,} classes"
 
 
 def label_text(label: Any) -> str:
-    """Return a class as people write it: 1, and not 1.0.
+    """Return the text of a class: 1 instead of 1.0.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def label_text(label: Any) -> str:
 
 
 def best_loss(model: Model) -> tuple[str, float] | None:
-    """Return what to call the loss that tells most of a model, and the loss.
+    """Return the name and value of the most informative loss of a model.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def best_loss(model: Model) -> tuple[str, float] | None:
 
 
 def headline(model: Model) -> str:
-    """Return the few numbers to be seen first.
+    """Return the main numbers for the top of the page.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def headline(model: Model) -> str:
 
 
 def about(model: Model) -> str:
-    """Return what was trained on what.
+    """Return the facts about the model and its training.
 
     Parameters
     ----------
@@ -110,39 +111,39 @@ def about(model: Model) -> str:
     """
     known: Mapping[str, Any] = model.parameters
     rule = RULES.get(str(known.get("rule")))
-    told: dict[str, object] = {"rule": known.get("rule", "unknown")}
+    found: dict[str, object] = {"rule": known.get("rule", "unknown")}
     if rule is not None:
-        told["paper"] = rule.paper
-    told["loss"] = model.loss
-    told["task"] = task_of(model)
+        found["paper"] = rule.paper
+    found["loss"] = model.loss
+    found["task"] = task_of(model)
     if model.classes is not None:
         shown = [label_text(label) for label in model.classes[:_CLASSES].tolist()]
         more = len(model.classes) - len(shown)
-        told["classes"] = ", ".join(shown) + (f" and {more:,} more" if more else "")
+        found["classes"] = ", ".join(shown) + (f" and {more:,} more" if more else "")
     hashed = model.n_features == ANY
-    told["features"] = "any, by 64-bit hashes of their names" if hashed else model.n_features
+    found["features"] = "any (64-bit hashes of names)" if hashed else model.n_features
     if len(model.intercept) == 1:
-        told["intercept"] = f"{model.intercept[0]:.6g}"
+        found["intercept"] = f"{model.intercept[0]:.6g}"
     passes = known.get("passes")
     if model.history:
-        over = f", in up to {passes} passes" if isinstance(passes, int) and passes > 1 else ""
-        told["examples"] = f"{model.history[-1].examples:,}{over}"
+        over = f" in up to {passes} passes" if isinstance(passes, int) and passes > 1 else ""
+        found["examples"] = f"{model.history[-1].examples:,}{over}"
         if math.isfinite(model.history[-1].seconds):
-            told["time"] = f"{model.history[-1].seconds:.3g} s"
+            found["time"] = f"{model.history[-1].seconds:.3g} s"
     read = _reading(known)
     if read:
-        told["rows"] = read
-    told["arithmetic"] = f"{known.get('dtype', 'float64')}, {known.get('store', 'dense')} store"
+        found["rows"] = read
+    found["arithmetic"] = f"{known.get('dtype', 'float64')}, {known.get('store', 'dense')} store"
     if known.get("random_state") is not None:
-        told["seed"] = str(known["random_state"])
-    told["this page"] = (
+        found["seed"] = str(known["random_state"])
+    found["this page"] = (
         f"thresher {__version__}, Python {platform.python_version()}, NumPy {np.__version__}"
     )
-    return facts(told)
+    return facts(found)
 
 
 def _reading(known: Mapping[str, Any]) -> str:
-    """Say how rows were read from files, where they were."""
+    """Return how rows were read from files; empty if they were not."""
     if "first" not in known:
         return ""
     kinds = listed(known.get("kinds"))
@@ -157,12 +158,12 @@ def _reading(known: Mapping[str, Any]) -> str:
 
 
 def listed(text: Any) -> list[str]:
-    """Return the words of a list, or of the keys of a mapping, that a model keeps as JSON.
+    """Return the words of a JSON list, or the keys of a JSON object, from a model.
 
     Parameters
     ----------
     text : str or None
-        Nothing is taken for no words, and so is what cannot be read.
+        None or invalid JSON gives no words.
 
     Examples
     --------
@@ -178,7 +179,7 @@ def listed(text: Any) -> list[str]:
 
 
 def parameters(model: Model) -> str:
-    """Return the parameters and what they do, folded away.
+    """Return a folded table of the parameters.
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ def parameters(model: Model) -> str:
     documented = {} if rule is None else rule.parameters
     rows: list[list[Cell]] = []
     for name in (*documented, *sorted(set(model.parameters) - set(documented))):
-        if name in model.parameters and name not in _TOLD:
+        if name in model.parameters and name not in _NOT_LISTED:
             value, parameter = model.parameters[name], documented.get(name)
             symbol = "" if parameter is None else parameter.symbol or ""
             rows.append([name, _value(value), "" if parameter is None else parameter.help, symbol])
@@ -200,4 +201,4 @@ def parameters(model: Model) -> str:
 
 def _value(value: Any) -> Cell:
     shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return Shown(shown, shown)
+    return TableCell(shown, shown)

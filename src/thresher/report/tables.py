@@ -1,4 +1,4 @@
-"""Tables of a page: they sort by a click on a head and, where wanted, can be searched."""
+"""HTML tables that can be sorted by a click on a heading, and searched."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any, NamedTuple, TypeAlias
 from thresher.report.page import text
 
 
-class Shown(NamedTuple):
-    """A cell whose text is not what it is sorted by.
+class TableCell(NamedTuple):
+    """A cell with a text and a separate value to sort by.
 
     Attributes
     ----------
     text : str
-        What is seen.
+        The text shown.
     value : float, str or None
-        What the column sorts by; cells with None come last.
+        The value to sort by; None: last.
     bar : float or None
-        A bar to the right (up to 1) or to the left (down to -1) before the text.
+        Length of a bar before the text: to the right (up to 1) or to the left (down to -1).
 
     Examples
     --------
-    >>> from thresher.report.tables import Shown
-    >>> Shown("12.5 %", 0.125).value
+    >>> from thresher.report.tables import TableCell
+    >>> TableCell("12.5 %", 0.125).value
     0.125
     """
 
@@ -34,9 +34,9 @@ class Shown(NamedTuple):
     bar: float | None = None
 
 
-Cell: TypeAlias = str | float | Shown | None
+Cell: TypeAlias = str | float | TableCell | None
 
-_LONG = 25  # lines from which on a table scrolls by itself
+_LONG = 25  # a table with more lines scrolls
 
 
 def table(
@@ -47,31 +47,31 @@ def table(
     caption: str = "",
     marked: Collection[int] = (),
 ) -> str:
-    """Return a table that sorts by a click on a head: numbers from the largest, words from A.
+    """Return a table that can be sorted: numbers from the largest, words from A.
 
-    Columns of numbers are set to the right. All that is given is text, and is escaped.
+    Columns of numbers are aligned to the right. All texts are escaped.
 
     Parameters
     ----------
     head : sequence of str
-        A column without name does not sort.
+        Headings. A column without heading cannot be sorted.
     rows : sequence of sequence of cell
-        A cell is text, a number, `Shown`, or None for nothing.
+        A cell is text, a number, `TableCell`, or None (empty).
     search : bool
-        Whether there is a field to search, with a count of the lines that have all its words.
+        Whether the table has a search field, which also counts the lines found.
     caption : str
     marked : collection of int
-        Lines to be set off.
+        Lines to highlight.
 
     Examples
     --------
-    >>> from thresher.report.tables import Shown, table
-    >>> html = table(["word", "weight"], [["a<b", 0.5], ["c", Shown("half", 0.5)]])
+    >>> from thresher.report.tables import TableCell, table
+    >>> html = table(["word", "weight"], [["a<b", 0.5], ["c", TableCell("half", 0.5)]])
     >>> html.count("<tr>"), "a&lt;b" in html
     (3, True)
     """
     if any(len(row) != len(head) for row in rows):
-        raise ValueError(f"each row must have {len(head)} cells, as the head has")
+        raise ValueError(f"each row must have {len(head)} cells, one for each heading")
     kinds = [_is_number([row[at] for row in rows]) for at in range(len(head))]
     sides = [' class="n"' if kind else "" for kind in kinds]
     heads = "".join(
@@ -98,7 +98,7 @@ def table(
 
 
 def _is_number(cells: Sequence[Cell]) -> bool:
-    values = [cell.value if isinstance(cell, Shown) else cell for cell in cells]
+    values = [cell.value if isinstance(cell, TableCell) else cell for cell in cells]
     values = [value for value in values if value is not None]
     return bool(values) and all(isinstance(value, numbers.Real) for value in values)
 
@@ -106,7 +106,7 @@ def _is_number(cells: Sequence[Cell]) -> bool:
 def _cell(cell: Cell, side: str) -> str:
     if isinstance(cell, str):
         return f"<td{side}>{text(cell)}</td>"
-    shown = cell if isinstance(cell, Shown) else Shown(_number(cell), cell)
+    shown = cell if isinstance(cell, TableCell) else TableCell(_number(cell), cell)
     value = shown.value
     if isinstance(value, str):
         return f'<td{side} data-t="{text(value)}">{text(shown.text)}</td>'
@@ -116,7 +116,7 @@ def _cell(cell: Cell, side: str) -> str:
 
 
 def _key(value: float) -> str:
-    """Return a number as JavaScript reads it."""
+    """Return a number in the syntax of JavaScript."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return repr(float(value))

@@ -1,4 +1,4 @@
-"""How to load and use a model: lines that work as they stand."""
+"""Examples of how to load and use a model; they run without changes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from thresher.report.summary import ANY, listed
 if TYPE_CHECKING:
     from thresher.model.model import Model
 
-_FILE = "model.thresher"  # where the model's own is not known
+_FILE = "model.thresher"  # if the file of the model is not known
 
 
 def python(model: Model, file: str | None = None) -> str:
-    """Return Python that loads the model and uses it.
+    """Return Python code that loads and uses the model.
 
     Parameters
     ----------
     model : Model
     file : str, optional
-        Where the model is.
+        File of the model.
     """
     lines = ["import thresher", "", f"model = thresher.load({file or _FILE!r})"]
     if model.n_features == ANY or "first" in model.parameters:
@@ -39,13 +39,13 @@ def python(model: Model, file: str | None = None) -> str:
 
 
 def shell(model: Model, file: str | None = None) -> str:
-    """Return commands that use the model on files.
+    """Return shell commands that use the model.
 
     Parameters
     ----------
     model : Model
     file : str, optional
-        Where the model is.
+        File of the model.
     """
     name, rows = shlex.quote(file or _FILE), _rows(model)
     kind = ""
@@ -61,13 +61,13 @@ def shell(model: Model, file: str | None = None) -> str:
 
 
 def snippets(model: Model, file: str | None = None) -> str:
-    """Return both, as HTML.
+    """Return Python code and shell commands as HTML.
 
     Parameters
     ----------
     model : Model
     file : str, optional
-        Where the model is.
+        File of the model.
     """
     rows = _rows(model)
     first = "" if file else f"<p>After <code>model.save({text(repr(_FILE))})</code>:</p>\n"
@@ -75,13 +75,13 @@ def snippets(model: Model, file: str | None = None) -> str:
     return (
         f"{first}{name}<h3>Python</h3>\n<pre><code>{text(python(model, file))}</code></pre>\n"
         f"<h3>Shell</h3>\n<pre><code>{text(shell(model, file))}</code></pre>\n"
-        f'<p class="note">Put your own rows in place of <code>{text(rows)}</code>: '
+        f'<p class="note">Replace <code>{text(rows)}</code> by your own rows: '
         f"{text(_form(model))}.</p>"
     )
 
 
 def _rows(model: Model) -> str:
-    """Return a name for a file of rows, as the model's were read."""
+    """Return a file name for rows in the format of the training rows."""
     kind = model.parameters.get("format")
     if model.parameters.get("kinds") or kind in ("csv", "parquet", "arrow"):
         return f"rows.{kind if kind in ('parquet', 'arrow') else 'csv'}"
@@ -93,17 +93,17 @@ def _rows(model: Model) -> str:
 def _form(model: Model) -> str:
     rows = _rows(model)
     if rows == "rows.vw":
-        return "VW text, as the model was trained on"
+        return "VW text, as in training"
     if rows == "rows.svm":
         first = 0 if model.parameters.get("zero_based") else 1
-        return f"svmlight text, whose features are numbered from {first}" + (
+        return f"svmlight text with features numbered from {first}" + (
             " (column 0 of a matrix is feature 1)" if "first" not in model.parameters else ""
         )
-    return "a table with the columns that the model was trained on"
+    return "a table with the columns of the training rows"
 
 
 def _options(model: Model) -> list[str]:
-    """Return what `scan` must be told, to read rows as they were read."""
+    """Return the arguments of `scan` that read rows as in training."""
     known, options = model.parameters, []
     for name in ("bits", "zero_based", "multilabel", "label", "weight", "ngrams"):
         if known.get(name) not in (None, False, "") and (name, known[name]) != ("ngrams", 1):

@@ -1,4 +1,4 @@
-"""Learning rules as data: the table of rules, their checks, and what the core is told."""
+"""Learning rules as data: the table of rules, their checks, and the arguments of the core."""
 
 from thresher.rules.parameter import Parameter
 from thresher.rules.rule import Rule

@@ -1,4 +1,4 @@
-"""What the core is told of the parameters of a rule: numbers and words, by name."""
+"""Turns the parameters of a rule into arguments of the C++ core: numbers and words, by name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from thresher.rules.table import RULES
 def stabilized_parameters(
     params: Mapping[str, Any], seed: int, rows: int | None
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Split what the stabilized rule's core is told into numbers and words, by name.
+    """Return the core's arguments for the stabilized rule: numbers and words, by name.
 
-    `rows` is the number of rows, or None where it is not known beforehand.
+    `rows` is the number of rows, or None if it is unknown.
     """
     robust = params["variant"] == "robust"
     auto = {
@@ -38,14 +38,14 @@ def stabilized_parameters(
 
 
 def loss_of(rule: str, params: Mapping[str, Any]) -> str:
-    """Return the loss of a rule; a rule with a single one has no such parameter."""
+    """Return the name of the loss; a rule with a single loss has no parameter `loss`."""
     return str(params.get("loss", RULES[rule].losses[0]))
 
 
 def rows_dtype(rule: str, params: Mapping[str, Any]) -> str:
-    """Return the number type in which a cache keeps rows for a rule: that of its weights.
+    """Return the number type in which a cache stores rows for a rule: that of its weights.
 
-    Double precision where all rows are looked at before the first is learned.
+    It is float64 if the rule needs all rows at once, or their mean before the first step.
     """
     if not RULES[rule].streams or params.get("center"):
         return "float64"
@@ -53,7 +53,7 @@ def rows_dtype(rule: str, params: Mapping[str, Any]) -> str:
 
 
 def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those parameters that make a learner, and cannot change while it lives."""
+    """Return the parameters that a learner is built from; they cannot change afterwards."""
     names = ("loss", "epsilon", "quantile", "fit_intercept", "store", "dtype", *RULES[rule].own)
     return {name: params[name] for name in names if name in params and name != "n_jobs"}
 
@@ -61,10 +61,10 @@ def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
 def core_parameters(
     rule: str, params: Mapping[str, Any], rows: int | None, width: int = 1
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Split what the core is told into numbers (flags as 0 and 1) and words, by name.
+    """Return the core's arguments: numbers (flags are 0 and 1) and words, by name.
 
-    `rows` is the number of rows, or None where it is not known beforehand; `width` the number of
-    features, which decides the norm of mirror descent.
+    `rows` is the number of rows, or None if it is unknown. `width` is the number of features; the
+    norm of mirror descent depends on it.
     """
     spec = RULES[rule]
     values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}
@@ -89,9 +89,9 @@ def core_parameters(
             if values["relative"]:
                 values[name] = auto
     words = {name: value for name, value in values.items() if isinstance(value, str)}
-    told = {
+    number_values = {
         name: float(value)
         for name, value in values.items()
         if name not in words and value is not None and name != "levels"
     }
-    return told, words
+    return number_values, words

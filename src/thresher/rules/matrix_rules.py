@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from thresher.losses import LOSSES
 from thresher.rules.parameter import ROW_BY_ROW, Parameter
 from thresher.rules.rule import Rule
 
@@ -12,16 +13,17 @@ MATRIX_RULES: dict[str, Rule] = {
         losses=("logistic", "hinge", "squared_hinge"),
         own={
             "variant": Parameter(
-                "'robust' weighs evidence against noise over whole passes and ends with as many "
-                "weights as the rows can tell apart; 'paper' is the published algorithm, its "
+                "'robust' compares evidence with noise over whole passes and chooses the number of "
+                "weights from the number of rows; 'paper' is the published algorithm with its "
                 "misprints corrected.",
                 "robust",
                 kind="choice",
                 choices=("robust", "paper"),
             ),
             "target_nnz": Parameter(
-                "robust: keep at most so many weights. None: the root of a tenth of the rows times "
-                "the features that min_updates rows have, but not below 400 or a third of these.",
+                "robust: keep at most this number of nonzero weights. None: sqrt(rows * features / "
+                "10), but at least min(400, features / 3), where features counts those that occur "
+                "in min_updates rows.",
                 None,
                 kind="integer",
                 low=1,
@@ -30,7 +32,7 @@ MATRIX_RULES: dict[str, Rule] = {
             ),
             "rejection": Parameter(
                 "robust: share of the features that a stage purges; paper: largest share of "
-                "updates that are rejected. 'auto' is 0.5 and 0.7.",
+                "updates that are rejected. 'auto' is 0.5 for robust and 0.7 for paper.",
                 "auto",
                 low=0.0,
                 high=0.99,
@@ -38,15 +40,16 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="beta_0",
             ),
             "keep": Parameter(
-                "Features with a selection probability below it are purged.",
+                "Features with a selection probability below this are purged.",
                 0.5,
                 low=0.0,
                 high=1.0,
                 symbol="pi_0",
             ),
             "min_updates": Parameter(
-                "robust: rows that must have a feature before it is judged; paper: updates that "
-                "must be exceeded. 'auto' is 5, fewer below 200 rows, and 0.",
+                "robust: a feature is judged when it has occurred in this number of rows; paper: "
+                "when it has had more updates than this. 'auto' is 5 for robust (less below 200 "
+                "rows) and 0 for paper.",
                 "auto",
                 kind="integer",
                 low=0,
@@ -55,8 +58,8 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="delta_K",
             ),
             "paths": Parameter(
-                "Models that learn side by side, each in its own order; the result is their mean. "
-                "robust needs an even number.",
+                "Number of models that are trained in parallel, each on its own order of the rows; "
+                "the result is their mean. Must be even for robust.",
                 16,
                 kind="integer",
                 low=1,
@@ -64,15 +67,15 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="M",
             ),
             "annealing": Parameter(
-                "paper: how the rejection rate falls as features are purged; 0 in proportion, "
-                "below 0 later, above 0 sooner.",
+                "paper: how the rejection rate falls as features are purged: 0 in proportion to "
+                "the features left, below 0 later, above 0 sooner.",
                 -1.0,
                 low=-1e3,
                 high=1e3,
                 symbol="gamma",
             ),
             "burst": Parameter(
-                "paper: steps of a path between truncations.",
+                "paper: number of steps of a path between two truncations.",
                 5,
                 kind="integer",
                 low=1,
@@ -80,7 +83,7 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="K",
             ),
             "bursts": Parameter(
-                "paper: bursts of a path in a stage.",
+                "paper: number of bursts of a path in a stage.",
                 5,
                 kind="integer",
                 low=1,
@@ -88,8 +91,9 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="n_K",
             ),
             "burst_growth": Parameter(
-                "paper: bursts grow as features are purged, to burst * ln(1 / (burst_growth * "
-                "share left)); 1/e begins with burst. None: they do not.",
+                "paper: bursts become longer as features are purged: burst * ln(1 / (burst_growth "
+                "* share of features left)) steps; with 1/e the first has `burst` steps. None: the "
+                "length is constant.",
                 None,
                 low=0.0,
                 open_low=True,
@@ -98,23 +102,23 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="alpha",
             ),
             "count": Parameter(
-                "paper: what makes evidence of a feature: 'x', a row that has it, or 'gradient', "
-                "a row that has it and changes weights.",
+                "paper: rows that count as evidence for a feature: 'x' counts rows that have it, "
+                "'gradient' rows that have it and change weights.",
                 "x",
                 kind="choice",
                 choices=("x", "gradient"),
             ),
             "gravity_rule": Parameter(
-                "paper: gravity by the quantile of the updates of a stage, as published, or by "
-                "that of the weights at each truncation, as in the authors' program.",
+                "paper: gravity is a quantile of the updates of a stage, as published, or of the "
+                "weights at each truncation, as in the authors' program.",
                 "update-quantile",
                 kind="choice",
                 choices=("update-quantile", "weight-quantile"),
             ),
             "eta0": Parameter(
-                "Learning rate. robust: divided by the squared norm of the row, or by the mean of "
-                "these where that is larger; 'auto' is 2 for logistic, 1 for hinge, 0.25 for "
-                "squared_hinge. paper: as it is; 'auto' is 0.1.",
+                "Learning rate. robust: divided by the squared norm of the row or by the mean "
+                "squared norm, whichever is larger; 'auto' is 2 for logistic, 1 for hinge, 0.25 "
+                "for squared_hinge. paper: not divided; 'auto' is 0.1.",
                 "auto",
                 low=0.0,
                 open_low=True,
@@ -123,16 +127,16 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="eta",
             ),
             "tol": Parameter(
-                "paper: stop when, over a pass, nothing was purged and the model moved by less "
-                "than this share of its norm. None: never.",
+                "paper: stop when a pass purged no feature and changed the model by less than this "
+                "share of its norm. None: never stop early.",
                 None,
                 low=0.0,
                 high=1e100,
                 optional=True,
             ),
             "n_jobs": Parameter(
-                "Threads; -1 is all processors, None is one. The result is the same for any "
-                "number.",
+                "Number of threads; -1 is all processors, None is one. The result is the same for "
+                "any number.",
                 None,
                 kind="integer",
                 low=-1,
@@ -152,7 +156,7 @@ MATRIX_RULES: dict[str, Rule] = {
         ),
         auto_eta={"logistic": 2.0, "hinge": 1.0, "squared_hinge": 0.25},  # variant="robust"
         streams=False,
-        no_lanes="its paths are read in stages of their own",
+        no_lanes="its paths train in stages",
         cluster=("stages",),
         estimators={"classifier": "StabilizedClassifier"},
     ),
@@ -160,11 +164,11 @@ MATRIX_RULES: dict[str, Rule] = {
         core="coordinate_descent",
         paper="Shalev-Shwartz, Tewari: Stochastic Methods for l1 Regularized Loss Minimization "
         "(ICML 2009): SCD",
-        losses=("logistic", "squared_hinge", "squared", "square", "huber"),
+        losses=tuple(n for n, loss in LOSSES.items() if loss.curvature and not loss.scales_rows),
         own={
             "l1": Parameter(
                 "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.1 "
-                "over the sum of the sample weights: the number of rows, where there are none.",
+                "over the sum of the sample weights (the number of rows, if there are no weights).",
                 "auto",
                 low=0.0,
                 high=1e30,
@@ -172,22 +176,23 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="lambda",
             ),
             "step": Parameter(
-                "'coordinate': the step of a coordinate is 1 / (beta mean(x_j^2)), beta the "
-                "curvature of the loss; 'global': 1 / beta, as published, for features in [-1, 1].",
+                "'coordinate': the step of coordinate j is 1 / (beta mean(x_j^2)), where beta is "
+                "the curvature of the loss; 'global': 1 / beta, as published, for features in "
+                "[-1, 1].",
                 "coordinate",
                 kind="choice",
                 choices=("coordinate", "global"),
             ),
             "passes": Parameter(
-                "Most scans to make; a scan draws as many coordinates as there are features.",
+                "Largest number of scans; a scan draws as many coordinates as there are features.",
                 1000,
                 kind="integer",
                 low=1,
                 high=2**31,
             ),
             "tol": Parameter(
-                "Stop when the conditions of the optimum are off by at most this share of the "
-                "largest slope where all weights are 0; see violation_. None: make all passes.",
+                "Stop when the optimality conditions are violated by at most this share of the "
+                "largest slope at w = 0; see violation_. None: make all passes.",
                 1e-3,
                 low=0.0,
                 high=1e100,
@@ -209,7 +214,7 @@ MATRIX_RULES: dict[str, Rule] = {
         losses=("squared",),
         own={
             "n_nonzero": Parameter(
-                "Weights kept after each iteration. None: a tenth of the features.",
+                "Number of weights kept after each iteration. None: a tenth of the features.",
                 None,
                 kind="integer",
                 low=1,
@@ -218,8 +223,8 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="s",
             ),
             "step": Parameter(
-                "Step of an iteration. 'safe' is 1 over the largest eigenvalue of X'X: the "
-                "residual never grows.",
+                "Step size. 'safe' is 1 over the largest eigenvalue of X'X; with it the residual "
+                "never grows.",
                 "safe",
                 low=0.0,
                 open_low=True,
@@ -228,7 +233,7 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="1/gamma",
             ),
             "passes": Parameter(
-                "Most iterations to make.", 1000, kind="integer", low=1, high=2**31
+                "Largest number of iterations.", 1000, kind="integer", low=1, high=2**31
             ),
             "tol": Parameter(
                 "Stop when an iteration lowers the sum of squares by at most this share of it. "

@@ -1,4 +1,4 @@
-"""What a parameter is, and those that many rules share: defaults, ranges, a line of help."""
+"""The class `Parameter`, and the parameters that several rules share."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ from thresher.losses import Task
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: what it may be, and what it means.
+    """One parameter: its meaning, its default and its allowed values.
 
     Parameters
     ----------
     help : str
-        What it does, as documentation and ``--help`` show it.
+        What it does; shown in the documentation and by ``--help``.
     default : object
-        The default of both estimators, unless ``regressor_default`` is given.
+        The default of classifier and regressor.
     kind : {"number", "integer", "flag", "choice", "object"}
         How a value is checked.
     low, high : float
-        Bounds of a number; ``open_low`` leaves the lower bound out.
+        Bounds of a number; with ``open_low`` the lower bound itself is not allowed.
     choices : tuple
-        The values of a choice; words that a number may be instead.
+        The allowed values of a choice; for a number, words that are allowed instead of it.
     optional : bool
         Whether None is allowed.
     symbol : str
-        What the paper calls it.
+        The symbol in the paper.
+    regressor_default : object
+        The default of the regressor, if it differs; None: it does not.
     shell_default : object
-        The default of the command line, where that is another one; None: it is not.
+        The default of the command line, if it differs; None: it does not.
     """
 
     help: str
@@ -55,7 +57,7 @@ class Parameter:
         return self.default
 
     def allowed(self) -> str:
-        """Say what is allowed, in words."""
+        """Return a description of the allowed values."""
         words = {
             "flag": "True or False",
             "choice": "one of " + ", ".join(repr(choice) for choice in self.choices),
@@ -71,7 +73,7 @@ class Parameter:
         return words + (", or None" if self.optional else "")
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value is allowed."""
+        """Return whether the value is allowed."""
         if value is None:
             return self.optional
         if self.kind == "object":
@@ -88,25 +90,26 @@ class Parameter:
             return False
         if self.kind == "integer" and not isinstance(value, numbers.Integral):
             return False
-        number: Any = value  # compared as it is: a float would overflow on huge integers
+        number: Any = value  # not converted to float: huge integers would overflow
         return bool(self.low <= number <= self.high and not (self.open_low and number == self.low))
 
 
 COMMON: dict[str, Parameter] = {
     "epsilon": Parameter(
-        "Where huber turns linear, and the width of the epsilon_insensitive tube.",
+        "The error at which huber becomes linear; half the width of the epsilon_insensitive tube.",
         0.1,
         low=0.0,
         high=1e100,
     ),
-    "quantile": Parameter("The quantile the quantile loss estimates.", 0.5, low=0.0, high=1.0),
+    "quantile": Parameter("The quantile that the quantile loss estimates.", 0.5, low=0.0, high=1.0),
     "passes": Parameter(
         "Passes over the data.", 20, kind="integer", low=1, high=2**31, shell_default=1
     ),
     "shuffle": Parameter(
-        "Order of the rows: 'each' a new permutation each pass, 'once' one permutation for all, "
-        "'replace' drawn with replacement, 'blocks' blocks of 2000 rows permuted, and rows within "
-        "them (close to natural order in speed), False as they lie.",
+        "Order of the rows: 'each' is a new permutation in each pass; 'once' is one permutation "
+        "for all passes; 'replace' draws rows with replacement; 'blocks' permutes blocks of 2000 "
+        "rows, and the rows within them, and is almost as fast as no shuffling; False keeps the "
+        "order of the data.",
         "each",
         kind="choice",
         choices=("each", "once", "replace", "blocks", False),
@@ -114,15 +117,14 @@ COMMON: dict[str, Parameter] = {
     ),
     "fit_intercept": Parameter("Learn an intercept.", True, kind="flag"),
     "store": Parameter(
-        "Where weights live: 'dense', an array of all features, or 'hashed', a table. The table "
-        "follows the nonzero weights of rules that drop dead ones (truncated gradient and "
-        "forward-backward without averages); for the others it holds the features seen. 'nonzero', "
-        "for classifiers by these two rules with more than two classes: lists of the nonzero "
-        "weights alone, of whichever features and classes. With the losses hinge and "
-        "squared_hinge, classes whose margin a row satisfies cost next to nothing; logistic "
-        "changes all classes at every row, and needs gravity to keep the lists short. Intercepts "
-        "begin at the log-odds of the classes. 'auto' is 'hashed' where features have names but no "
-        "numbers, else 'dense'.",
+        "How weights are stored. 'dense' is an array over all features. 'hashed' is a hash table; "
+        "for truncated gradient and forward-backward without averages it holds the nonzero "
+        "weights, for other rules all features seen. 'nonzero' is for classifiers by these two "
+        "rules with more than two classes; it keeps one list of nonzero weights per feature. With "
+        "the losses hinge and squared_hinge, a row costs almost no time for classes whose margin "
+        "it satisfies; logistic updates all classes at every row, and needs gravity to keep the "
+        "lists short. With 'nonzero', intercepts start at the log-odds of the classes. 'auto' is "
+        "'hashed' if features have names but no numbers, else 'dense'.",
         "dense",
         kind="choice",
         choices=("dense", "hashed", "nonzero", "auto"),
@@ -135,9 +137,9 @@ COMMON: dict[str, Parameter] = {
         choices=("float32", "float64"),
     ),
     "tol": Parameter(
-        "Stop when the loss of a pass (on eval_set, where given, else progressive) is not better "
-        "than the best by more than this, `patience` passes in a row. With eval_set the weights "
-        "of the best pass are kept, else the last. None: never stop.",
+        "Stop after `patience` passes in a row that did not lower the best loss by more than this. "
+        "The loss is that on eval_set, if given, else the progressive loss. With eval_set the "
+        "weights of the best pass are kept, else those of the last. None: never stop early.",
         None,
         low=0.0,
         high=1e100,
@@ -147,34 +149,39 @@ COMMON: dict[str, Parameter] = {
         "Passes without improvement before stopping.", 5, kind="integer", low=1, high=2**31
     ),
     "class_weight": Parameter(
-        "Weights of the classes: a dict, 'balanced', or None.", None, kind="object", optional=True
+        "Weights of the classes: a dict, 'balanced', or None for equal weights.",
+        None,
+        kind="object",
+        optional=True,
     ),
     "warm_start": Parameter(
-        "Let fit continue from the state of the fit before.", False, kind="flag"
+        "Let fit continue from the state of the previous fit.", False, kind="flag"
     ),
-    "random_state": Parameter("Seed of the shuffling.", None, kind="object", optional=True),
+    "random_state": Parameter("Random seed of the shuffling.", None, kind="object", optional=True),
     "callback": Parameter(
-        "Called with each record of history_ as it is made; a true answer stops the fit.",
+        "Function that is called with each new record of history_; if it returns true, the fit "
+        "stops.",
         None,
         kind="object",
         optional=True,
     ),
 }
 
-# Without meaning for rules that see all rows at once.
+# Common parameters that rules without row-by-row learning do not have.
 ROW_BY_ROW = ("shuffle", "store", "dtype", "patience", "warm_start")
 
-# gravity="auto": a penalty on the sum of the losses rather than on their mean, as FTRL's l1 is.
+# gravity="auto" is this number over the number of rows: like FTRL's l1, a penalty on the sum of
+# the losses, not on their mean.
 AUTO_GRAVITY = 0.02
 
-# l1="auto" of coordinate descent, over the sum of the sample weights.
+# l1="auto" of coordinate descent is this number over the sum of the sample weights.
 AUTO_L1 = 0.1
 
 RATE: dict[str, Parameter] = {
     "eta0": Parameter(
-        "Learning rate of the first step. 'auto' is relative to the rows: for logistic 3, else "
-        "0.75 over the curvature of the loss, divided by the squared norm of the row, or by the "
-        "mean of these so far where that is larger.",
+        "Learning rate of the first step. 'auto' is relative to the rows: 3 for logistic, else "
+        "0.75 over the curvature of the loss; both are divided by the squared norm of the row or "
+        "by the mean squared norm so far, whichever is larger.",
         "auto",
         low=0.0,
         open_low=True,
@@ -183,7 +190,7 @@ RATE: dict[str, Parameter] = {
         symbol="eta",
     ),
     "schedule": Parameter(
-        "How the rate falls with the step t: 'constant', 'inverse' 1/t, 'sqrt' 1/sqrt(t), 'power' "
+        "Factor of the rate at step t: 'constant' is 1, 'inverse' 1/t, 'sqrt' 1/sqrt(t), 'power' "
         "1/t^power.",
         "constant",
         kind="choice",
@@ -191,14 +198,18 @@ RATE: dict[str, Parameter] = {
     ),
     "power": Parameter("Exponent of the power schedule.", 0.5, low=0.0, high=1.0),
     "decay": Parameter(
-        "Factor of the rate from pass to pass.", 0.8, low=0.0, open_low=True, high=1.0, symbol="rho"
+        "After each pass the rate is multiplied by this.",
+        0.8,
+        low=0.0,
+        open_low=True,
+        high=1.0,
+        symbol="rho",
     ),
 }
 
 L1 = Parameter(
-    "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.02 "
-    "over the number of rows; in partial_fit, which cannot know it, 0.02 over the "
-    "rows so far.",
+    "Lasso penalty, in units of the objective: mean loss + l1 ||w||_1. 'auto' is 0.02 over the "
+    "number of rows; in partial_fit, over the number of rows so far.",
     "auto",
     low=0.0,
     high=1e30,
@@ -215,8 +226,8 @@ L2 = Parameter(
 
 
 TARGET_NNZ = Parameter(
-    "Keep at most so many weights, of each output: the pull towards zero is raised and lowered as "
-    "learning goes, and of the weights that are left the largest are kept. None: no limit.",
+    "Keep at most this number of nonzero weights per output: training raises and lowers the "
+    "penalty to reach it, and at the end keeps the largest weights. None: no limit.",
     None,
     kind="integer",
     low=1,

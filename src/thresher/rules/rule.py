@@ -1,4 +1,4 @@
-"""What a learning rule is: its parameters, and the traits that the program asks for."""
+"""The class `Rule`: the parameters and traits of a learning rule."""
 
 from __future__ import annotations
 
@@ -18,64 +18,68 @@ class Rule:
     Parameters
     ----------
     core : str
-        Its name in the core.
+        Name in the core.
     paper : str
-        Where it was published.
+        The publication.
     own : mapping
-        Its own parameters.
+        Parameters that are not common ones.
     estimators : mapping
         The name of the estimator in ``thresher.estimators``, by task.
+    hooks : str
+        The module in ``thresher.training`` whose ``make_hooks`` returns the rule's extra training
+        steps; empty: it has none.
     fixed : mapping
-        What the core is told besides.
+        Further arguments of the core, which users cannot change.
     core_names : mapping
-        Own parameters that have another name in the core, and that name.
+        The core's names of parameters that have another name there.
     regressor_loss : str
-        The regressor's default loss.
+        Default loss of the regressor.
     losses : tuple of str
-        The losses it takes; a rule with a single loss has no such parameter.
+        The losses it can train with; a rule with a single loss has no parameter `loss`.
     refused_losses : mapping
-        Losses among these that it refuses after all, and why.
+        Losses in `losses` that are refused nevertheless, with the reason.
     without : tuple of str
-        Common parameters that have no meaning for it.
+        Common parameters that it does not have.
     auto_eta : mapping
-        What eta0="auto" means on rows of norm 1, of losses for which it is not ``Loss.auto_eta``.
+        The value of eta0="auto" for rows of norm 1, for losses where it is not ``Loss.auto_eta``.
     inverse_rate : str
-        The parameter a of a rule whose steps are 1 / (a t).
+        The parameter a, if the rule's steps are 1 / (a t); empty: they are not.
     rate_from_rows : str
-        The parameter that is set by the norms of the first rows where it is "auto".
+        The parameter whose "auto" is computed from the norms of the first rows; empty: none.
     streams : bool
         Whether it learns row by row; if not, it needs all rows at once.
     needs_width : bool
-        Whether the number of features must be known beforehand.
+        Whether the number of features must be known before training.
     diverges : bool
-        Whether a rising loss is a bad sign.
+        Whether a rising loss is a sign of divergence.
     no_lanes : str
-        Why models of it cannot train together; empty: they can.
-    stands_alone : bool
-        Whether each output needs a learner of its own.
+        Why several of its models cannot train together in lanes; empty: they can.
+    separate_outputs : bool
+        Whether each output needs its own learner.
     keeps_facts : bool
-        Whether a learner keeps facts of its one stream of rows, of which certificates are made.
+        Whether a learner records facts about its rows, which certificates need.
     steers : bool
-        Whether target_nnz is steered after the last row.
+        Whether the core adjusts the penalty towards target_nnz again after the last row.
     ends_by_itself : bool
-        Whether learning is over when a pass brings no update.
+        Whether training ends after a pass without updates.
     penalty : str or None
         The parameter that makes weights zero.
     penalty_unit : {"objective", "gradients", "update"}
         What the penalty acts on: the mean loss, the sum of the gradients, or each update.
     penalty_reach : float
-        How many times the penalty must exceed the least one that leaves no weights at the optimum,
-        as the last steps leave weights alive.
+        A penalty this many times the smallest one with all weights zero at the optimum makes all
+        weights zero after the last step too; without the factor, the last steps leave some.
     nonzero_store : bool
         Whether classifiers take store="nonzero".
     cluster : tuple of str
-        Modes in which it learns on a cluster, the usual one first.
+        Modes in which it can train on a cluster, the default first.
     """
 
     core: str
     paper: str
     own: Mapping[str, Parameter]
     estimators: Mapping[Task, str]
+    hooks: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     core_names: Mapping[str, str] = field(default_factory=dict)
     regressor_loss: str = "squared"
@@ -89,7 +93,7 @@ class Rule:
     needs_width: bool = False
     diverges: bool = True
     no_lanes: str = ""
-    stands_alone: bool = False
+    separate_outputs: bool = False
     keeps_facts: bool = False
     steers: bool = False
     ends_by_itself: bool = False
@@ -101,7 +105,7 @@ class Rule:
 
     @property
     def lanes(self) -> bool:
-        """Whether models of it can train together."""
+        """Whether several of its models can train together in lanes."""
         return not self.no_lanes
 
     @property
@@ -121,5 +125,5 @@ class Rule:
         return {**loss, **self.own, **common}
 
     def losses_for(self, task: Task) -> tuple[str, ...]:
-        """Return the losses that a classifier or a regressor of this rule may have."""
+        """Return the losses of this rule's classifier or regressor."""
         return tuple(name for name in LOSSES if name in self.losses and task in LOSSES[name].tasks)

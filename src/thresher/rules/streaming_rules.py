@@ -15,9 +15,9 @@ STREAMING_RULES: dict[str, Rule] = {
         paper="Langford, Li, Zhang: Sparse Online Learning via Truncated Gradient (NIPS 2008)",
         own={
             "gravity": Parameter(
-                "Pull towards zero, in units of the objective: a step of rate eta shrinks by eta * "
-                "gravity. 0 is plain SGD. 'auto' is 0.02 over the number of rows; in partial_fit, "
-                "which cannot know it, 0.02 over the rows so far.",
+                "Lasso penalty, in units of the objective: a step of rate eta shrinks weights by "
+                "eta * gravity. 0 is plain SGD. 'auto' is 0.02 over the number of rows; in "
+                "partial_fit, over the number of rows so far.",
                 "auto",
                 low=0.0,
                 high=1e30,
@@ -25,7 +25,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 symbol="g",
             ),
             "period": Parameter(
-                "Steps between truncations, each `period` times as hard.",
+                "Number of steps between truncations; each shrinks by `period` steps' gravity.",
                 10,
                 kind="integer",
                 low=1,
@@ -33,35 +33,38 @@ STREAMING_RULES: dict[str, Rule] = {
                 symbol="K",
             ),
             "ceiling": Parameter(
-                "Weights above it are not pulled; with shrink='round', weights below become zero.",
+                "Weights above this are not shrunk; with shrink='round', weights below become "
+                "zero.",
                 math.inf,
                 low=0.0,
                 symbol="theta",
             ),
             "shrink": Parameter(
-                "'truncate' pulls to zero and stops there, 'round' sets weights below the ceiling "
-                "to zero (gravity is not used), 'subgradient' pulls by the sign and does not stop "
-                "at zero.",
+                "'truncate' shrinks weights towards zero and stops at zero; 'round' sets weights "
+                "below the ceiling to zero and does not use gravity; 'subgradient' subtracts "
+                "gravity times the sign, and may cross zero.",
                 "truncate",
                 kind="choice",
                 choices=("truncate", "round", "subgradient"),
             ),
             "target_nnz": TARGET_NNZ,
             "average": Parameter(
-                "Predict with the mean of the weights after each step, exact under truncation.",
+                "Predict with the mean of the weights over all steps; it is exact under "
+                "truncation.",
                 False,
                 kind="flag",
             ),
             "l2": L2,
             **RATE,
             "certify": Parameter(
-                "Keep the sums of the regret certificate; costs speed. It is given for "
-                "shrink='truncate' without ceiling, l2 and average, with a number eta0, "
-                "schedule='constant' and decay=1.",
+                "Compute the regret certificate; training is slower. It needs shrink='truncate' "
+                "without ceiling, l2 and average, a number as eta0, schedule='constant' and "
+                "decay=1.",
                 False,
                 kind="flag",
             ),
         },
+        hooks="regret",
         penalty="gravity",
         penalty_reach=3.0,
         nonzero_store=True,
@@ -84,22 +87,24 @@ STREAMING_RULES: dict[str, Rule] = {
                 symbol="lambda",
             ),
             "average": Parameter(
-                "Predict with the mean of the weights after each step; False: with the last.",
+                "Predict with the mean of the weights over all steps; False: with the last "
+                "weights.",
                 True,
                 kind="flag",
             ),
             "center": Parameter(
-                "Centre the rows by their mean, without ever making them dense.", False, kind="flag"
+                "Centre the rows by their mean; they stay sparse in memory.", False, kind="flag"
             ),
         },
-        regressor_loss="huber",  # with squared, steps of 1/(alpha t) explode (R-14.10)
+        regressor_loss="huber",  # with squared, steps of 1/(alpha t) diverge (R-14.10)
         refused_losses={
             "poisson": (
-                "steps of 1/(alpha t) explode with ",
+                "steps of 1/(alpha t) diverge with ",
                 setting("loss"),
-                " 'poisson', whose slope has no bound; FTRL and truncated gradient take it",
+                " 'poisson', whose slope has no bound; use FTRL or truncated gradient for it",
             )
         },
+        hooks="centring",
         inverse_rate="alpha",
         cluster=("average",),
         estimators={"classifier": "AveragedSGDClassifier", "regressor": "AveragedSGDRegressor"},
@@ -129,8 +134,8 @@ STREAMING_RULES: dict[str, Rule] = {
         paper="McMahan et al.: Ad Click Prediction: a View from the Trenches (KDD 2013)",
         own={
             "l1": Parameter(
-                "Lasso penalty, as published: it acts on the summed gradient, and does not grow "
-                "with the number of rows.",
+                "Lasso penalty, as published: it acts on the sum of the gradients, and does not "
+                "grow with the number of rows.",
                 0.3,
                 low=0.0,
                 high=1e30,
@@ -138,15 +143,17 @@ STREAMING_RULES: dict[str, Rule] = {
             ),
             "l2": Parameter("Ridge penalty, as published.", 0.0, low=0.0, high=1e30),
             "alpha": Parameter(
-                "Learning rate of a coordinate. 'auto' is 1 over the median norm of the first 100 "
-                "rows.",
+                "Learning rate of each coordinate. 'auto' is 1 over the median norm of the first "
+                "100 rows.",
                 1.0,
                 low=1e-30,
                 high=1e30,
                 choices=("auto",),
                 shell_default="auto",
             ),
-            "beta": Parameter("Slows the first steps of a coordinate.", 1.0, low=0.0, high=1e30),
+            "beta": Parameter(
+                "Makes the first steps of each coordinate smaller.", 1.0, low=0.0, high=1e30
+            ),
             "target_nnz": TARGET_NNZ,
         },
         steers=True,
@@ -163,10 +170,10 @@ STREAMING_RULES: dict[str, Rule] = {
         own={
             "l1": L1,
             "strength": Parameter(
-                "Pull of the proximal term towards 0: after t steps weights are 1 / (strength "
-                "sqrt(t)) times the truncated sum of gradients. 'auto' is relative to the rows: "
-                "the curvature of the loss, for logistic and losses without one a tenth of it, "
-                "times the mean of their squared norms.",
+                "Strength of the proximal term: after t steps the weights are the truncated sum of "
+                "gradients over strength * sqrt(t). 'auto' is relative to the rows: the curvature "
+                "of the loss (a tenth of it for logistic and for losses without curvature) times "
+                "the mean squared norm.",
                 "auto",
                 low=1e-30,
                 high=1e30,
@@ -174,7 +181,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 symbol="gamma",
             ),
             "boost": Parameter(
-                "Adds strength * boost / sqrt(t) to l1: sparser beginnings.",
+                "Adds strength * boost / sqrt(t) to l1, so that early models are sparser.",
                 0.0,
                 low=0.0,
                 high=1e30,
@@ -191,22 +198,22 @@ STREAMING_RULES: dict[str, Rule] = {
         losses=("margin",),
         own={
             "margin": Parameter(
-                "Rows with y w.x at or below it are learned from.",
+                "Only rows with y w.x at or below this update the weights.",
                 1.0,
                 low=0.0,
                 high=1e30,
                 symbol="tau",
             ),
             "l1": Parameter(
-                "What each update takes from the weights it touches, absolute: it is not "
-                "multiplied by eta0.",
+                "Each update shrinks the weights it touches by this amount; it is not multiplied "
+                "by eta0.",
                 1e-3,
                 low=0.0,
                 high=1e30,
                 symbol="lambda",
             ),
             "eta0": Parameter(
-                "Size of an update; margin and l1 are relative to it.",
+                "Size of an update; predicted classes depend only on margin / eta0 and l1 / eta0.",
                 1.0,
                 low=0.0,
                 open_low=True,
@@ -214,14 +221,14 @@ STREAMING_RULES: dict[str, Rule] = {
                 symbol="eta",
             ),
             "shrink": Parameter(
-                "'touched': an update shrinks the weights of its row alone, as published; 'all': "
-                "it shrinks every weight, so that l1 governs how many stay.",
+                "'touched': an update shrinks only the weights of its row, as published; 'all': it "
+                "shrinks every weight, so that l1 controls the number of nonzero weights.",
                 "touched",
                 kind="choice",
                 choices=("touched", "all"),
             ),
             "max_density": Parameter(
-                "Stop learning when this share of the weights is not zero. None: no limit.",
+                "Stop learning when this share of the weights is nonzero. None: no limit.",
                 None,
                 low=0.0,
                 open_low=True,
@@ -230,16 +237,17 @@ STREAMING_RULES: dict[str, Rule] = {
                 symbol="s",
             ),
             "levels": Parameter(
-                "Shares of nonzero weights, increasing; the model at the moment each is reached is "
-                "kept in level_models_.",
+                "Increasing shares of nonzero weights; when each is reached, a copy of the model "
+                "is kept in level_models_.",
                 (),
                 kind="object",
             ),
         },
         without=("epsilon", "quantile"),
         core_names={"margin": "epsilon"},
-        diverges=False,  # its weights grow as they will, and are bounded (R-9.8)
-        stands_alone=True,
+        diverges=False,  # its weights grow, but have a bound (R-9.8)
+        hooks="levels",
+        separate_outputs=True,
         keeps_facts=True,
         ends_by_itself=True,
         penalty="l1",
@@ -253,7 +261,7 @@ STREAMING_RULES: dict[str, Rule] = {
         "(ICML 2009): SMIDAS",
         own={
             "l1": Parameter(
-                "What each step takes from every coordinate of the dual vector; see threshold.",
+                "Each step shrinks every coordinate of the dual vector by this; see threshold.",
                 1e-4,
                 low=0.0,
                 high=1e30,
@@ -261,15 +269,15 @@ STREAMING_RULES: dict[str, Rule] = {
                 regressor_default=1e-5,
             ),
             "threshold": Parameter(
-                "'paper': each step takes l1; 'scaled': it takes eta * l1, so that l1 is in units "
+                "'paper': each step shrinks by l1; 'scaled': by eta * l1, so that l1 is in units "
                 "of the objective.",
                 "paper",
                 kind="choice",
                 choices=("paper", "scaled"),
             ),
             "p": Parameter(
-                "Norm of the link between dual vector and weights. '2ln' is 2 ln(features), "
-                "'0.5ln' a quarter of it; both at least 2. 2 is plain truncated gradient.",
+                "The p-norm that maps the dual vector to weights. '2ln' is 2 ln(features), '0.5ln' "
+                "is 0.5 ln(features); both are at least 2. p = 2 is truncated gradient.",
                 "0.5ln",
                 low=2.0,
                 high=1e4,
@@ -279,15 +287,15 @@ STREAMING_RULES: dict[str, Rule] = {
             **RATE,
             "eta0": replace(
                 RATE["eta0"],
-                help="Learning rate of the first step. 'auto' is relative to the rows: for "
-                "logistic 12, else 0.75 over the curvature of the loss, divided by (p - 1) "
-                "||x||_p^2 of the row, or by the mean of these so far where that is larger.",
+                help="Learning rate of the first step. 'auto' is relative to the rows: 12 for "
+                "logistic, else 0.75 over the curvature of the loss; both are divided by (p - 1) "
+                "||x||_p^2 of the row or by the mean of these so far, whichever is larger.",
             ),
         },
         without=("store", "dtype"),
-        auto_eta={"logistic": 12.0},  # four times as bold as other rules (record 6)
+        auto_eta={"logistic": 12.0},  # four times that of other rules (docs/decisions/0006)
         needs_width=True,
-        stands_alone=True,
+        separate_outputs=True,
         penalty="l1",
         cluster=("average",),
         estimators={"classifier": "MirrorDescentClassifier", "regressor": "MirrorDescentRegressor"},

@@ -1,7 +1,7 @@
-"""Every rule and every parameter, once: defaults, ranges, the paper's symbol, a line of help.
+"""The one table of all rules and their parameters: defaults, ranges, symbols, help texts.
 
-The estimators take their checks and documentation from this table, and so do the command line and
-the search. It imports nothing heavy.
+Estimators, the command line and the search take their checks and documentation from this table.
+It imports no large package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the parameters of a rule are allowed, each and together."""
+"""Checks the parameters of a rule, each alone and in combination."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from thresher.rules.table import RULES
 
 
 def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
-    """Raise ParameterError for the first parameter, or pair of them, that is not allowed.
+    """Raise ParameterError for the first parameter, or combination of two, that is not allowed.
 
     Parameters
     ----------
     rule : str
         A key of ``RULES``.
     task : {"classifier", "regressor"}
-        Decides which losses fit.
+        Decides which losses are allowed.
     params : mapping
         Values by name.
     owner : str
-        Whose parameters they are, for the message.
+        The class or function that has the parameters, for the message.
     """
     spec = RULES[rule]
     table = spec.parameters
@@ -39,7 +39,7 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
     losses = spec.losses_for(task)
     if "loss" in params and params["loss"] not in losses:
         raise ParameterError(
-            (setting("loss"), f" {params['loss']!r} is not one for a {task}; allowed are "
+            (setting("loss"), f" {params['loss']!r} is not allowed for a {task}; allowed are "
              f"{', '.join(losses)}"),
             owner=owner,
             parameter="loss",
@@ -63,8 +63,9 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         ):
             if contradicts:
                 raise ParameterError(
-                    (setting(name, params[name]), " does not go with ", setting("target_nnz"),
-                     ", which raises and lowers ", setting("gravity"), " for the last weights"),
+                    (setting(name, params[name]), " cannot be combined with ",
+                     setting("target_nnz"), ", which adjusts ", setting("gravity"),
+                     " and keeps the largest of the last weights"),
                     owner=owner,
                     parameter=name,
                     value=params[name],
@@ -88,22 +89,22 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
             owner=owner,
             parameter="levels",
             value=levels,
-            allowed="increasing shares, above 0 and up to 1",
+            allowed="increasing numbers above 0 and up to 1",
         )
     if params.get("shrink") == "all":
         for name in ("max_density", "levels"):
             if params[name] not in (None, (), []):
                 raise ParameterError(
-                    (setting(name), " does not go with ", setting("shrink", "all"), ": which of "
-                     "the untouched weights are zero is known only when they are counted"),
+                    (setting(name), " cannot be combined with ", setting("shrink", "all"), ", with "
+                     "which the number of nonzero weights is not known at every step"),
                     owner=owner,
                     parameter=name,
                     value=params[name],
                 )  # fmt: skip
     if params.get("center") and LOSSES[params["loss"]].scales_rows:
         raise ParameterError(
-            (setting("center", True), f" does not go with {params['loss']}, which scales each row "
-             "by itself"),
+            (setting("center", True), f" cannot be combined with {params['loss']}, which scales "
+             "each row"),
             owner=owner,
             parameter="center",
             value=True,
@@ -117,7 +118,7 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
 def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
     if not RULES[rule].nonzero_store or task != "classifier":
         raise ParameterError(
-            (setting("store", "nonzero"), " is for classifiers by truncated gradient and "
+            (setting("store", "nonzero"), " is only for classifiers by truncated gradient and "
              "forward-backward; others take 'dense' or 'hashed'"),
             owner=owner,
             parameter="store",
@@ -125,14 +126,10 @@ def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str)
             allowed="dense or hashed",
         )  # fmt: skip
     if not LOSSES[params["loss"]].nonzero_store:
-        able = [loss for loss in LOSSES.values() if loss.nonzero_store]
-        idle, busy = (
-            " or ".join(repr(loss.name) for loss in able if loss.sparse_updates is which)
-            for which in (True, False)
-        )
+        allowed = " or ".join(repr(loss.name) for loss in LOSSES.values() if loss.nonzero_store)
         raise ParameterError(
-            (setting("store", "nonzero"), " needs ", setting("loss"), f" {idle}, which leave "
-             f"satisfied margins alone, or {busy}; got {params['loss']!r}"),
+            (setting("store", "nonzero"), " needs ", setting("loss"), f" {allowed}; got "
+             f"{params['loss']!r}"),
             owner=owner,
             parameter="loss",
             value=params["loss"],
@@ -145,8 +142,8 @@ def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str)
     ):
         if contradicts:
             raise ParameterError(
-                (setting(name, params[name]), " does not go with ", setting("store", "nonzero"),
-                 ", which keeps the weights that are not zero and nothing else"),
+                (setting(name, params[name]), " cannot be combined with ",
+                 setting("store", "nonzero"), ", which keeps only nonzero weights"),
                 owner=owner,
                 parameter=name,
                 value=params[name],
@@ -162,8 +159,8 @@ def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
     if params["variant"] == "robust":
         if paths % 2:
             raise ParameterError(
-                (setting("paths"), " must be even with ", setting("variant", "robust"), ", whose "
-                 f"paths go in pairs through the two halves of the rows; got {paths}"),
+                (setting("paths"), " must be even with ", setting("variant", "robust"), ": pairs "
+                 f"of paths train on the two halves of the rows; got {paths}"),
                 owner=owner,
                 parameter="paths",
                 value=paths,
@@ -171,7 +168,7 @@ def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
         if params["rejection"] != "auto" and params["rejection"] < 0.01:
             raise ParameterError(
                 (setting("rejection"), " must be at least 0.01 with ", setting("variant", "robust"),
-                 ", which would otherwise purge feature after feature; got "
+                 ", otherwise there would be too many stages; got "
                  f"{params['rejection']!r}"),
                 owner=owner,
                 parameter="rejection",
@@ -180,16 +177,16 @@ def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
         return
     if params["target_nnz"] is not None:
         raise ParameterError(
-            (setting("target_nnz"), " goes with ", setting("variant", "robust"), "; the published "
-             "variant has gravity by its rejection rate alone"),
+            (setting("target_nnz"), " needs ", setting("variant", "robust"), "; the published "
+             "variant sets gravity by its rejection rate only"),
             owner=owner,
             parameter="target_nnz",
             value=params["target_nnz"],
         )  # fmt: skip
     if params["keep"] > 0 and paths * bursts == 1:
         raise ParameterError(
-            (setting("keep", params["keep"]), " needs more than one path or burst: the share of "
-             "one burst that selects a feature says nothing"),
+            (setting("keep", params["keep"]), " needs more than one path or burst: a selection "
+             "probability cannot be estimated from one burst"),
             owner=owner,
             parameter="keep",
             value=params["keep"],

@@ -1,1 +1,1 @@
-"""Learners taken through sources of rows: passes, early stopping, checkpoints."""
+"""Training on a source of rows: passes, early stopping, checkpoints."""

@@ -1,10 +1,10 @@
-"""Behaviours that decide the bits of a result, each with a number.
+"""Version numbers of the behaviours that decide the bits of a result.
 
-A run that is resumed must go on as it began: to the same bits as a run that was not interrupted. A
-change of the code that changes the bits of some results raises the number of the behaviour that it
-changes. A checkpoint holds the numbers of all behaviours that its run depends on, and a version
-where one of them differs refuses it. A checkpoint without numbers, or without one of them, is from
-before any was raised: they are all 1.
+A resumed run must be bit-identical to a run without interruption. A change of the code that changes
+the bits of some results raises the number of the behaviour that it changes. A checkpoint holds the
+numbers of all behaviours that its run depends on; if one of them differs now, the checkpoint is
+refused. A number that is missing in a checkpoint is 1: the checkpoint is older than the first
+change.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FIRST = 1  # the number of a behaviour that has never changed
 
 BITS: dict[str, int] = {
     "shuffling": 1,  # the order of rows within a block, and of blocks within a pass
-    "hashing": 1,  # from the name of a feature to its number
-    "summation": 1,  # the order in which products of a row, and losses of rows, are added up
-    "defaults": 1,  # what "auto" stands for
+    "hashing": 1,  # the function from the name of a feature to its number
+    "summation": 1,  # the order in which products of a row, and losses of rows, are added
+    "defaults": 1,  # the values of "auto"
     "comparison": 1,  # how a comparison splits rows and chooses parameters
 }
-RULE_BITS: dict[str, int] = {}  # of rules whose steps, or what they keep between two, have changed
+RULE_BITS: dict[str, int] = {}  # numbers of rules whose steps or state have changed
 
 
 def bits_of(rule: str, shuffle: bool, named: bool = False) -> dict[str, int]:
@@ -55,16 +55,16 @@ def check_bits(
     path: str | os.PathLike[str],
     version: str,
 ) -> None:
-    """Raise ModelFileError where a run cannot be resumed to the same bits.
+    """Raise ModelFileError if the resumed run would not be bit-identical.
 
     Parameters
     ----------
     saved : mapping or None
-        Behaviours with their numbers, from a checkpoint; None where it has none.
+        Behaviours with their numbers, from a checkpoint; None if it has none.
     now : mapping
-        Those of this version; see `bits_of`.
+        The numbers of this version; see `bits_of`.
     path : path
-        Of the checkpoint, as the error names it.
+        The checkpoint, for the message.
     version : str
         The version of Thresher that wrote it.
     """
@@ -73,6 +73,7 @@ def check_bits(
         then, today = before.get(name, FIRST), now.get(name, FIRST)
         if then != today:
             raise ModelFileError(
-                f"{os.fspath(path)}: begun by Thresher {version}, where {name} gave other bits "
-                f"than now ({then}, now {today}); finish it with that version, or start again"
+                f"{os.fspath(path)}: written by Thresher {version}, whose results differ from this "
+                f"version's in {name} ({then}, now {today}); finish it with that version, or start "
+                f"again"
             )

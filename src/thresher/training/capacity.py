@@ -1,4 +1,4 @@
-"""Room for features whose number is not known before all rows were read."""
+"""Stores that grow while rows are read, because the number of features is not known before."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from thresher.data.matrix_source import MatrixBlock
     from thresher.training.plan import TrainingPlan
 
-_MOST = 2**33  # features of a dense store
+_MOST = 2**33  # largest number of features of a dense store
 
 
-class Room:
-    """How many features the outputs take; a dense store grows with the rows.
+class Capacity:
+    """The number of features that the outputs accept; a dense store grows with the rows.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Room:
     Attributes
     ----------
     size : int
-        Features that the store has room for; 0: any.
+        Number of features that the store can hold; 0: any.
     width : int
         Number of features so far; 0: any.
     """
@@ -38,39 +38,38 @@ class Room:
         self.width = 0 if self.grows else plan.width
 
     @property
-    def counted_from(self) -> int:
-        """Rows after which nonzero weights are counted: counting looks at every weight."""
+    def count_from_row(self) -> int:
+        """Number of rows from which records count nonzero weights: counting reads all weights."""
         return (self.size if self.dense else 0) // 16
 
-    def see(self, block: Block | MatrixBlock, outputs: Outputs) -> None:
-        """Let the outputs take the largest feature number of a block."""
+    def grow_for(self, block: Block | MatrixBlock, outputs: Outputs) -> None:
+        """Make the outputs accept the largest feature number of a block."""
         if not self.grows:
             return
         width = block.width or 2**64
         self.width = max(self.width, width)
         if self.dense and width > max(_MOST, self.size):
             raise InputError(
-                "here or soon after, a feature has a number of 2^33 or more, too many for a dense "
-                "store",
+                "here or in one of the next rows, a feature number is 2^33 or more, too large for "
+                "a dense store",
                 place=block.place(0),
-                hint=(setting("store", "hashed"), " takes it, ", setting("bits", call="scan"),
-                      " folds it"),
+                hint=(setting("store", "hashed"), " accepts it, and ",
+                      setting("bits", call="scan"), " folds it"),
             )  # fmt: skip
         self.widen(width, outputs)
 
     def widen(self, width: int, outputs: Outputs) -> None:
-        """Let the outputs take feature numbers below a width."""
+        """Make the outputs accept feature numbers below a width."""
         if not self.grows or self.size == 0 or width <= self.size:
             return
         self.size = 1 << (width - 1).bit_length()
         try:
             outputs.widen(self.size)
-        except OutOfMemoryError:  # lanes say how much they need
+        except OutOfMemoryError:  # lanes raise it with the number of bytes
             raise
         except MemoryError:
             raise OutOfMemoryError(
-                f"a feature is numbered {width - 1}: no memory for so many weights in a dense "
-                f"store",
-                hint=(setting("store", "hashed"), " needs memory for the features seen alone, and ",
+                f"not enough memory for a dense store with {width} weights",
+                hint=(setting("store", "hashed"), " needs memory only for the features seen, and ",
                       setting("bits", call="scan"), " folds their numbers"),
             ) from None  # fmt: skip

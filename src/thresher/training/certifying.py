@@ -1,4 +1,4 @@
-"""Certificates of fitted learners: what they and their rows say, given to the theorems."""
+"""Certificates of fitted learners, computed from the facts they recorded and from their rows."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from thresher.certificates import (
     regret_certificate,
 )
 from thresher.data.matrix_source import MatrixSource
-from thresher.training.separate_outputs import Alone
+from thresher.training.separate_outputs import SeparateOutputs
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer
 
-_EARLIER = "the rows of earlier calls are not at hand"
+_EARLIER = "the rows of earlier calls are not available"
 _ONCE = "the rows can be read only once"
 
 
 def labelled(
     certificates: Sequence[Sequence[Certificate]], classes: NDArray[Any] | None
 ) -> tuple[Certificate, ...]:
-    """Join the certificates of the outputs; of several, each has its class in its name."""
+    """Return the certificates of all outputs; with several outputs, names contain the class."""
     if classes is None or len(certificates) == 1:
         return tuple(certificates[0])
     return tuple(
@@ -63,10 +63,10 @@ def norm(learner: _core.Learner, params: Mapping[str, Any], unit_weights: bool) 
 def of_rows(
     trainer: Trainer, params: Mapping[str, Any], complete: bool
 ) -> list[tuple[Certificate, Certificate]]:
-    """Certify mistakes and generalisation of each output of a margin perceptron, from all its rows.
+    """Certify mistakes and generalisation of each output of a margin perceptron.
 
-    The rows are read once more, until each output has classified one wrongly: nothing then depends
-    on the others. The mistakes are bounded with u = the final weights.
+    The rows are read again, until each output has misclassified one: then the rest does not matter.
+    The bound on the mistakes uses u = the final weights.
     """
     if not trainer.source.rereadable:
         return [without_rows(_ONCE) for _ in range(len(trainer.outputs))]
@@ -81,7 +81,7 @@ def _of_output(
     params: Mapping[str, Any],
     complete: bool,
 ) -> tuple[Certificate, Certificate]:
-    assert isinstance(trainer.outputs, Alone)
+    assert isinstance(trainer.outputs, SeparateOutputs)
     learner, rows = trainer.outputs[output], trainer.rows_of_pass
     facts, unit_weights = learner.facts(), trainer.unit_weights
     consistent, gap = found
@@ -111,12 +111,12 @@ def _of_output(
 
 
 def _gaps(trainer: Trainer, params: Mapping[str, Any]) -> list[tuple[bool, float]]:
-    """Tell of each output whether its weights classify all rows correctly, and by how much.
+    """Return for each output whether its weights classify all rows correctly, and the gap.
 
-    That is the least of what a row's step goes along the final weights, less what l1 takes; where
-    a row is classified wrongly, the least of the rows looked at.
+    The gap is the minimum over rows of eta0 y w.x minus the shrinkage by l1, with the final
+    weights w. If a row is misclassified, it is eta0 times the minimum of y w.x over the rows read.
     """
-    assert isinstance(trainer.outputs, Alone)
+    assert isinstance(trainer.outputs, SeparateOutputs)
     plan, found = trainer.plan, [(True, math.inf) for _ in trainer.outputs]
     for block in trainer.source.blocks(dtype=plan.dtype, kinds=trainer.kinds):
         targets = plan.labels.targets(block)
@@ -132,7 +132,7 @@ def _gaps(trainer: Trainer, params: Mapping[str, Any]) -> list[tuple[bool, float
 def _gap_in(
     block: Any, labels: NDArray[np.float64], learner: _core.Learner, params: Mapping[str, Any]
 ) -> tuple[bool, float]:
-    """Do so for one output and the rows of a block."""
+    """Return the same as `_gaps`, for one output and the rows of a block."""
     margins = np.zeros(0)
     for rows, batch in block.heads():
         margins = labels[:rows] * learner.predict(batch)
@@ -148,7 +148,7 @@ def _gap_in(
 
 
 def without_rows(reason: str = _EARLIER) -> tuple[Certificate, Certificate]:
-    """Say that nothing can be said of mistakes and generalisation, and why."""
+    """Return certificates of mistakes and generalisation without a value, with the reason."""
     return (
         Certificate("mistakes", None, "", (), reason),
         Certificate("generalisation", None, "", (), reason),
@@ -161,7 +161,7 @@ def without_rows(reason: str = _EARLIER) -> tuple[Certificate, Certificate]:
 def regret(
     trainer: Trainer, params: Mapping[str, Any], first: bool
 ) -> list[tuple[Certificate, Certificate]]:
-    """Certify the regret of truncated gradient, of each output, against its weights and zero."""
+    """Certify each output's regret of truncated gradient against its final weights and zero."""
     names = ("regret against the final weights", "regret against zero")
     reasons = _obstacles(params, fading=trainer.plan.rows is None)
     reasons += [] if first else [_EARLIER]
@@ -173,7 +173,7 @@ def regret(
         final, zero = (Certificate(name, None, "", (), "; ".join(reasons)) for name in names)
         return [(final, zero)] * len(trainer.outputs)
     found = _comparator_losses(trainer)
-    return [_regret(trainer, k, params, names, lost) for k, lost in enumerate(found)]
+    return [_regret(trainer, k, params, names, sums) for k, sums in enumerate(found)]
 
 
 def _regret(
@@ -183,7 +183,7 @@ def _regret(
     names: tuple[str, str],
     losses: tuple[float, float],
 ) -> tuple[Certificate, Certificate]:
-    assert isinstance(trainer.outputs, Alone)
+    assert isinstance(trainer.outputs, SeparateOutputs)
     learner, facts = trainer.outputs[output], trainer.outputs[output].facts()
     weights, b = learner.weights()[1], learner.intercept()
     final, zero = (
@@ -196,7 +196,7 @@ def _regret(
                 loss_sum=learner.loss_sum,
                 pull_sum=facts["pull_sum"],
                 gravity_sum=facts["gravity_sum"],
-                comparator_loss_sum=lost,
+                comparator_loss_sum=loss_sum,
                 comparator_norm2=scale * (float(weights @ weights) + b**2),
                 comparator_l1=scale * float(np.abs(weights).sum()),
                 epsilon=params["epsilon"],
@@ -205,17 +205,17 @@ def _regret(
             ),
             name=name,
         )
-        for name, scale, lost in zip(names, (1.0, 0.0), losses, strict=True)
+        for name, scale, loss_sum in zip(names, (1.0, 0.0), losses, strict=True)
     )
     return final, zero
 
 
 def _comparator_losses(trainer: Trainer) -> list[tuple[float, float]]:
-    """Return what the final weights of each output, and zero, lose on the rows that were learned.
+    """Return, per output, the sum of losses of the final weights and that of zero weights.
 
-    Each row counts as often as it was learned. The rows are read once more.
+    Each row counts as many times as it was learned. The rows are read again.
     """
-    assert isinstance(trainer.outputs, Alone)
+    assert isinstance(trainer.outputs, SeparateOutputs)
     plan, found = trainer.plan, [(0.0, 0.0) for _ in trainer.outputs]
     for block in trainer.source.blocks(dtype=plan.dtype, kinds=trainer.kinds):
         targets, visits = plan.labels.targets(block), _visits(trainer, block.rows)
@@ -228,7 +228,7 @@ def _comparator_losses(trainer: Trainer) -> list[tuple[float, float]]:
 
 
 def _visits(trainer: Trainer, rows: int) -> NDArray[np.int64]:
-    """Return how often each row of a block was learned."""
+    """Return how many times each row of a block was learned."""
     source, plan = trainer.source, trainer.plan
     if not isinstance(source, MatrixSource):
         return np.full(rows, trainer.passes_kept)
@@ -242,14 +242,14 @@ def _visits(trainer: Trainer, rows: int) -> NDArray[np.int64]:
 
 
 def _obstacles(params: Mapping[str, Any], fading: bool) -> list[str]:
-    """Say what keeps the core from keeping the sums of the regret certificate."""
+    """Return the reasons why the core has not computed the sums of the regret certificate."""
     found = []
     if params["eta0"] == "auto" or params["schedule"] != "constant" or params["decay"] != 1.0:
         found.append(
-            "the rate is not constant, which takes a number eta0, schedule='constant' and decay=1"
+            "the rate is not constant: it needs a number as eta0, schedule='constant' and decay=1"
         )
     if params["shrink"] != "truncate":
-        found.append(f"shrink is {params['shrink']!r} and not 'truncate'")
+        found.append(f"shrink is {params['shrink']!r}, not 'truncate'")
     if not math.isinf(params["ceiling"]):
         found.append("the ceiling is finite")
     if params["l2"] > 0:
@@ -257,7 +257,7 @@ def _obstacles(params: Mapping[str, Any], fading: bool) -> list[str]:
     if params["average"]:
         found.append("the model is an average of weights")
     if params["target_nnz"] is not None:
-        found.append("target_nnz changes gravity on the way")
+        found.append("target_nnz changes gravity during training")
     if fading and params["gravity"] == "auto":
-        found.append("gravity='auto' falls with the rows in partial_fit")
+        found.append("in partial_fit, gravity='auto' falls with the number of rows")
     return found

@@ -1,7 +1,7 @@
-"""Checkpoints: a run as one file, from which it goes on to the same bytes.
+"""Checkpoint files: the state of a run; a run resumed from it gives bit-identical results.
 
-A safetensors file: the states of the learners as they are in memory (and those of the best pass,
-where early stopping keeps one), everything else as JSON, and a digest of it all.
+A checkpoint is a safetensors file. It holds the states of the learners as bytes (and the states of
+the best pass, if early stopping keeps one), everything else as JSON, and a digest of all of it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _KEY = "thresher-checkpoint"
 
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """Where a run stood.
+class TrainingCheckpoint:
+    """The state of a run.
 
     Attributes
     ----------
     about : dict
-        All that JSON can carry.
+        Everything that JSON can hold.
     states : list of bytes
-        The learners' states.
+        The states of the learners.
     best : list of bytes
-        Those of the best pass so far, where one is kept.
+        The states after the best pass so far, if early stopping keeps them.
     names : dict or None
-        Names of features, where a pipe's are kept.
+        Names of features, if the source can be read only once.
     version : str
         The version of Thresher that wrote it.
     """
@@ -54,7 +54,7 @@ class Checkpoint:
 
     @property
     def digest(self) -> str:
-        """Digest of all that decides how the run goes on: equal runs have equal digests."""
+        """Digest of everything but the seconds: equal runs have equal digests."""
         timeless = {name: value for name, value in self.about.items() if name != "seconds"}
         digest = hashlib.sha256(json.dumps(timeless, sort_keys=True).encode())
         for content in (*self.states, b"|", *self.best):
@@ -66,7 +66,7 @@ class Checkpoint:
         return digest.hexdigest()[:32]
 
     def write(self, path: str | PathLike[str]) -> str:
-        """Write it, whole or not at all; return the digest."""
+        """Write the file atomically; return the digest."""
         digest = self.digest
         tensors = {
             f"{name}{number}": np.frombuffer(content, np.uint8)
@@ -89,7 +89,7 @@ class Checkpoint:
 
 
 def check_replaceable(path: str | PathLike[str]) -> None:
-    """Raise ModelFileError where there is a file that is no checkpoint: it stays."""
+    """Raise ModelFileError if the file exists and is not a checkpoint: it is not overwritten."""
     if not os.path.isfile(path) or os.path.getsize(path) == 0:
         return
     with open(path, "rb") as file:
@@ -105,10 +105,10 @@ def _names(file: Any) -> dict[int, bytes] | None:
     return name_tensors.from_tensors({name: file.get_tensor(name) for name in name_tensors.TENSORS})
 
 
-def read(path: str | PathLike[str]) -> Checkpoint:
+def read(path: str | PathLike[str]) -> TrainingCheckpoint:
     """Read and verify a checkpoint.
 
-    Raises FileNotFoundError, or ModelFileError where the file is no checkpoint or is damaged.
+    Raises FileNotFoundError, or ModelFileError if the file is not a checkpoint or is damaged.
     """
     path = os.fspath(path)
     try:
@@ -118,7 +118,7 @@ def read(path: str | PathLike[str]) -> Checkpoint:
                 raise ModelFileError(f"{path}: a safetensors file, but not a checkpoint")
             about = json.loads(text)
             check_format(path, about, FORMAT, ModelFileError)
-            checkpoint = Checkpoint(
+            checkpoint = TrainingCheckpoint(
                 about["about"],
                 [file.get_tensor(f"state{i}").tobytes() for i in range(about["states"])],
                 [file.get_tensor(f"best{i}").tobytes() for i in range(about["best"])],

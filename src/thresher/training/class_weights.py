@@ -1,4 +1,4 @@
-"""Weights of rows, those of their classes included."""
+"""Weights of rows: sample weights times class weights."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.labels import Arriving, Labels, TwoClasses
+from thresher.data.labels import ArrivingClasses, Labels, TwoClasses
 from thresher.data.targets import Targets
 from thresher.errors import BalanceError, ParameterError, setting
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 def class_factors(
     class_weight: Any, labels: Labels, owner: str, strict: bool = True
 ) -> NDArray[np.float64] | None:
-    """Return what the weight of a row is multiplied by, by the number of its class.
+    """Return the factor of each class for the weights of its rows; None: all are 1.
 
     Parameters
     ----------
     class_weight : dict, "balanced" or None
     labels : Labels
-        With `counted` where class_weight is "balanced".
+        With `counted` if class_weight is "balanced".
     owner : str
-        Whose parameter it is, for messages.
+        The class that has the parameter, for messages.
     strict : bool
-        Whether a weight of an unknown class is an error even if every class has a weight.
+        Whether a weight of an unknown class is an error even if every known class has a weight.
     """
     if class_weight is None:
         return None
@@ -37,7 +37,7 @@ def class_factors(
         if labels.counted is None:
             raise BalanceError(
                 (setting("class_weight", "balanced"), " needs the number of rows of each class "
-                 "before the first is learned, and so rows that can be read twice"),
+                 "before training, and so rows that can be read twice"),
                 owner=owner,
                 parameter="class_weight",
                 value="balanced",
@@ -60,14 +60,14 @@ def class_factors(
             parameter="class_weight",
             value=class_weight,
         )
-    # Where labels become known as they come, any class may still come.
+    # With `ArrivingClasses` labels, unknown classes may still arrive.
     several = [-1, 0, 1] if isinstance(labels, TwoClasses) else classes.tolist()
     unknown = [label for label in class_weight if label not in several]
     lacking = any(label not in class_weight for label in several)
-    if unknown and not isinstance(labels, Arriving) and (strict or lacking):
+    if unknown and not isinstance(labels, ArrivingClasses) and (strict or lacking):
         raise ParameterError(
-            (setting("class_weight"), f" has weights of {sorted(map(str, unknown))}, which are no "
-             f"classes; these are {classes.tolist()[:20]}"),
+            (setting("class_weight"), f" has weights of {sorted(map(str, unknown))}, which are not "
+             f"classes; the classes are {classes.tolist()[:20]}"),
             owner=owner,
             parameter="class_weight",
             value=class_weight,
@@ -75,7 +75,7 @@ def class_factors(
     factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
     if not (np.isfinite(factors).all() and (factors >= 0).all()):
         raise ParameterError(
-            (setting("class_weight"), f" must hold finite numbers >= 0; got {class_weight!r}"),
+            (setting("class_weight"), f" must have finite numbers >= 0; got {class_weight!r}"),
             owner=owner,
             parameter="class_weight",
             value=class_weight,
@@ -86,15 +86,15 @@ def class_factors(
 def row_weights(
     block: Block | MatrixBlock, targets: Targets, factors: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
-    """Return the weights of the rows of a block, times those of their classes; None: all 1.
+    """Return the weights of the rows of a block, times those of their classes; None: all are 1.
 
     Parameters
     ----------
     block : Block or MatrixBlock
     targets : Targets
-        Of the block.
+        The targets of the block's rows.
     factors : array or None
-        As `class_factors` returns them.
+        The result of `class_factors`.
     """
     if factors is None:
         return block.weights

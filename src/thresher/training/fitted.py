@@ -1,4 +1,4 @@
-"""What fitting leaves behind: all that an estimator needs to predict, to explain, and to go on."""
+"""The result of training: everything that an estimator needs to predict and to train further."""
 
 from __future__ import annotations
 
@@ -16,39 +16,40 @@ from thresher.model.model import Model, Output, Progress
 from thresher.rules import core_args
 from thresher.training.hooks import Hooks
 from thresher.training.outputs import Outputs
-from thresher.training.recipe import Recipe
-from thresher.training.records import Tally
+from thresher.training.outputs_factory import OutputsFactory
+from thresher.training.records import LossTally
 
 
 @dataclass
 class FittedState:
-    """What fitting leaves behind.
+    """The result of training.
 
     Attributes
     ----------
     rule : str
         A key of ``RULES``.
     params : dict
-        The parameters that made the learners, as rows have decided those that were "auto".
+        The parameters that the learners were built from; "auto" rates that depend on the rows are
+        replaced by numbers.
     requested : dict
-        The same, as the user set them.
+        The same parameters as the user set them.
     rows : int or None
-        Number of rows, where it decided a penalty.
+        Number of rows, if a penalty depends on it.
     width : int
         Number of features; 2^64: any.
     history : list of Progress or None
-        None: it learned as one of many models, which keep none.
+        None: the model was trained together with others, without a history.
     passes : int
     outputs : Outputs or None
-        What learned, and can go on; None: it learned elsewhere.
+        The learners; None: they are not available, only `weights`.
     weights : list of Output or None
-        What was learned, where `outputs` is None.
+        The learned weights, if `outputs` is None.
     extras : dict
-        What else the model says of itself, where `outputs` is None.
+        Further attributes of the model, if `outputs` is None.
     known : pair or None
-        Rows that were predicted already, and their raw predictions; no pickle has them.
+        Rows that were predicted already, with their raw predictions; not pickled.
     final : bool
-        Whether it cannot go on learning: it was learned on a cluster, or in a search.
+        Whether training cannot continue, because the model comes from a cluster or a search.
     hooks : Hooks
     recorded : pair of float
         Sums of losses and weights at the last record.
@@ -56,15 +57,15 @@ class FittedState:
     classes : array or None
         Labels of a classifier.
     multilabel : {"", "dense", "sparse"}
-        How labels came, where rows have any number of them.
+        Format of the labels, if rows have any number of them; empty: they have one.
     names : dict or None
         Names of features of a source.
     kinds : dict or None
-        What columns of tables were taken for.
+        The kind that was detected for each column of a table.
     reading : dict
-        How the rows of a source were read.
+        Options with which the source was read.
     place : Place or None
-        Its place among the models of the search that chose it.
+        The model's place among those of the search that chose it.
     """
 
     rule: str
@@ -80,7 +81,7 @@ class FittedState:
     known: tuple[Any, NDArray[np.float64]] | None = None
     final: bool = False
     hooks: Hooks = field(default_factory=Hooks)
-    recorded: Tally = (0.0, 0.0)
+    recorded: LossTally = (0.0, 0.0)
     watch: DivergenceWatch = field(default_factory=DivergenceWatch)
     classes: NDArray[Any] | None = None
     multilabel: str = ""
@@ -90,41 +91,41 @@ class FittedState:
     place: Place | None = None
 
     @property
-    def recipe(self) -> Recipe:
-        """What the outputs are made of."""
-        room = 0 if self.width == 2**64 else self.width  # 0: any feature number
-        return Recipe(self.rule, self.params, self.rows, room, self.width)
+    def factory(self) -> OutputsFactory:
+        """The factory of the outputs."""
+        features = 0 if self.width == 2**64 else self.width  # 0: any feature number
+        return OutputsFactory(self.rule, self.params, self.rows, features, self.width)
 
     @property
     def average(self) -> bool:
-        """Whether the model is the mean of the weights after each step."""
+        """Whether the model is the mean of the weights over all steps."""
         return bool(self.params.get("average", False))
 
     @property
     def target(self) -> int | None:
-        """Weights that each output keeps at most."""
+        """Largest number of nonzero weights per output; None: no limit."""
         target: int | None = self.params.get("target_nnz")
         return target
 
     @property
     def outputs_steps(self) -> int:
-        """Rows learned so far."""
+        """Number of rows learned so far."""
         return 0 if self.outputs is None else self.outputs.steps
 
     def copied_outputs(self) -> Outputs:
-        """Return a copy of the outputs, which learns without changing these."""
+        """Return an independent copy of the outputs."""
         assert self.outputs is not None
-        return self.recipe.restore(self.outputs.states(), len(self.outputs))
+        return self.factory.restore(self.outputs.states(), len(self.outputs))
 
     def learned(self) -> list[Output]:
-        """Return what each output has learned."""
+        """Return the weights and the intercept of each output."""
         if self.weights is not None:
             return self.weights
         assert self.outputs is not None
         return self.outputs.outputs(self.average, self.target)
 
     def all_extras(self) -> dict[str, Any]:
-        """Return what else the model says of itself."""
+        """Return further attributes of the model."""
         if self.outputs is None:
             return self.extras
         return self.hooks.extras(self.outputs, self.params, self.classes)
@@ -140,15 +141,15 @@ class FittedState:
         Parameters
         ----------
         params : mapping
-            All parameters of the estimator, as the model tells them.
+            All parameters of the estimator, to be stored in the model.
         outputs : list of Output, optional
-            Others than those learned last.
+            Weights to use instead of the last ones.
         names : mapping, optional
-            Names of all columns, where these have any.
+            Names of all columns, if they have names.
         """
         extras = self.all_extras() if outputs is None else {}
         outputs = self.learned() if outputs is None else outputs
-        evidence = extras.get("evidence")  # why() may be asked of all features it has
+        evidence = extras.get("evidence")  # why() needs the names of all its features
         keys = evidence.features if evidence else np.concatenate([o.keys for o in outputs])
         parameters = {"rule": self.rule, **params, **self.params, **self.reading}
         if self.multilabel:
@@ -172,7 +173,7 @@ class FittedState:
     # ---- pickling ------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: the states of the learners instead of them."""
+        """Return the content of a pickle: states of the learners instead of the learners."""
         state = dict(vars(self), known=None)
         if self.final:
             state |= {"weights": self.learned(), "outputs": None}
@@ -181,8 +182,8 @@ class FittedState:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the learners again."""
+        """Rebuild the learners from their states."""
         vars(self).update(state)
         if state["outputs"] is not None:
             count, states = state["outputs"]
-            self.outputs = self.recipe.restore(states, count)
+            self.outputs = self.factory.restore(states, count)

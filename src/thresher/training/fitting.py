@@ -1,7 +1,8 @@
-"""From a rule, its parameters and rows to a fitted state: for estimators and the command line."""
+"""Train a rule on rows, and return a `FittedState`: used by estimators and the command line."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -10,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher.data.arrays import nonzeros
-from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, Values
+from thresher.data.labels import ArrivingClasses, Labels, LabelSets, ManyClasses, NumericLabels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
 from thresher.errors import ParameterError, ReadOnceError, setting
 from thresher.health.watch import DivergenceWatch
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args, validate
-from thresher.training.capacity import Room
+from thresher.training.capacity import Capacity
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
-from thresher.training.hooks import Hooks
+from thresher.training.hooks import Hooks, MakeHooks
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, watch_for
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of, stream_seed
-from thresher.training.shared_outputs import Together
+from thresher.training.shared_outputs import SharedOutputs
 from thresher.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Specification:
-    """What is to be learned: a rule that learns row by row, and all its parameters.
+    """A rule that learns row by row, and all its parameters.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class Specification:
     params : mapping
         All parameters of the estimator.
     owner : str
-        Whose parameters they are, for messages.
+        The estimator that has the parameters, for messages.
     """
 
     rule: str
@@ -54,28 +55,31 @@ class Specification:
     owner: str
 
     def checked(self, before: FittedState | None = None) -> dict[str, Any]:
-        """Check all parameters; where learning goes on, also that the learners' are the same."""
+        """Check all parameters; return those that learners are built from.
+
+        If training continues from `before`, the latter must be the same as there.
+        """
         validate.check(self.rule, self.task, self.params, self.owner)
-        made_of = core_args.learner_parameters(self.rule, self.params)
+        params = core_args.learner_parameters(self.rule, self.params)
         if before is None:
-            return made_of
+            return params
         if before.final:
             raise ParameterError(
-                "was learned on a cluster or in a search, and cannot go on learning",
+                "was trained on a cluster or in a search, and its training cannot continue",
                 owner=self.owner,
-                hint=("fit anew without ", setting("warm_start")),
+                hint=("fit again without ", setting("warm_start")),
             )
-        for name, was in before.requested.items():
-            if made_of[name] != was:
+        for name, value in before.requested.items():
+            if params[name] != value:
                 raise ParameterError(
-                    (setting(name), f" was {was!r} when learning began and cannot become "
-                     f"{made_of[name]!r}"),
+                    (setting(name), f" was {value!r} when training started, and cannot change to "
+                     f"{params[name]!r}"),
                     owner=self.owner,
                     parameter=name,
-                    value=made_of[name],
-                    hint=("fit anew without ", setting("warm_start")),
+                    value=params[name],
+                    hint=("fit again without ", setting("warm_start")),
                 )  # fmt: skip
-        return made_of
+        return params
 
     @property
     def loss(self) -> str:
@@ -91,20 +95,15 @@ class Specification:
         return stream_seed(self.params["random_state"], self.owner)
 
     def hooks(self, mean: Any = None) -> Hooks:
-        """Return the extra steps of the rule; imported only where a rule has them."""
-        if "levels" in self.params:
-            from thresher.training.levels import Levels
+        """Return the extra training steps of the rule; its module is imported only if needed.
 
-            return Levels(tuple(self.params["levels"]), self.params["max_density"])
-        if self.params.get("certify"):
-            from thresher.training.regret import RegretCertificates
-
-            return RegretCertificates()
-        if self.params.get("center"):
-            from thresher.training.centring import Centring
-
-            return Centring(mean)
-        return Hooks()
+        `mean` is the mean of the rows to come, if rows are centred and it is known.
+        """
+        module = RULES[self.rule].hooks
+        if not module:
+            return Hooks()
+        make: MakeHooks = importlib.import_module(f"thresher.training.{module}").make_hooks
+        return make(self.params, mean)
 
     def plan(
         self, source: Source | MatrixSource, before: FittedState | None, **given: Any
@@ -114,14 +113,12 @@ class Specification:
         return TrainingPlan.resolve(self.rule, self.task, params, source, owner=self.owner, **given)
 
     def records(self, plan: TrainingPlan, before: FittedState | None) -> Records:
-        """Return the records of a run, after those of the one before."""
+        """Return the records of a run, which start with those of `before`."""
         watch = watch_for(self.rule, 0 if before is None else before.outputs_steps)
-        told = plan.average, plan.target, watch, self.params["callback"]
-        return (
-            Records(*told)
-            if before is None
-            else Records(*told, before.history or (), before.recorded)
-        )
+        arguments = plan.average, plan.target, watch, self.params["callback"]
+        if before is None:
+            return Records(*arguments)
+        return Records(*arguments, before.history or (), before.recorded)
 
 
 def fit(
@@ -135,7 +132,7 @@ def fit(
     before: FittedState | None = None,
     multilabel: str | None = None,
 ) -> FittedState:
-    """Learn in passes; return what was learned.
+    """Train in passes, and return the result.
 
     Parameters
     ----------
@@ -145,28 +142,28 @@ def fit(
     valid : Source or MatrixSource, optional
         Rows to compute the loss on after each pass.
     classes : array, "binary" or "arriving", optional
-        As of `TrainingPlan.resolve`.
+        As for `TrainingPlan.resolve`.
     known : Labels, optional
-        The labels, where they are known.
+        The labels, if they are known.
     before : FittedState, optional
-        What to go on from: `warm_start`.
+        The state to continue from (`warm_start`).
     multilabel : {"", "dense", "sparse"}, optional
-        How labels came; by default as the source says.
+        Format of the labels; by default that of the source.
     """
     requested = spec.checked(before)
     if run.checkpoint is not None and run.every < float("inf"):
         check_replaceable(run.checkpoint)
     seed = spec.seed(source, run)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
-    room = _room(plan, before)
+    capacity = _capacity(plan, before)
     trainer = Trainer(
         plan,
         source,
         run,
-        outputs=None if before is None else _continued(spec, before, plan, room),
+        outputs=None if before is None else _continued(spec, before, plan, capacity),
         hooks=spec.hooks() if before is None else copy(before.hooks),
         records=spec.records(plan, before),
-        room=room,
+        capacity=capacity,
         valid=valid,
     )
     trainer.passes_before = 0 if before is None else before.passes
@@ -189,7 +186,7 @@ def fit(
         state = _state(spec, trainer, requested, passes, before, multilabel)
         if run.names:
             state.names = {**(state.names or {}), **_names(trainer, state)} or None
-    except Stopped:  # while rows were read once more
+    except Stopped:  # while rows were read again
         trainer.interrupt()
     last = state.history[-1] if state.history else None
     empty = isinstance(source, MatrixSource) and nonzeros(source.block.X) == 0
@@ -208,22 +205,22 @@ def learn_once(
     mean: Any = None,
     multilabel: str | None = None,
 ) -> tuple[FittedState | None, BaseException | None]:
-    """Learn rows once, after those learned before; return the state to keep, and an error to raise.
+    """Learn rows once, after those of `before`; return the state to keep, and an error to raise.
 
-    What was learned before a bad row counts: there is a state beside the error then. Where nothing
-    was learned before, an error comes alone.
+    The rows before a bad row count: then both a state and an error are returned. If there is no
+    `before`, or no row was learned, only the error is returned.
 
     Parameters
     ----------
     spec, source, before, classes, known, multilabel
-        As of `fit`.
+        As for `fit`.
     mean : array, optional
-        The mean of the rows to come, where rows are centred.
+        The mean of the rows to come, if rows are centred.
     """
     requested = spec.checked(before)
     plan = spec.plan(source, before, classes=classes, known=known, once=True)
-    room = _room(plan, before)
-    outputs = None if before is None else _for_any_feature(before.outputs, plan, room)
+    capacity = _capacity(plan, before)
+    outputs = None if before is None else _for_any_feature(before.outputs, plan, capacity)
     trainer = Trainer(
         plan,
         source,
@@ -231,7 +228,7 @@ def learn_once(
         outputs=outputs,
         hooks=spec.hooks(mean) if before is None else before.hooks,
         records=spec.records(plan, before),
-        room=room,
+        capacity=capacity,
     )
     if before is not None:
         trainer.records.watch = before.watch if RULES[spec.rule].diverges else None
@@ -254,64 +251,69 @@ def learn_once(
 
 
 def known_labels(spec: Specification, source: Source | MatrixSource, before: FittedState) -> Labels:
-    """Return what is known of the labels of a source from rows that were learned before."""
+    """Return the labels of a source, as they are known from the training that it continues."""
     if spec.task == "regressor":
-        return Values(spec.loss)
+        return NumericLabels(spec.loss)
     sets, low, classes = source.multilabel, LOSSES[spec.loss].low, before.classes
     assert classes is not None
     if sets != bool(before.multilabel):
         raise ParameterError(
-            f"rows had {'one label' if sets else 'lists of labels'} when learning began, and have "
-            f"{'lists of labels' if sets else 'one'} now",
+            f"rows had {'one label' if sets else 'lists of labels'} when training started, and "
+            f"have {'lists of labels' if sets else 'one'} now",
             owner=spec.owner,
         )
     in_memory = isinstance(source, MatrixSource)
-    if not isinstance(before.outputs, Together):
+    if not isinstance(before.outputs, SharedOutputs):
         return LabelSets(classes, low) if sets else ManyClasses(classes, low, tidied=False)
-    came = np.empty(len(classes), classes.dtype)
-    came[before.outputs.lane_of] = classes
-    return Arriving(low, sets, came.tolist(), classes.dtype if in_memory else None)
+    by_lane = np.empty(len(classes), classes.dtype)
+    by_lane[before.outputs.lane_of] = classes
+    return ArrivingClasses(low, sets, by_lane.tolist(), classes.dtype if in_memory else None)
 
 
 def without_weights(owner: str) -> str:
-    """Return what a warning says where no weight is left."""
+    """Return the text of the warning that all weights are zero."""
     return (
         f"{owner}: all weights are zero; lower the penalty, or scale the rows "
-        f"(thresher.health.check looks at them)"
+        f"(thresher.health.check examines them)"
     )
 
 
-def _for_any_feature(outputs: Outputs | None, plan: TrainingPlan, room: Room) -> Outputs:
-    """Return outputs; those of a matrix took its columns alone, and a source may have others."""
+def _for_any_feature(outputs: Outputs | None, plan: TrainingPlan, capacity: Capacity) -> Outputs:
+    """Return outputs that accept any feature number, if the source may have new features."""
     assert outputs is not None
-    if plan.store != "dense" and room.size == 0:
+    if plan.store != "dense" and capacity.size == 0:
         outputs.widen(0)
     return outputs
 
 
-def _continued(spec: Specification, before: FittedState, plan: TrainingPlan, room: Room) -> Outputs:
-    """Return copies of the outputs of a fit, which go on in further passes."""
+def _continued(
+    spec: Specification, before: FittedState, plan: TrainingPlan, capacity: Capacity
+) -> Outputs:
+    """Return copies of the outputs of `before`, ready for further passes."""
     outputs, classes = before.copied_outputs(), plan.labels.classes
     known = before.classes is None or (
         classes is not None and np.array_equal(before.classes, classes)
     )
     if not known or (plan.in_memory and plan.width != before.width):
         raise ParameterError(
-            (setting("warm_start", True), " needs the features and classes of the fit before"),
+            (
+                setting("warm_start", True),
+                " needs the same features and classes as the previous fit",
+            ),
             owner=spec.owner,
             parameter="warm_start",
             value=True,
         )
     outputs.next_pass()
-    return _for_any_feature(outputs, plan, room)
+    return _for_any_feature(outputs, plan, capacity)
 
 
-def _room(plan: TrainingPlan, before: FittedState | None) -> Room:
-    room = Room(plan)
+def _capacity(plan: TrainingPlan, before: FittedState | None) -> Capacity:
+    capacity = Capacity(plan)
     if before is not None and before.width < 2**64:
-        room.size = max(room.size, before.width) if room.size else 0
-        room.width = max(room.width, before.width)
-    return room
+        capacity.size = max(capacity.size, before.width) if capacity.size else 0
+        capacity.width = max(capacity.width, before.width)
+    return capacity
 
 
 def _state(
@@ -322,7 +324,7 @@ def _state(
     before: FittedState | None,
     multilabel: str | None,
 ) -> FittedState:
-    """Return what a trainer has learned, after what was learned before."""
+    """Return the result of a trainer."""
     plan, source, records = trainer.plan, trainer.source, trainer.records
     if multilabel is None:
         multilabel = "sparse" if source.multilabel else ""
@@ -331,7 +333,7 @@ def _state(
         params=plan.learner_params,
         requested=requested,
         rows=plan.rows if before is None else before.rows,
-        width=trainer.room.width or 2**64,
+        width=trainer.capacity.width or 2**64,
         history=records.history,
         passes=passes,
         outputs=trainer.outputs,

@@ -1,9 +1,9 @@
-"""What a rule does besides learning rows: before the first, at a pause, after a pass."""
+"""Hooks: extra training steps of a rule, before the first row, at a pause, or after a pass."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from thresher import _core
 from thresher.training.outputs import Outputs
@@ -13,47 +13,50 @@ if TYPE_CHECKING:
 
 
 class Hooks:
-    """What a rule does besides learning rows. Most do nothing: rules override what they need.
+    """Extra training steps of a rule. These do nothing: subclasses override what a rule needs.
 
-    Hooks live as long as the outputs: they are told of every run, and go into pickles and
-    checkpoints.
+    Hooks are called in every run of the same outputs, and are part of pickles and checkpoints.
     """
 
     def begin(self, trainer: Trainer) -> None:
         """Prepare new outputs, before their first row."""
 
     def paused(self, output: int, learner: _core.Learner) -> bool:
-        """Decide, when the rule of an output has paused, whether that output stops learning."""
+        """Return, when the learner of an output has paused, whether it stops learning."""
         return True
 
     def is_full(self, learner: _core.Learner) -> bool:
-        """Tell whether an output has stopped learning for good."""
+        """Return whether an output has stopped learning for good."""
         return False
 
     def ended(self, outputs: Outputs) -> bool:
-        """Tell, after a pass, whether more passes would change nothing."""
+        """Return, after a pass, whether further passes would change nothing."""
         return False
 
     def conclude(self, trainer: Trainer, first: bool, complete: bool) -> None:
-        """Take what certificates need, after a run.
+        """Record what certificates need, after a run.
 
         Parameters
         ----------
         trainer : Trainer
         first : bool
-            Whether all rows ever learned from are those of this run.
+            Whether the outputs have learned only from the rows of this run.
         complete : bool
-            Whether the rule itself or the number of passes ended the run; neither `tol` nor a
+            Whether the run ended by the rule itself or after all passes, not by `tol` or a
             callback.
         """
 
     def state(self) -> Any:
-        """Return what a resumed run needs, as JSON can carry it."""
+        """Return what a resumed run needs, in types that JSON has."""
         return None
 
     def restore(self, saved: Any, trainer: Trainer) -> None:
         """Continue from a state."""
 
     def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:
-        """Return what else a model says of itself: its certificates."""
+        """Return further attributes of the model: its certificates."""
         return {}
+
+
+MakeHooks: TypeAlias = Callable[[Mapping[str, Any], Any], Hooks]
+"""Type of `make_hooks(params, mean)` in the modules that `Rule.hooks` names."""

@@ -1,4 +1,4 @@
-"""Digests of the input read so far: by them a resumed run knows its input again."""
+"""Digests of the input read so far: a resumed run uses them to check that it has not changed."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from thresher.errors import DataError
 if TYPE_CHECKING:
     from thresher.data.block import Block
 
-_MOST = 512  # entries; then every second one goes
+_MOST = 512  # entries; when there are more, every second one is dropped
 
 
-class Trail:
-    """A chain of the digests of all blocks of a pass, with entries along the way.
+class InputDigests:
+    """A running digest of all blocks of a pass, with its value at some of them.
 
-    The first pass lays the trail, later and resumed ones compare what they read with it: at the
-    first entry that differs they say between which lines the input has changed.
+    The first pass records the values; later passes and resumed runs compare with them. At the
+    first value that differs, the error names the lines between which the input has changed.
     """
 
     def __init__(self) -> None:
-        self.entries: list[tuple[int, int, str, int]] = []  # blocks, chain, file, its lines
+        self.entries: list[tuple[int, int, str, int]] = []  # blocks, digest, file, lines of it
         self.spacing = 1
         self.begin()
 
@@ -30,11 +30,11 @@ class Trail:
         """Start a pass."""
         self.blocks, self.chain = 0, 0
 
-    def see(self, block: Block, compare: bool = True) -> None:
-        """Follow the trail by a block, or lay it on.
+    def add(self, block: Block, compare: bool = True) -> None:
+        """Add a block, and compare with the recorded value or record a new one.
 
-        Passes that read blocks in orders of their own are not compared with each other.
-        Raises DataError where the block is not what the trail says.
+        `compare` is False if each pass reads the blocks in another order. Raises DataError if the
+        digest differs from the recorded value.
         """
         self.blocks += 1
         self.chain = _core.mix_keys(self.chain, block.digest)
@@ -54,13 +54,12 @@ class Trail:
         _, _, file, line = self.entries[at]
         first = self.entries[at - 1][3] + 1 if at and self.entries[at - 1][2] == file else 1
         return (
-            f"{file}: the input has changed since it was read before: lines {first} to {line} "
-            f"are not what they were"
+            f"{file}: the input has changed since it was last read: lines {first} to {line} differ"
         )
 
     @property
     def state(self) -> dict[str, Any]:
-        """As JSON can carry it."""
+        """All attributes, in types that JSON has."""
         return dict(vars(self))
 
     @state.setter

@@ -1,4 +1,4 @@
-"""The largest weights of outputs, where a model keeps fewer than the learners have."""
+"""Losses of models that keep only the largest weights of their learners."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class KeptWeights:
-    """The weights that a model with a `target` of nonzeros keeps, of outputs as they stand.
+    """The weights that a model with `target_nnz` keeps of the current outputs.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class KeptWeights:
         losses: Losses,
         weights: NDArray[np.float64] | None = None,
     ) -> float:
-        """Return the sum over rows of the mean loss over outputs, each row by its weight."""
+        """Return the weighted sum over rows of the mean loss over outputs."""
         raw = np.column_stack([learner.predict(batch) for learner in self._learners])
         found = targets.row_losses(raw, losses)
         return float(found.sum() if weights is None else found @ weights)

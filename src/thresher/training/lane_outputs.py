@@ -1,4 +1,4 @@
-"""The lanes of many models as the outputs of one trainer."""
+"""Many models as the outputs of one trainer, one lane for each output."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from thresher.training.lanes import Lane, LaneTeam, bytes_of
 from thresher.training.outputs import Order, Outputs, Paused
 from thresher.training.plan import TrainingPlan
 
-_WORK = 1 << 26  # nonzeros times lanes that are learned at a time
-_MOST = 1 << 22  # nonzeros
+_WORK = 1 << 26  # nonzeros times lanes that are learned in one call
+_MOST = 1 << 22  # nonzeros that are learned in one call
 
 Seen = Callable[[Targets, int, Order], NDArray[np.uint8]]
-"""Targets of a block, the number of its first row, and rows of it (None: all) -> 1 where a clock
-sees a row, in an array of rows x clocks.
+"""Maps the targets of a block, the number of its first row, and some of its rows (None: all) to an
+array of rows x clocks: 1 if the clock sees the row, else 0.
 """
 
 Before = Callable[[NDArray[np.float64], Targets, int, int], None]
-"""Takes predictions of the rows first:last of a block, made before the rows are learned."""
+"""Receives predictions of the rows first:last of a block, made before the rows are learned."""
 
 
 class LaneOutputs(Outputs):
-    """The lanes of many models as the outputs of one trainer, or some of them as one model's.
+    """All lanes of a team as the outputs of one trainer, or some of them as those of one model.
 
     Parameters
     ----------
     team : LaneTeam
     averages : sequence of bool
-        Of each lane, whether its model is the mean of its weights.
+        For each lane, whether its model is the mean of its weights over all steps.
     plan : LanePlan
-        What the team was made by.
+        The plan that made the team.
     lanes : array of int, optional
-        Numbers of the lanes that are meant; by default all.
+        Numbers of the lanes to use; by default all.
 
     Attributes
     ----------
     before : callable or None
-        Is given the predictions of each row before the row is learned.
+        Receives the predictions of each row before the row is learned.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class LaneOutputs(Outputs):
 
     @property
     def steps(self) -> int:
-        """Rows learned, by the lane that learned the most."""
+        """Number of rows learned by the lane that learned the most."""
         return int(self.team.steps().max())
 
     @property
@@ -98,7 +98,7 @@ class LaneOutputs(Outputs):
         paused: Paused = None,
         row: int = 0,
     ) -> None:
-        """Let each lane learn those of the rows that its clock sees."""
+        """Let each lane learn the rows that its clock sees."""
         if self.plan.block is not None:
             rows = np.arange(first, last) if order is None else order[first:last]
             self._learn_copies(self.plan.block, targets, weights, rows)
@@ -115,7 +115,7 @@ class LaneOutputs(Outputs):
         weights: NDArray[np.float64] | None,
         rows: NDArray[np.int64],
     ) -> None:
-        """Learn copies of rows, side by side: faster than to look for each row in turn."""
+        """Learn a contiguous copy of the rows: faster than random access to each row."""
         seen = None if self.plan.seen is None else self.plan.seen(targets, 0, rows)
         own = None if weights is None else weights[rows]
         try:
@@ -150,11 +150,11 @@ class LaneOutputs(Outputs):
         self.team.next_pass()
 
     def widen(self, width: int) -> None:
-        """Take more features, where the limit of memory allows it."""
+        """Accept more features, if the memory limit allows it."""
         self.plan.check_bytes(self.plan.bytes_of(width))
         self.team.widen(width)
 
-    # ---- answers -------------------------------------------------------------------------------
+    # ---- results -------------------------------------------------------------------------------
 
     def predict(
         self, batch: _core.Batch, average: bool = False, rows: Order = None
@@ -163,12 +163,12 @@ class LaneOutputs(Outputs):
         return self.team.predict(batch, self.lanes, rows, average)
 
     def output(self, number: int, average: bool = False) -> Output:
-        """Return what a lane has learned."""
+        """Return the weights and the intercept of a lane."""
         lane = int(self.lanes[number])
         return Output(*self.team.weights(lane, average), float(self.team.intercepts(average)[lane]))
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
-        """Return what each lane has learned; whether that is a mean, each lane knows itself."""
+        """Return the weights and the intercept of each lane; `averages` decides, not `average`."""
         intercepts = {mean: self.team.intercepts(mean) for mean in set(self.averages)}
         found = []
         for lane in self.lanes.tolist():
@@ -182,33 +182,33 @@ class LaneOutputs(Outputs):
         return np.asarray(self.team.nonzeros(average)[self.lanes])
 
     def states(self) -> list[bytes]:
-        """Return the states of the lanes, as they are split over threads."""
+        """Return the states of the lanes, one for each thread."""
         return self.team.states()
 
     def restore(self, states: Sequence[bytes]) -> None:
-        """Continue from states of lanes that are split in the same way."""
+        """Continue from states of lanes that were split over threads in the same way."""
         self.team.restore(states)
 
 
 @dataclass(frozen=True)
 class LanePlan(TrainingPlan):
-    """A plan of many models that learn from the same rows: what they have in common, and lanes.
+    """A plan of many models that learn from the same rows: their common settings, and lanes.
 
     Attributes
     ----------
     lanes : tuple of Lane
     averages : tuple of bool
-        Of each lane, whether its model is the mean of its weights.
+        For each lane, whether its model is the mean of its weights over all steps.
     waiting : tuple of bool
-        Of each lane, whether its rate is decided by the first rows.
+        For each lane, whether its rate is computed from the first rows.
     seen : callable or None
-        Tells which clocks see which rows; None: all see all.
+        Returns which clocks see which rows; None: all clocks see all rows.
     block : MatrixBlock or None
-        Rows in memory, of which copies are learned; None: they are learned where they lie.
+        Rows in memory, which are copied before they are learned; None: they are not copied.
     limit : float
-        Bytes that the lanes may take.
+        Largest number of bytes of the lanes.
     n_jobs : int or None
-        Threads. The other attributes are those of `TrainingPlan`.
+        Number of threads. The other attributes are those of `TrainingPlan`.
     """
 
     lanes: tuple[Lane, ...] = ()
@@ -226,10 +226,10 @@ class LanePlan(TrainingPlan):
         Parameters
         ----------
         plan : TrainingPlan
-            What they have in common.
+            The common settings.
         lanes : sequence of Lane
         **more
-            Other attributes.
+            The other attributes.
         """
         return cls(**{**vars(plan), "lanes": tuple(lanes), **more})
 
@@ -240,16 +240,16 @@ class LanePlan(TrainingPlan):
 
     @property
     def chunk(self) -> int:
-        """Nonzeros to learn between two looks at the clock and at Ctrl-C."""
+        """Nonzeros to learn between two checks of the time and of Ctrl-C."""
         return max(1, min(_MOST, _WORK // len(self.lanes)))
 
     @property
     def waits_for_rows(self) -> bool:
-        """Whether the first rows decide the rate of some of the lanes."""
+        """Whether the rate of some lanes is computed from the first rows."""
         return any(self.waiting)
 
     def with_rate(self, alpha: float) -> LanePlan:
-        """Return the plan with the rate that the first rows have decided."""
+        """Return the plan with a rate computed from the first rows."""
         rate = RULES[self.rule].rate_from_rows
         lanes = tuple(
             replace(lane, numbers={**lane.numbers, rate: alpha}) if waits else lane
@@ -258,23 +258,24 @@ class LanePlan(TrainingPlan):
         params = {**self.params, rate: alpha}
         return replace(self, params=params, lanes=lanes, waiting=(False,) * len(lanes))
 
-    def make(self, room: int) -> LaneOutputs:
-        """Make the lanes; their store has room for so many features."""
-        room = min(room, 1) if self.waits_for_rows else room  # they are made anew with the rate
-        team = LaneTeam(self.core, self.store, self.dtype, room, self.lanes, self.n_jobs)
+    def make(self, features: int) -> LaneOutputs:
+        """Make the lanes; their store can hold this number of features."""
+        if self.waits_for_rows:  # the lanes are made again when the rate is known
+            features = min(features, 1)
+        team = LaneTeam(self.core, self.store, self.dtype, features, self.lanes, self.n_jobs)
         return LaneOutputs(team, self.averages, self)
 
     def bytes_of(self, features: int) -> int:
-        """Estimate the memory of the lanes with so many features."""
+        """Estimate the memory of the lanes with this number of features."""
         return bytes_of(self.core, self.store, self.dtype, self.lanes, features, self.n_jobs)
 
     def check_bytes(self, needed: float) -> None:
-        """Raise OutOfMemoryError where so many bytes are beyond the limit."""
+        """Raise OutOfMemoryError if the needed bytes exceed the limit."""
         if needed > self.limit:
             raise OutOfMemoryError(
-                (f"{len(self.lanes)} models take {needed:,.0f} bytes, and ",
+                (f"{len(self.lanes)} models need {needed:,.0f} bytes, and ",
                  setting("memory_limit"), f" is {self.limit:,}"),
                 parameter="memory_limit",
                 value=self.limit,
-                hint=("fewer models, or ", setting("store", "hashed"), ", need less"),
+                hint=("train fewer models, or use ", setting("store", "hashed")),
             )  # fmt: skip

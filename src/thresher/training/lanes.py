@@ -1,4 +1,4 @@
-"""Lanes on several cores, and how much memory they take."""
+"""Lanes on several threads, and estimates of their memory."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.errors import ParameterError
 
-_UNEVEN = 1.1  # a part may be so much larger than its share, where that keeps a clock in one part
-_SAMPLED = 240  # lanes of which the memory is measured; more are taken to be like them
-_INDEX = 64.0  # bytes a feature costs in a hashed store, beside lines with room for as many again
-_TABLE = 88.0  # bytes it costs in the table of a lane that stands alone, at most
+_UNEVEN = 1.1  # a part may exceed its equal share by this factor to keep a clock in one part
+_SAMPLED = 240  # lanes whose memory is measured; it is extrapolated to more lanes
+_INDEX = 64.0  # bytes per feature of a hashed store, besides its lines (which are half empty)
+_TABLE = 88.0  # largest number of bytes per feature in the table of a lane without shared lines
 _PROBED = 1024  # features of the lanes that are measured
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One model among many: its parameters, which rows it sees, and what it is told of them.
+    """One of several models that train together: its parameters, its rows and its targets.
 
     Parameters
     ----------
     numbers, words : mapping
-        Its parameters, as `core_args.core_parameters` gives them.
+        Its parameters, from `core_args.core_parameters`.
     clock : int
-        Its column of `seen`.
+        Its column of `seen`: lanes with the same clock learn the same rows.
     target : int
-        The number of its class, or -1 for the labels themselves.
+        The number of its class; -1: it learns the labels themselves.
     """
 
     numbers: Mapping[str, float]
@@ -61,10 +61,10 @@ def make_lanes(
 
 
 class LaneTeam:
-    """Lanes split over threads: what `_core.Lanes` does, on several cores.
+    """Lanes split over threads, with the methods of `_core.Lanes`.
 
-    Results are the same for any number of threads. Lanes that share a clock stay together where
-    that does not leave a thread idle.
+    Results are the same for any number of threads. Lanes with the same clock are in one thread,
+    unless the threads would then have very different amounts of work.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class LaneTeam:
         Number of features; 0 for any 64-bit key.
     lanes : sequence of Lane
     n_jobs : int, optional
-        Threads; None is 1, and -1 one for each processor.
+        Number of threads; None is 1, -1 is one for each processor.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class LaneTeam:
             make_lanes(rule, store, dtype, width, [lanes[lane] for lane in share])
             for share in shares
         ]
-        self._home = np.zeros((len(lanes), 2), np.int64)  # part and place of each lane
+        self._home = np.zeros((len(lanes), 2), np.int64)  # part of each lane, and number in it
         for part, share in enumerate(shares):
             self._home[share, 0], self._home[share, 1] = part, np.arange(len(share))
         self._pool = ThreadPoolExecutor(len(shares)) if len(shares) > 1 else None
@@ -126,7 +126,7 @@ class LaneTeam:
         low: float = -1.0,
         before: bool = False,
     ) -> NDArray[np.float64] | None:
-        """Make a step of each lane for each of the rows order[first:last] that its clock sees.
+        """Let each lane learn those of the rows order[first:last] that its clock sees.
 
         Parameters are those of `_core.Lanes.learn`.
         """
@@ -140,7 +140,7 @@ class LaneTeam:
         self._each(lambda part: part.next_pass())
 
     def widen(self, width: int) -> None:
-        """Take feature numbers below a larger width from now on."""
+        """Accept feature numbers below a larger width from now on."""
         self._each(lambda part: part.widen(width))
 
     def states(self) -> list[bytes]:
@@ -148,11 +148,11 @@ class LaneTeam:
         return [part.state() for part in self._parts]
 
     def restore(self, states: Sequence[bytes]) -> None:
-        """Continue from states of as many parts; raise ValueError where they are of others."""
+        """Continue from the states of the parts; raise ValueError if they are of other lanes."""
         for part, state in zip(self._parts, states, strict=True):
             part.restore(state)
 
-    # ---- answers -------------------------------------------------------------------------------
+    # ---- results -------------------------------------------------------------------------------
 
     def predict(
         self,
@@ -164,37 +164,37 @@ class LaneTeam:
     ) -> NDArray[np.float64]:
         """Return raw predictions of these lanes (None: all) for these rows: rows x lanes.
 
-        One that is not finite is an error, unless `finite` is False.
+        A prediction that is not finite is an error, unless `finite` is False.
         """
         wanted = np.arange(len(self)) if lanes is None else np.asarray(lanes, np.int64)
-        parts, places = self._home[wanted].T
-        asked = [np.flatnonzero(parts == part) for part in range(len(self._parts))]
+        parts, numbers = self._home[wanted].T
+        columns = [np.flatnonzero(parts == part) for part in range(len(self._parts))]
 
-        def answer(number: int) -> NDArray[np.float64]:
-            own = np.ascontiguousarray(places[asked[number]])
-            return self._parts[number].predict(batch, own, order, average, finite)
+        def predict_part(part: int) -> NDArray[np.float64]:
+            own = np.ascontiguousarray(numbers[columns[part]])
+            return self._parts[part].predict(batch, own, order, average, finite)
 
-        busy = [number for number, own in enumerate(asked) if len(own)]
-        if self._pool is None or len(busy) == 1:
-            found = [answer(number) for number in busy]
+        used = [part for part, own in enumerate(columns) if len(own)]
+        if self._pool is None or len(used) == 1:
+            found = [predict_part(part) for part in used]
         else:
-            found = list(self._pool.map(answer, busy))
+            found = list(self._pool.map(predict_part, used))
         rows = len(order) if order is not None else batch.rows
         out = np.empty((rows, len(wanted)))
-        for number, values in zip(busy, found, strict=True):
-            out[:, asked[number]] = values
+        for part, values in zip(used, found, strict=True):
+            out[:, columns[part]] = values
         return out
 
     def weights(
         self, lane: int, average: bool = False
     ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Return keys in increasing order and weights of a lane, those that are not zero."""
-        part, place = self._home[lane].tolist()
-        keys, weights = self._parts[part].weights(place, average)
+        """Return the nonzero weights of a lane: keys in increasing order, and values."""
+        part, number = self._home[lane].tolist()
+        keys, weights = self._parts[part].weights(number, average)
         return keys, weights
 
     def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
-        """Count the weights of each lane that are not zero."""
+        """Count the nonzero weights of each lane."""
         return self._values(lambda part: part.nonzeros(average))
 
     def intercepts(self, average: bool = False) -> NDArray[np.float64]:
@@ -202,15 +202,15 @@ class LaneTeam:
         return self._values(lambda part: part.intercepts(average))
 
     def steps(self) -> NDArray[np.int64]:
-        """Return how many rows each lane has learned from."""
+        """Return the number of rows that each lane has learned."""
         return self._values(lambda part: part.steps())
 
     def loss_sums(self) -> NDArray[np.float64]:
-        """Return sums of the progressive losses of each lane, each times its sample weight."""
+        """Return the sum of the progressive losses times sample weights, for each lane."""
         return self._values(lambda part: part.loss_sums())
 
     def weight_sums(self) -> NDArray[np.float64]:
-        """Return sums of the sample weights of each lane."""
+        """Return the sum of the sample weights, for each lane."""
         return self._values(lambda part: part.weight_sums())
 
     def rates(self) -> NDArray[np.float64]:
@@ -219,9 +219,9 @@ class LaneTeam:
 
     @property
     def divergences(self) -> list[str]:
-        """What made a lane stop; empty for those that did not."""
+        """For each lane, the message of the divergence that stopped it; empty: none did."""
         found = [part.divergences for part in self._parts]
-        return [found[part][place] for part, place in self._home.tolist()]
+        return [found[part][number] for part, number in self._home.tolist()]
 
     @property
     def store_bytes(self) -> int:
@@ -234,7 +234,7 @@ class LaneTeam:
     # ---- threads -------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End the threads. Lanes can still be asked, and go on in the caller's thread."""
+        """End the threads. All methods still work, in the caller's thread."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
@@ -249,7 +249,7 @@ class LaneTeam:
         if self._pool is None:
             return [act(part) for part in self._parts]
         futures = [self._pool.submit(act, part) for part in self._parts]
-        wait(futures)  # an error in one thread leaves none of the others behind
+        wait(futures)  # if one thread fails, the others finish first
         return [future.result() for future in futures]
 
     def _values(self, ask: Callable[[_core.Lanes], NDArray[Any]]) -> NDArray[Any]:
@@ -269,9 +269,9 @@ class LaneTeam:
 
 
 def threads_of(n_jobs: int | None, owner: str | None = None) -> int:
-    """Return a number of threads: of None 1, of -1 that of the processors at hand.
+    """Return the number of threads: 1 for None, the number of available processors for -1.
 
-    `owner` is the function that takes `n_jobs`, where an error should name it.
+    `owner` is the function that takes `n_jobs`, for the message.
     """
     if n_jobs is None:
         return 1
@@ -287,7 +287,9 @@ def threads_of(n_jobs: int | None, owner: str | None = None) -> int:
 
 
 def split_by_clock(clocks: Sequence[int], parts: int) -> list[list[int]]:
-    """Split lanes into parts of about the same size, cutting as few clocks as that allows.
+    """Split lanes into parts of about the same size, keeping lanes of a clock in one part.
+
+    A clock is split only if the sizes would differ too much otherwise.
 
     Examples
     --------
@@ -314,10 +316,10 @@ def split_by_clock(clocks: Sequence[int], parts: int) -> list[list[int]]:
 
 
 def bytes_per_feature(rule: str, store: str, dtype: str, lanes: Sequence[Lane]) -> float:
-    """Estimate the memory that lanes take for each feature, by making a few of them.
+    """Estimate the bytes per feature of these lanes, by making some of them.
 
-    Lanes that share lines take less together than alone. A hashed store also keeps the features'
-    numbers, and room for more.
+    Lanes that share lines need less memory than separate ones. A hashed store also holds the
+    features' numbers and empty slots.
 
     Examples
     --------
@@ -353,9 +355,9 @@ def bytes_of(
     Parameters
     ----------
     rule, store, dtype, lanes, n_jobs
-        As of `LaneTeam`.
+        As for `LaneTeam`.
     features : int
-        Features that will have a place.
+        Number of features in the store.
     """
     shares = split_by_clock([lane.clock for lane in lanes], threads_of(n_jobs))
     each = (

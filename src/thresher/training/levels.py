@@ -1,4 +1,4 @@
-"""Levels of density, and certificates, of the margin perceptron."""
+"""Hooks of the margin perceptron: models at density levels, and certificates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thresher.model.model import Output
 from thresher.training import certifying
 from thresher.training.hooks import Hooks
 from thresher.training.outputs import Outputs
-from thresher.training.separate_outputs import Alone
+from thresher.training.separate_outputs import SeparateOutputs
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer
@@ -22,22 +22,27 @@ if TYPE_CHECKING:
 _NEVER = 2**63 - 1
 
 
+def make_hooks(params: Mapping[str, Any], mean: Any = None) -> Hooks:
+    """Return the hooks of a rule with the parameters `levels` and `max_density`."""
+    return Levels(tuple(params["levels"]), params["max_density"])
+
+
 class Levels(Hooks):
-    """Models at levels of density, a limit of it, the end of learning, and certificates.
+    """Keeps models at density levels, limits the density, ends training, and makes certificates.
 
     Parameters
     ----------
     levels : tuple of float
-        Shares of nonzero weights at which the model is kept.
+        Shares of nonzero weights at which a copy of the model is kept.
     max_density : float or None
         Share of nonzero weights at which an output stops learning.
 
     Attributes
     ----------
     reached : list of dict
-        What each output was at the levels that it has reached.
+        For each output, its weights at the levels that it has reached.
     updates : float
-        Updates of all outputs at the end of the pass before.
+        Number of updates of all outputs up to the end of the previous pass.
     """
 
     def __init__(self, levels: tuple[float, ...], max_density: float | None) -> None:
@@ -50,8 +55,8 @@ class Levels(Hooks):
     # ---- density -------------------------------------------------------------------------------
 
     def begin(self, trainer: Trainer) -> None:
-        """Let each output pause at its first level, or at the limit."""
-        assert isinstance(trainer.outputs, Alone)
+        """Make each output pause at its first level, or at the limit."""
+        assert isinstance(trainer.outputs, SeparateOutputs)
         self.width = trainer.plan.width
         self.limit = math.inf if self.max_density is None else self.max_density * self.width
         self.reached = [{} for _ in trainer.outputs]
@@ -59,36 +64,36 @@ class Levels(Hooks):
             self._pause_next(learner, reached)
 
     def _pause_next(self, learner: _core.Learner, reached: dict[float, Output]) -> None:
-        """Let a learner pause at the next level, or at the limit."""
+        """Make a learner pause at the next level, or at the limit."""
         wanted = [level * self.width for level in self.levels if level not in reached]
         least = min([*wanted, self.limit])
         learner.pause_at(_NEVER if least == math.inf else math.ceil(least))
 
     def paused(self, output: int, learner: _core.Learner) -> bool:
-        """Keep the model at the levels that are reached; tell whether the limit is."""
+        """Keep the model at the levels reached now; return whether the limit is reached."""
         nonzeros, reached = learner.facts()["nonzeros"], dict(self.reached[output])
         for level in self.levels:
             if level not in reached and nonzeros >= level * self.width:
                 reached[level] = Output(*learner.weights(), learner.intercept())
-        # A list of its own: a fit that fails later leaves the one before as it was.
+        # A new list: if this fit fails later, the previous state still has the old list.
         self.reached = [*self.reached[:output], reached, *self.reached[output + 1 :]]
         self._pause_next(learner, reached)
         return self.is_full(learner)
 
     def is_full(self, learner: _core.Learner) -> bool:
-        """Tell whether an output has reached `max_density`."""
+        """Return whether an output has reached `max_density`."""
         return self.max_density is not None and learner.facts()["nonzeros"] >= self.limit
 
     def ended(self, outputs: Outputs) -> bool:
-        """Tell whether the pass brought no update."""
-        assert isinstance(outputs, Alone)
+        """Return whether the pass made no update."""
+        assert isinstance(outputs, SeparateOutputs)
         before, self.updates = self.updates, sum(m.facts()["updates"] for m in outputs)
         return self.updates == before
 
     # ---- certificates --------------------------------------------------------------------------
 
     def conclude(self, trainer: Trainer, first: bool, complete: bool) -> None:
-        """Take from the rows what certificates need."""
+        """Compute the certificates that need the rows."""
         self.unit_weights = self.unit_weights and trainer.unit_weights
         if first:
             self.of_rows = certifying.of_rows(trainer, trainer.plan.params, complete)
@@ -97,7 +102,7 @@ class Levels(Hooks):
 
     def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:
         """Return the certificates."""
-        assert isinstance(outputs, Alone)
+        assert isinstance(outputs, SeparateOutputs)
         found = [
             (certifying.norm(learner, params, self.unit_weights), *of_rows)
             for learner, of_rows in zip(outputs, self.of_rows, strict=True)
@@ -107,7 +112,7 @@ class Levels(Hooks):
     # ---- state ---------------------------------------------------------------------------------
 
     def state(self) -> Any:
-        """Return the levels that were reached, and the number of updates."""
+        """Return the levels reached, and the number of updates."""
         reached = [
             [[level, o.keys.tolist(), o.weights.tolist(), o.intercept] for level, o in own.items()]
             for own in self.reached
@@ -116,7 +121,7 @@ class Levels(Hooks):
 
     def restore(self, saved: Any, trainer: Trainer) -> None:
         """Continue from a state."""
-        assert isinstance(trainer.outputs, Alone)
+        assert isinstance(trainer.outputs, SeparateOutputs)
         self.updates = saved["updates"]
         self.reached = [
             {

@@ -1,4 +1,4 @@
-"""Names of nonzero weights, kept while a pipe is read."""
+"""Feature names of nonzero weights, for sources that can be read only once."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from thresher.training.outputs import Outputs
 if TYPE_CHECKING:
     from thresher.data.block import Block
 
-_FEW = 1 << 18  # names kept without asking whether their weights live
+_FEW = 1 << 18  # names that are kept without checking their weights
 
 
-class NameKeeper:
-    """Names of nonzero weights of a source that cannot be read a second time.
+class NameCache:
+    """Feature names of nonzero weights, for a source that can be read only once.
 
-    A weight becomes nonzero only when its feature is in a row, and then the row gives its name. So
-    the names of zero weights can be forgotten at any time: memory follows the nonzero weights.
+    A weight becomes nonzero only when a row has its feature, and that row has its name. So names
+    of zero weights can be dropped at any time: memory grows with the number of nonzero weights.
     """
 
     def __init__(self) -> None:
         self.table = _core.NameTable()
         self.most = _FEW
 
-    def see(self, block: Block, outputs: Outputs, average: bool) -> None:
-        """Take the names of a block; forget those of zero weights when there are too many."""
+    def add(self, block: Block, outputs: Outputs, average: bool) -> None:
+        """Add the names of a block; drop those of zero weights if there are too many."""
         self.table.take(block.native)
         if len(self.table) > self.most:
             nonzero = [output.keys for output in outputs.outputs(average)]
@@ -40,7 +40,7 @@ class NameKeeper:
         return {key: name.decode(errors="replace") for key, name in self.table.names.items()}
 
     def restore(self, names: Mapping[int, bytes], most: int) -> None:
-        """Go on with these names; forget some when there are more than `most`."""
+        """Replace the names; drop some when there are more than `most`."""
         self.table = _core.NameTable()
         for key, name in names.items():
             self.table.add(key, name)

@@ -1,4 +1,4 @@
-"""Receives the events of training, and may stop it."""
+"""Observers: they receive the events of training, and may stop it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class Interrupted(Exception):
-    """Training was asked to stop, and did, after writing a checkpoint.
+    """An observer stopped training, and a checkpoint was written.
 
     Parameters
     ----------
     examples : int
-        Rows learned so far.
+        Number of rows learned so far.
     """
 
     def __init__(self, examples: int = 0) -> None:
@@ -25,9 +25,9 @@ class Interrupted(Exception):
 
 
 class Observer:
-    """Is told of training, and may stop it. Does nothing: the command line overrides it.
+    """Receives the events of training, and may stop it. The base class does nothing.
 
-    Give one to ``fit(..., observer=...)`` to show progress, or to stop at a time of your choice.
+    Pass a subclass to ``fit(..., observer=...)`` to show progress, or to stop training.
 
     Examples
     --------
@@ -44,30 +44,30 @@ class Observer:
     """
 
     def progress(self, trainer: Trainer) -> None:
-        """Tell that some rows have been learned, and a checkpoint could be written here.
+        """Receive the progress after some rows have been learned.
 
         Parameters
         ----------
         trainer : Trainer
-            Knows where training stands: ``examples`` learned so far, passes done (``number``),
+            The state of training: ``examples`` learned so far, passes done (``number``),
             ``mean_loss``, and the history of records (``records.history``).
         """
 
     def tell(self, event: str, **facts: Any) -> None:
-        """Tell of anything else.
+        """Receive any other event.
 
         Parameters
         ----------
         event : {"pass", "record", "checkpoint", "resumed", "trained", "note"}
-            "pass" comes from rules that learn row by row, "record" from those that need all rows.
+            Rules that learn row by row send "pass", rules that need all rows send "record".
         **facts
-            What there is to say: ``message`` of a note; ``number``, ``loss`` and ``record`` of a
+            Facts of the event: ``message`` of a note; ``number``, ``loss`` and ``record`` of a
             pass; the fields of `thresher.Progress` of a record; ``examples`` and ``digest`` of a
-            checkpoint; ``mean_loss`` and ``seconds`` of training that has ended.
+            checkpoint; ``mean_loss`` and ``seconds`` of finished training.
         """
 
     def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
-        """Warn of something. By default a Python warning, at the line that called Thresher.
+        """Receive a warning. By default a Python warning at the line that called Thresher.
 
         Parameters
         ----------
@@ -77,12 +77,12 @@ class Observer:
         warnings.warn(message, category, stacklevel=_caller())
 
     def stops(self) -> bool:
-        """Tell whether to stop now. Training then writes a checkpoint, where one is wanted."""
+        """Return whether to stop now; training then writes a checkpoint, if it has a file."""
         return False
 
 
 def _caller() -> int:
-    """Return how many calls lie between `Observer.warn` and the code that called Thresher."""
+    """Return the number of calls between `Observer.warn` and the code that called Thresher."""
     level, frame = 0, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("thresher"):
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""The outputs of a model being learned: what estimators and runs ask of them."""
+"""The interface of outputs: the learners of one model during training."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from thresher import _core
 from thresher.data.targets import Losses, Targets
 from thresher.model.model import Output
 
-_CELLS = 1 << 22  # predictions held at a time
+_CELLS = 1 << 22  # predictions in memory at a time
 
 Order = NDArray[np.int64] | None
 Paused = Callable[[int, _core.Learner], bool] | None
 
 
 class Outputs(ABC):
-    """Outputs that learn from the same rows, in step.
+    """Outputs that learn from the same rows.
 
     Attributes
     ----------
@@ -36,12 +36,12 @@ class Outputs(ABC):
     @property
     @abstractmethod
     def steps(self) -> int:
-        """Rows learned, by the output that learned the most."""
+        """Number of rows learned by the output that learned the most."""
 
     @property
     @abstractmethod
     def tally(self) -> tuple[float, float]:
-        """Sums of the progressive losses and of the weights of the rows, of all outputs."""
+        """Sums of the progressive losses and of the row weights, over all outputs."""
 
     @property
     @abstractmethod
@@ -62,22 +62,22 @@ class Outputs(ABC):
     ) -> None:
         """Let all outputs learn the rows order[first:last].
 
-        `paused` is asked, of an output that stands alone and whose rule paused, whether the output
-        has stopped learning for good.
+        `paused` is called for a separate output whose learner has paused; it returns whether the
+        output has stopped learning for good.
         `row` is the number of the block's first row, counted from the first row of the pass.
-        A bad row stops all outputs before it, so that they stay in step. Divergence of one of
-        several outputs leaves them out of step.
+        If a row is bad, all outputs have learned the rows before it, and no others. If one of
+        several outputs diverges, they may have learned different rows.
         """
 
     @abstractmethod
     def predict(
         self, batch: _core.Batch, average: bool = False, rows: Order = None
     ) -> NDArray[np.float64]:
-        """Return raw predictions of these rows (None: all), one column for each output."""
+        """Return raw predictions for these rows (None: all), one column for each output."""
 
     @abstractmethod
     def output(self, number: int, average: bool = False) -> Output:
-        """Return what an output has learned."""
+        """Return the weights and the intercept of an output."""
 
     @abstractmethod
     def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
@@ -85,22 +85,22 @@ class Outputs(ABC):
 
     @abstractmethod
     def next_pass(self) -> None:
-        """Let the rates decay as after a pass."""
+        """Let the rates decay, after a pass."""
 
     @abstractmethod
     def widen(self, width: int) -> None:
-        """Take feature numbers below a larger width from now on; 0: all."""
+        """Accept feature numbers below a larger width from now on; 0: all."""
 
     @abstractmethod
     def states(self) -> list[bytes]:
-        """Return all that decides how learning goes on."""
+        """Return the complete states of the learners."""
 
     @abstractmethod
     def restore(self, states: Sequence[bytes]) -> None:
-        """Go on from states; raise ValueError where they are not of such outputs."""
+        """Continue from states; raise ValueError if they are of other outputs."""
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
-        """Return what each output has learned; of its weights the `target` largest."""
+        """Return the intercept and the `target` largest weights of each output."""
         return [self.output(i, average).largest(target) for i in range(len(self))]
 
     def loss_on(
@@ -111,7 +111,7 @@ class Outputs(ABC):
         weights: NDArray[np.float64] | None = None,
         average: bool = False,
     ) -> float:
-        """Return the sum over rows of the mean loss over outputs, each row by its weight."""
+        """Return the weighted sum over rows of the mean loss over outputs."""
         total, step = 0.0, max(1, _CELLS // max(len(self), 1))
         for first in range(0, targets.rows, step):
             last = min(first + step, targets.rows)

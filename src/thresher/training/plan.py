@@ -1,4 +1,4 @@
-"""All decisions that `fit` makes for the user: store, width, labels, class weights, rate."""
+"""The decisions that `fit` makes for the user: store, width, labels, class weights, rate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data.labels import Arriving, Labels, LabelSets, ManyClasses, TwoClasses, Values
+from thresher.data.labels import (
+    ArrivingClasses,
+    Labels,
+    LabelSets,
+    ManyClasses,
+    NumericLabels,
+    TwoClasses,
+)
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, setting
@@ -19,19 +26,19 @@ from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors
 from thresher.training.outputs import Outputs
-from thresher.training.recipe import Recipe
-from thresher.training.shared_outputs import OnlyNonzero
+from thresher.training.outputs_factory import OutputsFactory
+from thresher.training.shared_outputs import SparseOutputs
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.source import Source
 
-_FIRST_ROWS = 100  # that tell how large rows are
+_FIRST_ROWS = 100  # rows whose norms decide the rate of FTRL
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """Everything that decides what is learned from a source, except the rows.
+    """Everything that decides the result of training, except the rows.
 
     Attributes
     ----------
@@ -39,26 +46,26 @@ class TrainingPlan:
         A key of ``RULES``, of a rule that learns row by row.
     task : {"classifier", "regressor"}
     params : mapping
-        All parameters of the estimator, checked; the store and, once rows have come, the rate are
-        those that were chosen for the source.
+        All parameters of the estimator, checked. "auto" is replaced for the store, and for the
+        rate after the first rows.
     labels : Labels
-        What the outputs are told of a label.
+        Converts labels to targets of the outputs.
     width : int
         Number of features; 0: any 64-bit key.
     grows : bool
-        Whether features at or above `width` may come; a dense store then grows.
+        Whether features at or above `width` may occur; a dense store then grows.
     rows : int or None
-        Number of rows, where that is known and decides a penalty.
+        Number of rows, if it is known and a penalty depends on it.
     passes : int
     shuffle : str or bool
     seed : int
-        Of the shuffling.
+        Seed of the shuffling.
     tol : float or None
     patience : int
     in_memory : bool
         Whether all rows are in memory.
     owner : str
-        Whose plan it is, for messages.
+        The estimator or function that trains, for messages.
     """
 
     rule: str
@@ -96,20 +103,20 @@ class TrainingPlan:
         Parameters
         ----------
         rule, task, params
-            As of the attributes; ``store="auto"`` is decided here.
+            As the attributes; ``store="auto"`` is replaced here.
         source : Source or MatrixSource
         owner : str
-            Whose parameters they are, for messages.
+            The estimator or function that has the parameters, for messages.
         classes : array, "binary" or "arriving", optional
-            The labels; "binary": they are -1 and 1, or 0 and 1; "arriving": each becomes known when
-            it comes. None: a source that can be read again is read for them.
+            The labels; "binary": they are -1 and 1, or 0 and 1; "arriving": each is added when it
+            first occurs. None: the source is read to find them.
         known : Labels, optional
-            The labels as they are known from rows that were read before.
+            The labels, if they are known from rows that were read before.
         width : int, optional
-            The number of features, where it is known from rows that were read before.
+            The number of features, if it is known from rows that were read before.
         seed : int
         once : bool
-            Whether rows are learned once, without passes: as `partial_fit` does.
+            Whether rows are learned once, without passes, as in `partial_fit`.
         """
         params = dict(params)
         if params.get("store") == "auto":
@@ -117,7 +124,7 @@ class TrainingPlan:
         if not once and params["passes"] > 1 and not source.rereadable:
             raise ReadOnceError(
                 f"more than one pass over {source}, which can be read only once, needs a cache "
-                f"that is made from it",
+                f"made from it",
                 source=str(source),
                 owner=owner,
                 parameter="passes",
@@ -126,8 +133,8 @@ class TrainingPlan:
             )
         if source.multilabel and params.get("class_weight") is not None:
             raise ParameterError(
-                (setting("class_weight"), " needs rows of one class each, and these have any "
-                 "number of labels"),
+                (setting("class_weight"), " needs rows with one class each, and these have lists "
+                 "of labels"),
                 owner=owner,
                 parameter="class_weight",
             )  # fmt: skip
@@ -157,14 +164,14 @@ class TrainingPlan:
         counted = plan.store == "nonzero" or params.get("class_weight") == "balanced"
         if counted and isinstance(source, MatrixSource) and not once:
             labels.count(source.block)
-        plan.class_factors()  # raises where the weights of classes do not fit
+        plan.class_factors()  # raises an error for bad class weights
         return plan
 
-    # ---- what follows from the parameters ------------------------------------------------------
+    # ---- values derived from the parameters ----------------------------------------------------
 
     @property
     def learner_params(self) -> dict[str, Any]:
-        """The parameters that make a learner, and cannot change while it lives."""
+        """The parameters that a learner is built from; they cannot change afterwards."""
         return core_args.learner_parameters(self.rule, self.params)
 
     @property
@@ -174,18 +181,18 @@ class TrainingPlan:
 
     @property
     def average(self) -> bool:
-        """Whether the model is the mean of the weights after each step."""
+        """Whether the model is the mean of the weights over all steps."""
         return bool(self.params.get("average", False))
 
     @property
     def target(self) -> int | None:
-        """Weights that each output keeps at most."""
+        """Largest number of nonzero weights per output; None: no limit."""
         target: int | None = self.params.get("target_nnz")
         return target
 
     @property
     def store(self) -> str:
-        """Where the weights live."""
+        """The kind of store for the weights."""
         return str(self.params.get("store", "dense"))
 
     @property
@@ -194,37 +201,38 @@ class TrainingPlan:
         return str(self.params.get("dtype", "float64"))
 
     def class_factors(self) -> NDArray[np.float64] | None:
-        """Return what weights of rows are multiplied by, by the number of the class."""
+        """Return the factor of each class for the weights of its rows; None: all are 1."""
         weights, strict = self.params.get("class_weight"), not self.in_memory
         return class_factors(weights, self.labels, self.owner, strict)
 
     @property
     def waits_for_rows(self) -> bool:
-        """Whether the rate is decided by the first rows."""
+        """Whether the rate is computed from the first rows."""
         rate = RULES[self.rule].rate_from_rows
         return bool(rate) and self.params.get(rate) == "auto"
 
     def with_rate(self, alpha: float) -> TrainingPlan:
-        """Return the plan with the rate that the first rows have decided."""
+        """Return the plan with a rate computed from the first rows."""
         return replace(self, params={**self.params, RULES[self.rule].rate_from_rows: alpha})
 
-    def recipe(self, room: int) -> Recipe:
-        """Return what outputs are made of, whose store has room for so many features."""
+    def factory(self, features: int) -> OutputsFactory:
+        """Return a factory of outputs whose store can hold this number of features."""
         plan = self.with_rate(1.0) if self.waits_for_rows else self
-        return Recipe(self.rule, plan.params, self.rows, room, max(self.width, 1))
+        return OutputsFactory(self.rule, plan.params, self.rows, features, max(self.width, 1))
 
-    def make(self, room: int) -> Outputs:
-        """Make the outputs; their store has room for so many features."""
+    def make(self, features: int) -> Outputs:
+        """Make the outputs; their store can hold this number of features."""
         try:
-            made = self.recipe(room).make(
-                self.labels.outputs, grows=isinstance(self.labels, Arriving)
+            made = self.factory(features).make(
+                self.labels.outputs, grows=isinstance(self.labels, ArrivingClasses)
             )
         except MemoryError:
             raise OutOfMemoryError(
-                f"no memory for {self.labels.outputs} x {room} weights in a dense store",
-                hint=(setting("store", "hashed"), " needs memory for the features seen alone"),
+                f"not enough memory for {self.labels.outputs} x {features} weights in a dense "
+                f"store",
+                hint=(setting("store", "hashed"), " needs memory only for the features seen"),
             ) from None
-        if isinstance(made, OnlyNonzero) and self.labels.counted is not None:
+        if isinstance(made, SparseOutputs) and self.labels.counted is not None:
             made.plant(*self.labels.counted)
         return made
 
@@ -232,7 +240,7 @@ class TrainingPlan:
         self, predictions: NDArray[np.float64], labels: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the losses at raw predictions."""
-        numbers, words = self.recipe(1).parameters()
+        numbers, words = self.factory(1).parameters()
         loss = words["loss"], numbers["epsilon"], numbers["quantile"]
         return _core.loss_values(*loss, predictions, labels)[0]
 
@@ -256,9 +264,9 @@ def labels_for(
     owner: str,
     classes: Any = None,
 ) -> Labels:
-    """Return what makes targets of the labels of a source; see `TrainingPlan.resolve`."""
+    """Return the object that converts labels to targets; see `TrainingPlan.resolve`."""
     if task == "regressor":
-        return Values(loss)
+        return NumericLabels(loss)
     low = LOSSES[loss].low
     multilabel = source.multilabel
     if isinstance(classes, str) and classes == "binary" and not multilabel:
@@ -276,10 +284,10 @@ def labels_for(
                 value=classes,
                 allowed="an array of labels, 'binary' or 'arriving'",
             )
-        if source.rereadable:  # all labels can be known before the first is learned
+        if source.rereadable:  # the source is read for its labels before training
             classes = None
-        elif Recipe(rule, params, None, 1, 1).together(2):
-            return Arriving(low, multilabel)
+        elif OutputsFactory(rule, params, None, 1, 1).is_shared(2):
+            return ArrivingClasses(low, multilabel)
     if isinstance(classes, str) or (classes is None and not source.rereadable):
         raise ReadOnceError(
             f"{source} can be read only once, and its classes are not known",
@@ -299,7 +307,7 @@ def labels_for(
 
 
 def _counts_of_two(source: Source | MatrixSource) -> tuple[NDArray[np.int64], int]:
-    """Return how many rows have the first and the second of two classes, and all rows."""
+    """Return the number of rows of each of two classes, and the number of all rows."""
     found, (counts, rows) = source.label_counts()
     ones = int(counts[found == 1].sum()) if found.dtype.kind in "fiub" else 0
     return np.array([rows - ones, ones], np.int64), rows
@@ -311,7 +319,7 @@ def _counts_of_two(source: Source | MatrixSource) -> tuple[NDArray[np.int64], in
 def _width(
     rule: str, params: Mapping[str, Any], source: Source | MatrixSource, owner: str
 ) -> tuple[int, bool]:
-    """Return the number of features, 0 for any, and whether more may come."""
+    """Return the number of features (0: any), and whether there may be more."""
     if isinstance(source, MatrixSource):
         return source.width(), False
     hashed = params.get("store", "dense") != "dense"
@@ -335,7 +343,7 @@ def _width(
     if RULES[rule].needs_width or dense:
         if not source.rereadable:
             raise ReadOnceError(
-                (f"must know the number of features beforehand, and {source} can be read only "
+                (f"needs the number of features before training, and {source} can be read only "
                  "once: give ", setting("bits", call="scan")),
                 source=str(source),
                 owner=owner,
@@ -344,7 +352,7 @@ def _width(
         width = source.width()
         if width == 2**64:
             raise ParameterError(
-                ("needs ", setting("bits", call="scan"), " where features have names"),
+                ("needs ", setting("bits", call="scan"), " if features have names"),
                 owner=owner,
                 parameter="bits",
             )
@@ -353,11 +361,11 @@ def _width(
 
 
 def alpha_for(block: Block) -> float:
-    """Return a rate for FTRL that fits the size of the rows: 1 for rows of norm 1.
+    """Return a rate for FTRL that suits the norm of the rows: 1 for rows of norm 1.
 
-    A first step moves each weight of a row by about alpha, and so the prediction by alpha times the
-    squared norm: rows of many features need less. The first rows decide, by the median of their
-    norms, so that neither the format nor a few huge rows matter.
+    A first step changes each weight of a row by about alpha, so the prediction by alpha times the
+    squared norm: rows with many features need a smaller rate. It is computed from the median norm
+    of the first rows, so that neither the format nor a few huge rows matter.
     """
     starts, values = block.first_values(_FIRST_ROWS)
     sums = np.concatenate([[0.0], np.cumsum(values * values)])[starts]

@@ -1,4 +1,4 @@
-"""The record of training: progressive losses at every doubling of the rows, and after each pass."""
+"""Records of training: made when the number of rows has doubled, and after each pass."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from thresher.model.model import Progress
 from thresher.rules import RULES
 from thresher.training.outputs import Outputs
 
-Tally = tuple[float, float]  # sums of losses and of weights
-ANY = 2**62  # rows at once: no limit
+LossTally = tuple[float, float]  # sum of losses, sum of weights
+ANY = 2**62  # a number of rows that is never reached
 
 
 class Records:
-    """The history of outputs that learn, and a watch for divergence.
+    """The history of a training run, and a watch for divergence.
 
     Parameters
     ----------
     average : bool
-        Whether the weights counted are means.
+        Whether nonzeros are counted in the mean of the weights over all steps.
     target : int or None
-        Weights that each output keeps at most.
+        Largest number of nonzero weights per output.
     watch : DivergenceWatch or None
-        None: a rising loss is no bad sign.
+        None: a rising loss is not a sign of divergence.
     callback : callable, optional
-        Is told of each record; a true answer stops training.
+        Called with each record; if it returns true, training stops.
 
     Attributes
     ----------
     history : list of Progress
     steps : int
-        Rows learned so far.
+        Number of rows learned so far.
     recorded : pair of float
-        The tally at the last record.
+        The sums of losses and weights at the last record.
     stopped : bool
         Whether the callback has stopped training.
     """
@@ -49,17 +49,17 @@ class Records:
         watch: DivergenceWatch | None = None,
         callback: Callable[[Progress], Any] | None = None,
         history: Sequence[Progress] = (),
-        recorded: Tally = (0.0, 0.0),
+        recorded: LossTally = (0.0, 0.0),
     ) -> None:
         self.average, self.target, self.watch, self.callback = average, target, watch, callback
         self.history, self.recorded = list(history), recorded
         self.steps, self.stopped = 0, False
-        self.zero_loss: float | None = None  # of the rows that are learned, where it is known
+        self.zero_loss: float | None = None  # loss of predicting zero on the rows, if known
         self.began = time.perf_counter() - (self.history[-1].seconds if self.history else 0.0)
 
     @property
     def seconds(self) -> float:
-        """Time spent so far, over all runs."""
+        """Training time so far, over all runs."""
         return time.perf_counter() - self.began
 
     @property
@@ -68,15 +68,15 @@ class Records:
         return self.history[-1] if self.history else None
 
     def next_mark(self) -> int:
-        """Return the next number of rows to record at: the powers of two from 128 on.
+        """Return the next number of rows to make a record at: powers of two from 128 on.
 
-        Counted from the first row ever learned, so that the history of a stream does not depend on
-        how it was cut into blocks.
+        Rows are counted from the first one ever learned, so that the history of a stream does not
+        depend on the sizes of its blocks.
         """
         return max(128, 1 << self.steps.bit_length())
 
     def expect(self, zero_loss: float, weight: float) -> None:
-        """Tell the watch what predicting zero would cost on the rows that come."""
+        """Give the watch the loss of predicting zero on the next rows."""
         self.zero_loss = zero_loss
         if self.watch is not None:
             self.watch.expect(zero_loss, weight)
@@ -89,19 +89,19 @@ class Records:
         valid: float | None = None,
         end: bool = False,
     ) -> None:
-        """Add a record of the rows since the one before, and tell the callback of it.
+        """Add a record of the rows since the last one, and call the callback with it.
 
         Parameters
         ----------
         outputs : Outputs
         counted : bool
-            Whether nonzero weights are counted, which looks at every weight.
+            Whether nonzero weights are counted, which reads every weight.
         warn : callable
-            Is told where training diverges, before the callback.
+            Called if training diverges, before the callback.
         valid : float, optional
             Loss on the validation rows.
         end : bool
-            Whether a pass ends here: it has one record, however many rows were recorded before.
+            Whether a pass ends here; if these rows already have a record, it is completed.
         """
         record = Progress(
             examples=self.steps,
@@ -123,14 +123,14 @@ class Records:
             self.stopped = True
 
     def nonzeros(self, outputs: Outputs) -> int:
-        """Count the weights that are not zero, of all outputs."""
+        """Count the nonzero weights of all outputs."""
         counts = outputs.nonzeros(self.average)
         return int(counts.sum() if self.target is None else np.minimum(counts, self.target).sum())
 
     # ---- state ---------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return it as JSON can carry it; without times, so that equal runs have equal states."""
+        """Return the state in types that JSON has; without times, so that equal runs are equal."""
         return {
             "history": [list(record._replace(seconds=0.0)) for record in self.history],
             "recorded": list(self.recorded),
@@ -138,7 +138,7 @@ class Records:
         }
 
     def restore(self, saved: Mapping[str, Any], steps: int, seconds: float) -> None:
-        """Continue from a state, after so many rows and seconds."""
+        """Continue from a state, which was reached after these steps and seconds."""
         self.history = [Progress(*record) for record in saved["history"]]
         loss, weight = saved["recorded"]
         self.recorded = (float(loss), float(weight))
@@ -148,12 +148,12 @@ class Records:
 
 
 class NoRecords(Records):
-    """Records nothing: of models that train together, none has a history of its own.
+    """Records nothing: for models that train together, without a history of each.
 
     Parameters
     ----------
     at_once : int
-        Rows that are learned at once, at most; by default any number.
+        Largest number of rows to learn in one call; by default any number.
     """
 
     def __init__(self, at_once: int = ANY) -> None:
@@ -161,28 +161,28 @@ class NoRecords(Records):
         self.at_once = at_once
 
     def next_mark(self) -> int:
-        """Return up to how many rows models learn at once."""
+        """Return the number of rows at which the next call ends."""
         return self.steps + self.at_once
 
-    def add(self, *asked: Any, **more: Any) -> None:
+    def add(self, *arguments: Any, **more: Any) -> None:
         """Add nothing."""
 
 
 def watch_for(rule: str, examples: int = 0) -> DivergenceWatch | None:
-    """Return a watch for divergence; None for a rule of which a rising loss is no bad sign.
+    """Return a watch for divergence; None for rules whose loss may rise.
 
     Parameters
     ----------
     rule : str
         A key of ``RULES``.
     examples : int
-        Rows that were learned before.
+        Number of rows learned before.
     """
     watched = RULES[rule].streams and RULES[rule].diverges
     return DivergenceWatch(examples=examples) if watched else None
 
 
-def mean_since(tally: Tally, before: Tally = (0.0, 0.0)) -> float:
+def mean_since(tally: LossTally, before: LossTally = (0.0, 0.0)) -> float:
     """Return the mean progressive loss between two tallies."""
     weight = tally[1] - before[1]
     return (tally[0] - before[0]) / weight if weight > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Certificates of the regret of truncated gradient."""
+"""Hooks of truncated gradient: certificates of its regret."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ if TYPE_CHECKING:
     from thresher.training.trainer import Trainer
 
 
-class RegretCertificates(Hooks):
-    """Certificates of the regret, where they are asked for."""
+def make_hooks(params: Mapping[str, Any], mean: Any = None) -> Hooks:
+    """Return the hooks of a rule with the parameter `certify`."""
+    return RegretCertificates() if params["certify"] else Hooks()
 
-    found: Sequence[tuple[Certificate, Certificate]] = ()  # of each output
+
+class RegretCertificates(Hooks):
+    """Computes certificates of the regret after training."""
+
+    found: Sequence[tuple[Certificate, Certificate]] = ()  # one pair per output
 
     def conclude(self, trainer: Trainer, first: bool, complete: bool) -> None:
         """Certify the regret of each output."""

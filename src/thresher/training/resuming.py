@@ -1,4 +1,4 @@
-"""Checkpoints of a trainer: what is written, and how a run continues from it."""
+"""Checkpoints of a trainer: their content, and how a run continues from one."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.data.block import Position
-from thresher.data.labels import Arriving, TwoClasses
+from thresher.data.labels import ArrivingClasses, TwoClasses
 from thresher.errors import DataError, ModelFileError, setting
 from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
-from thresher.training.checkpoint import Checkpoint
+from thresher.training.checkpoint import TrainingCheckpoint
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer
 
-# What may differ between a run and the one that resumes it. `data`, `valid` and `cache` are how
-# the shell of version 0.1.0 called files: digests of what was read tell whether they are the same.
-# How the run went so far, beside what is learned: certificates and the end of the run need it.
+# Attributes of the trainer that certificates and the end of the run need.
 _COURSE = (
     "rows_of_pass", "steps_before", "passes_kept", "complete", "whole_passes", "unit_weights",
     "stopped",
 )  # fmt: skip
 
+# Options that may differ between a run and the one that resumes it. `data`, `valid` and `cache` are
+# files in checkpoints of version 0.1.0; digests show whether their content is the same.
 _FREE = ("callback", "warm_start", "passes", "n_jobs", "data", "valid", "cache")
 
 
 def identity(trainer: Trainer) -> dict[str, Any]:
-    """Return what a resumed run must share, as JSON can carry it."""
+    """Return the options that a resumed run must share, in types that JSON has."""
     plan, source, valid = trainer.plan, trainer.source, trainer.valid
     values: dict[str, Any] = {"rule": plan.rule}
     values["input"] = "matrix" if plan.in_memory else "source"
@@ -41,13 +41,13 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     values["validation"] = None if valid is None else "source" if valid.traced else valid.facts()
     values["passes before"] = trainer.passes_before
     labels = plan.labels
-    if not isinstance(labels, TwoClasses | Arriving) and labels.classes is not None:
+    if not isinstance(labels, TwoClasses | ArrivingClasses) and labels.classes is not None:
         values["classes"] = labels.classes.tolist()
     if isinstance(values.get("class_weight"), dict):
         values["class_weight"] = sorted(map(list, values["class_weight"].items()), key=repr)
     if not isinstance(values.get("random_state"), int):
-        values.pop("random_state", None)  # the seed that came of it is compared
-    # Tuples as lists and numbers of NumPy as plain ones, as they come back from a file.
+        values.pop("random_state", None)  # the seed drawn from it is compared instead
+    # The types that are read from a file: lists for tuples, Python numbers for NumPy's.
     found: dict[str, Any] = json.loads(json.dumps(values, default=lambda number: number.item()))
     return found
 
@@ -57,13 +57,13 @@ def _bits(trainer: Trainer) -> dict[str, int]:
     return bits_of(plan.rule, plan.shuffle is not False, trainer.source.named)
 
 
-def checkpoint_of(trainer: Trainer) -> Checkpoint:
-    """Return where a run stands."""
-    t = trainer
+def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
+    """Return the state of a run."""
+    t, best = trainer, trainer.early_stopping
     learning = {
         "alpha": t.plan.params.get(RULES[t.plan.rule].rate_from_rows),
-        "room": t.room.size,
-        "width": t.room.width,
+        "room": t.capacity.size,
+        "width": t.capacity.width,
         "full": sorted(t.outputs.full),
         "labels": t.plan.labels.state,
         **t.records.state(),
@@ -76,10 +76,10 @@ def checkpoint_of(trainer: Trainer) -> Checkpoint:
         "passes": t.plan.passes,
         "pass": t.number,
         "position": None if t.position is None else t.position.to_json(),
-        "trail": t.trail.state,
+        "trail": t.input_digests.state,
         "most_names": None if t.names is None else t.names.most,
         "block": t.block,
-        "best": [t.best_loss, t.best_pass, t.stale],
+        "best": [best.best_loss, best.best_pass, best.stale],
         "pass_tally": list(t.pass_tally),
         "valid_digest": t.valid_digest,
         "hooks": t.hooks.state(),
@@ -90,13 +90,13 @@ def checkpoint_of(trainer: Trainer) -> Checkpoint:
         "seconds": t.records.seconds,
     }
     names = None if t.names is None else t.names.table.names
-    return Checkpoint(about, t.outputs.states(), t.best, names)
+    return TrainingCheckpoint(about, t.outputs.states(), best.states, names)
 
 
 def resume(trainer: Trainer) -> bool:
-    """Continue from the checkpoint; False where there is none.
+    """Continue from the checkpoint; return False if there is none.
 
-    Raises ModelFileError where it is not of this run, DataError where the input has changed.
+    Raises ModelFileError if it is of another run, DataError if the input has changed.
     """
     t, path = trainer, trainer.options.checkpoint
     assert path is not None
@@ -107,19 +107,19 @@ def resume(trainer: Trainer) -> bool:
     about = saved.about
     if "options" not in about:
         raise ModelFileError(
-            f"{path}: is of a run that needs all rows at once, and the rule {t.plan.rule} learns "
-            f"row by row"
+            f"{path}: is from a rule that needs all rows at once, and the rule {t.plan.rule} "
+            f"learns row by row"
         )
     check_bits(about.get("bits"), _bits(t), path, saved.version)
     chosen = t.requested.get("random_state") is not None or t.options.seed is not None
     if not chosen and "seed" in about["options"]:
-        t.plan = replace(t.plan, seed=about["options"]["seed"])  # any seed will do, so this one
+        t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
     _check_options(path, about["options"], identity(t), t.requested)
     t.ended = about.get("ended") is not None
     if t.ended and about["ended"] != t.plan.passes:
         raise ModelFileError(
-            f"the run that wrote it has made all {about['ended']} passes, and {t.plan.passes} are "
-            f"wanted now; a resumed run needs as many",
+            f"the run that wrote it has made all {about['ended']} passes, and passes is "
+            f"{t.plan.passes} now; a resumed run needs the same number",
             place=path,
             parameter="passes",
             value=t.plan.passes,
@@ -127,8 +127,8 @@ def resume(trainer: Trainer) -> bool:
     made = about["pass"] + (about["position"] is not None)
     if made > t.plan.passes:
         raise ModelFileError(
-            f"it is of pass {made}, and {t.plan.passes} are wanted now; a resumed run needs at "
-            f"least as many",
+            f"it is in pass {made}, and passes is {t.plan.passes} now; a resumed run needs at "
+            f"least {made}",
             place=path,
             parameter="passes",
             value=t.plan.passes,
@@ -139,8 +139,9 @@ def resume(trainer: Trainer) -> bool:
         raise ModelFileError(f"{path}: {error}") from None
     t.number, t.block, position = about["pass"], about["block"], about["position"]
     t.position = None if position is None else Position.from_json(position)
-    t.best = list(saved.best)
-    t.best_loss, t.best_pass, t.stale = about["best"]
+    best = t.early_stopping
+    best.states = list(saved.best)
+    best.best_loss, best.best_pass, best.stale = about["best"]
     loss, weight = about["pass_tally"]
     t.valid_digest = about.get("valid_digest")
     t.pass_tally = (loss, weight)
@@ -163,7 +164,7 @@ def _check_options(
     path: str, before: Mapping[str, Any], now: Mapping[str, Any], known: Mapping[str, Any]
 ) -> None:
     if before.get("valid") and before["tol"] is None:
-        before = {**before, "tol": 0.0}  # version 0.1.0 wrote what was given, not what it meant
+        before = {**before, "tol": 0.0}  # version 0.1.0 wrote None for its default of 0
     for name, value in now.items():
         if name not in _FREE and before.get(name, value) != value:
             named = setting(name) if name in known else name
@@ -176,38 +177,40 @@ def _check_options(
             )  # fmt: skip
 
 
-def _restore(t: Trainer, learning: Mapping[str, Any], saved: Checkpoint, seconds: float) -> None:
+def _restore(
+    t: Trainer, learning: Mapping[str, Any], saved: TrainingCheckpoint, seconds: float
+) -> None:
     if t.plan.waits_for_rows and learning["alpha"] != "auto":
         t.set_plan(t.plan.with_rate(learning["alpha"]))
-    if learning["room"] > t.room.size:
+    if learning["room"] > t.capacity.size:
         t.outputs.widen(int(learning["room"]))
     t.outputs.restore(saved.states)
-    t.room.size, t.room.width = int(learning["room"]), int(learning["width"])
+    t.capacity.size, t.capacity.width = int(learning["room"]), int(learning["width"])
     t.outputs.full = set(learning["full"])
     t.plan.labels.state = learning["labels"]
     t.records.restore(learning, t.outputs.steps, seconds)
 
 
 def _check_input(t: Trainer, about: Mapping[str, Any]) -> None:
-    """Raise DataError where the input is not what it was; read again what cannot tell by itself."""
+    """Raise DataError if the input has changed; read it again if nothing else can show that."""
     if t.source.is_as(about["source"]):
-        t.trail.state = about["trail"]
+        t.input_digests.state = about["trail"]
         return
     if not t.source.traced:
         raise DataError(f"{t.source} are not those of the run that wrote {t.options.checkpoint}")
-    trail = about["trail"]
-    t.trail.state = trail
-    t.trail.begin()
+    saved = about["trail"]
+    t.input_digests.state = saved
+    t.input_digests.begin()
     if t.position is None:
         return
     visits = t.visits_after(None)
     for visit in visits:
-        t.trail.see(visit.block, compare=not t.reorders)
+        t.input_digests.add(visit.block, compare=not t.reorders)
         if visit.end == t.position:
-            t.resumed = visits  # a pipe cannot be read a second time
+            t.resumed = visits  # a pipe can be read only once
             break
-    if t.trail.chain != trail["chain"]:
+    if t.input_digests.chain != saved["chain"]:
         raise DataError(
-            f"{t.source}: the input has changed since the checkpoint was written: it was read up "
-            f"to line {t.position.line} of its file number {t.position.file + 1}"
+            f"{t.source}: the input has changed since the checkpoint was written, before line "
+            f"{t.position.line} of file {t.position.file + 1}"
         )

@@ -1,4 +1,4 @@
-"""What a call of fit does besides learning: who is told, and where checkpoints go."""
+"""Options of a call of fit that do not change its result: observer and checkpoints."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from thresher.training.observer import Observer
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a call of fit does besides learning.
+    """Observer, checkpoints and other options of a call of fit.
 
     Attributes
     ----------
     observer : Observer
-        Is told of progress, and may stop the run.
+        Receives progress, and may stop the run.
     checkpoint : str or None
-        File to write the state of the run to; None: it cannot be resumed.
+        File to write the state of the run to; None: the run cannot be resumed.
     every : float
-        Seconds between two checkpoints. With inf, only an observer that stops the run has one
-        written.
+        Seconds between two checkpoints. With inf, a checkpoint is written only when the observer
+        stops the run.
     resume : bool
-        Continue from the checkpoint; without one, start from the beginning.
+        Continue from the checkpoint; if there is none, start from the beginning.
     names : bool
-        Whether the names of features are looked up, where a source has names.
+        Whether to look up the names of features, if the source has names.
     seed : int or None
-        Seed of the shuffling of a source; None: `random_state` decides it.
+        Seed of the shuffling of a source; None: it is drawn from `random_state`.
     """
 
     observer: Observer = field(default_factory=Observer)
@@ -49,7 +49,7 @@ class RunOptions:
         names: bool = True,
         seed: int | None = None,
     ) -> RunOptions:
-        """Return the options, checked, as `fit` takes them."""
+        """Check the arguments of `fit`, and return them as options."""
         if observer is not None and not isinstance(observer, Observer):
             raise ParameterError(
                 parameter="observer", value=observer, allowed="a thresher.Observer"

@@ -1,4 +1,4 @@
-"""Scores that add up over rows: what a search over a source can have without holding the rows."""
+"""Scores that are computed from sums over rows, so that a search need not keep the rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.block import Block
-from thresher.data.labels import ManyClasses, Values
+from thresher.data.labels import ManyClasses, NumericLabels
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.losses import Task
@@ -22,17 +22,17 @@ Sums = NDArray[np.longdouble]
 
 @dataclass(frozen=True)
 class Score:
-    """A score as sums over rows.
+    """A score that is computed from sums over rows.
 
     Attributes
     ----------
     needs : {"labels", "probabilities", "values"}
-        What it compares with the truth.
+        The kind of prediction that it compares with the truth.
     terms : callable
-        Takes answers, truths (numbers of classes, or values), weights, and the number of classes;
-        returns sums over the rows.
+        Takes predictions, truths (numbers of classes, or values), weights, and the number of
+        classes; returns sums over the rows.
     finish : callable
-        Turns the sums over all rows into the score.
+        Computes the score from the sums over all rows.
     """
 
     needs: Literal["labels", "probabilities", "values"]
@@ -41,7 +41,7 @@ class Score:
 
     @property
     def task(self) -> Task:
-        """What it is a score of."""
+        """The task it is a score for."""
         return "regressor" if self.needs == "values" else "classifier"
 
 
@@ -86,7 +86,7 @@ def _absolutes(
 
 
 def _r2_terms(found: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], _: int) -> list[Any]:
-    long = true.astype(np.longdouble)  # the sums below nearly cancel where labels are far from 0
+    long = true.astype(np.longdouble)  # the sums below nearly cancel if labels are far from 0
     return [w @ (found - true) ** 2, w @ (long * long), w @ long, w.sum()]
 
 
@@ -111,9 +111,9 @@ SCORES: dict[str, Score] = {
 
 
 def quick_score(scoring: Any, task: Task) -> Score | None:
-    """Return a scorer's score as a sum over rows, where they are the same for any rows.
+    """Return a scikit-learn score as a sum over rows, if both are always equal; else None.
 
-    Its scorers check labels anew for every model, which takes longer than the lanes' learning.
+    scikit-learn's scorers check the labels again for every model, which takes longer than training.
     """
     if scoring is None and task == "classifier":
         scoring = "accuracy"
@@ -123,36 +123,36 @@ def quick_score(scoring: Any, task: Task) -> Score | None:
 
 
 def scores_named(scoring: Any, task: Task) -> dict[str, Score]:
-    """Return scores by the names that results give them; a single one is named "score".
+    """Return scores by their names in the results; a single one is named "score".
 
-    Raises ParameterError for those that do not add up over rows, or are not of the task.
+    Raises ParameterError for scores that are not sums over rows, or are for another task.
     """
     if scoring is None:
         scoring = "accuracy" if task == "classifier" else "r2"
     if isinstance(scoring, str):
-        asked: Mapping[str, Any] = {"score": scoring}
+        wanted: Mapping[str, Any] = {"score": scoring}
     elif isinstance(scoring, Mapping):
-        asked = scoring
+        wanted = scoring
     elif isinstance(scoring, list | tuple | set):
-        asked = {name: name for name in scoring}
+        wanted = {name: name for name in scoring}
     else:
-        asked = {"score": scoring}
+        wanted = {"score": scoring}
     allowed = [name for name, score in SCORES.items() if score.task == task]
-    for name in asked.values():
+    for name in wanted.values():
         if name not in allowed:
             raise ParameterError(
-                (setting("scoring"), f": rows of a source are not held, and a {task} can be scored "
-                 f"there by sums over rows alone: {', '.join(allowed)}; got {name!r}"),
+                (setting("scoring"), f": rows of a source are not kept in memory, so a {task} can "
+                 f"be scored only by sums over rows: {', '.join(allowed)}; got {name!r}"),
                 parameter="scoring",
                 value=name,
                 allowed=f"one of {', '.join(allowed)}",
             )  # fmt: skip
-    return {name: SCORES[score] for name, score in asked.items()}
+    return {name: SCORES[score] for name, score in wanted.items()}
 
 
 @dataclass
-class Tally:
-    """Scores of one model, added up block by block.
+class ScoreTally:
+    """The sums over rows for the scores of one model.
 
     Attributes
     ----------
@@ -167,22 +167,22 @@ class Tally:
     classes: int
 
     def __post_init__(self) -> None:
-        """Begin with nothing."""
+        """Start without sums."""
         self.sums: dict[str, Sums] = {}
 
     def add(
         self, raw: NDArray[np.float64], true: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> None:
-        """Add rows: their raw predictions, of each output, and the truth."""
+        """Add rows: raw predictions (one column per output), true labels, and weights."""
         if len(true) == 0:
             return
         w = np.ones(len(true)) if weights is None else weights
         for name, score in self.named.items():
-            terms = score.terms(self._answers(score.needs, raw), true, w, self.classes)
+            terms = score.terms(self._predictions(score.needs, raw), true, w, self.classes)
             found = np.array(terms, np.longdouble)
             self.sums[name] = self.sums[name] + found if name in self.sums else found
 
-    def _answers(self, needs: str, raw: NDArray[np.float64]) -> NDArray[Any]:
+    def _predictions(self, needs: str, raw: NDArray[np.float64]) -> NDArray[Any]:
         if needs == "values":
             return values(scores(raw, self.loss, classifies=False), self.loss)
         decision = scores(raw, self.loss)
@@ -191,15 +191,15 @@ class Tally:
         return decision.argmax(axis=1) if decision.ndim > 1 else (decision >= 0).astype(np.intp)
 
     def result(self) -> dict[str, float]:
-        """Return the scores; NaN where there were no rows."""
+        """Return the scores; NaN if there were no rows."""
         return {
             name: float(score.finish(self.sums[name])) if name in self.sums else float("nan")
             for name, score in self.named.items()
         }
 
 
-def _right(model: Model, block: Block, raw: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return whether exactly the labels of each row are predicted; unknown ones never are."""
+def _correct(model: Model, block: Block, raw: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for each row whether the predicted labels are exactly the true ones."""
     starts, labels = block.label_sets()
     rows = np.repeat(np.arange(block.rows), np.diff(starts))
     found, classes = scores(raw, model.loss).reshape(raw.shape) >= 0, np.asarray(model.classes)
@@ -210,21 +210,21 @@ def _right(model: Model, block: Block, raw: NDArray[np.float64]) -> NDArray[np.b
 
 
 def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> dict[str, float]:
-    """Return the scores of a model on all rows of a source, by their weights.
+    """Return the scores of a model on all rows of a source, with their weights.
 
-    Where rows have any number of labels, a row counts as right if all of them are, and no others.
+    With lists of labels, a row counts as correct if exactly its labels are predicted.
     """
     classes = model.classes
     if model.multilabel:
-        tally = Tally(named, model.loss, 2)
+        tally = ScoreTally(named, model.loss, 2)
         for block, raw in model.raw_blocks(source):
-            whether = _right(model, block, raw)
+            correct = _correct(model, block, raw)
             tally.add(
-                np.where(whether, 1.0, -1.0)[:, None], np.ones(block.rows, np.intp), block.weights
+                np.where(correct, 1.0, -1.0)[:, None], np.ones(block.rows, np.intp), block.weights
             )
         return tally.result()
-    tally = Tally(named, model.loss, 0 if classes is None else len(classes))
-    labels = Values(model.loss) if classes is None else ManyClasses(classes)
+    tally = ScoreTally(named, model.loss, 0 if classes is None else len(classes))
+    labels = NumericLabels(model.loss) if classes is None else ManyClasses(classes)
     for block, raw in model.raw_blocks(source):
         targets = labels.targets(block)
         tally.add(raw, targets[0] if classes is None else targets.single(), block.weights)

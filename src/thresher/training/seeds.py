@@ -1,4 +1,4 @@
-"""Seeds of all that is random in training."""
+"""Random seeds of training."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from thresher.errors import ParameterError, setting
 
 
 def seed_of(random_state: Any, owner: str) -> int:
-    """Return a seed of a fit: drawn from `random_state`, as scikit-learn understands it.
+    """Return a seed drawn from scikit-learn's `random_state`.
 
     Parameters
     ----------
     random_state : int, RandomState or None
     owner : str
-        Whose parameter it is, for messages.
+        The class that has the parameter, for messages.
     """
     from sklearn.utils import check_random_state
 
@@ -32,7 +32,7 @@ def seed_of(random_state: Any, owner: str) -> int:
 
 
 def stream_seed(random_state: Any, owner: str) -> int:
-    """Return the seed by which the rows of a source are shuffled.
+    """Return the seed for shuffling the rows of a source.
 
     Parameters
     ----------

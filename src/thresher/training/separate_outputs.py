@@ -1,4 +1,4 @@
-"""Outputs of which each is a learner of its own."""
+"""Outputs with one learner each."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from thresher.rules import RULES
 from thresher.training.outputs import Order, Outputs, Paused
 
 if TYPE_CHECKING:
-    from thresher.training.recipe import Recipe
+    from thresher.training.outputs_factory import OutputsFactory
 
 
-class Alone(Outputs):
-    """Each output is a learner of its own, which looks up every feature of every row itself.
+class SeparateOutputs(Outputs):
+    """Outputs with one learner each; every learner looks up the features of a row itself.
 
     Parameters
     ----------
-    recipe : Recipe
+    factory : OutputsFactory
     count : int
     """
 
-    def __init__(self, recipe: Recipe, count: int) -> None:
-        self.recipe, self.full = recipe, set()
-        numbers, words = recipe.parameters()
-        core = RULES[recipe.rule].core
+    def __init__(self, factory: OutputsFactory, count: int) -> None:
+        self.factory, self.full = factory, set()
+        numbers, words = factory.parameters()
+        core = RULES[factory.rule].core
         self.learners = [
-            _core.make_learner(core, recipe.store, recipe.dtype, recipe.width, numbers, words)
+            _core.make_learner(core, factory.store, factory.dtype, factory.width, numbers, words)
             for _ in range(count)
         ]
 
@@ -48,7 +48,7 @@ class Alone(Outputs):
 
     @property
     def steps(self) -> int:
-        """Rows learned, by the output that learned the most: others may be full."""
+        """Number of rows learned by the output that learned the most; others may be full."""
         return max(learner.steps for learner in self.learners)
 
     @property
@@ -75,7 +75,7 @@ class Alone(Outputs):
         paused: Paused = None,
         row: int = 0,
     ) -> None:
-        """Learn, one output after the other; Ctrl-C waits until all have learned."""
+        """Learn, one output after the other; on Ctrl-C, all outputs finish these rows first."""
         reached = [first] * len(self)
 
         def advance(last: int) -> None:
@@ -103,12 +103,12 @@ class Alone(Outputs):
     def predict(
         self, batch: _core.Batch, average: bool = False, rows: Order = None
     ) -> NDArray[np.float64]:
-        """Return raw predictions, one output after the other."""
+        """Return raw predictions, one column for each output."""
         found = np.column_stack([learner.predict(batch, average) for learner in self.learners])
         return found if rows is None else found[rows]
 
     def output(self, number: int, average: bool = False) -> Output:
-        """Return what an output has learned."""
+        """Return the weights and the intercept of an output."""
         learner = self.learners[number]
         return Output(*learner.weights(average), learner.intercept(average))
 
@@ -124,7 +124,7 @@ class Alone(Outputs):
         weights: NDArray[np.float64] | None = None,
         average: bool = False,
     ) -> float:
-        """Return the sum over rows of the mean loss, one output after the other."""
+        """Return the weighted sum over rows of the mean loss over outputs."""
         total = 0.0
         for learner, target in zip(self.learners, targets, strict=True):
             found = losses(learner.predict(batch, average), target)
@@ -137,7 +137,7 @@ class Alone(Outputs):
             learner.next_pass()
 
     def widen(self, width: int) -> None:
-        """Take more features."""
+        """Accept more features."""
         for learner in self.learners:
             learner.widen(width)
 
@@ -146,8 +146,8 @@ class Alone(Outputs):
         return [learner.state() for learner in self.learners]
 
     def restore(self, states: Sequence[bytes]) -> None:
-        """Go on from states."""
+        """Continue from states."""
         if len(states) != len(self):
-            raise ValueError(f"it is of {len(states)} outputs, and this is of {len(self)}")
+            raise ValueError(f"it has {len(states)} outputs, and this model has {len(self)}")
         for learner, state in zip(self.learners, states, strict=True):
             learner.restore(state)

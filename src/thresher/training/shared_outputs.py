@@ -1,4 +1,4 @@
-"""Outputs that learn together: one look at each feature of each row serves all."""
+"""Outputs that learn together: each feature of a row is looked up once for all outputs."""
 
 from __future__ import annotations
 
@@ -17,68 +17,68 @@ from thresher.rules import RULES
 from thresher.training.outputs import Order, Outputs, Paused
 
 if TYPE_CHECKING:
-    from thresher.training.recipe import Recipe
+    from thresher.training.outputs_factory import OutputsFactory
 
-_GROUP = 240  # lanes of a group: 16 lines of 15, in single precision
+_GROUP = 240  # lanes of a group: 16 lines of 15 lanes in float32
 
 
-class Together(Outputs):
-    """All outputs learn from one look at each feature of each row, one lane for each class.
+class SharedOutputs(Outputs):
+    """Outputs that learn together, one lane for each class.
 
-    Of thousands, as many learn a block together as the processor's cache can hold. More may come
-    while learning: a new one learns from then on, and equals a model that never saw the rows
-    before. Lanes are numbered as they came, outputs by the order of their classes: output k is lane
-    ``lane_of[k]``.
+    Each feature of a row is looked up once for a group of lanes; groups are small enough for the
+    processor's cache. Outputs can be added during training: a new one learns from then on, and
+    equals a model that has not seen the earlier rows. Lanes are numbered in the order in which
+    they were added, outputs in the order of their classes: output k is lane ``lane_of[k]``.
 
     Parameters
     ----------
-    recipe : Recipe
+    factory : OutputsFactory
     count : int
-        Outputs to begin with.
+        Number of outputs at the start.
     """
 
-    def __init__(self, recipe: Recipe, count: int) -> None:
-        self.recipe, self.full = recipe, set()
-        self._sizes: list[int] = []  # lanes that came at a time
+    def __init__(self, factory: OutputsFactory, count: int) -> None:
+        self.factory, self.full = factory, set()
+        self._sizes: list[int] = []  # numbers of lanes added by each call of `add`
         self._groups: list[_core.Lanes] = []
         self.lane_of = np.arange(count)
         if count:
             self.add(count)
 
     @property
-    def there(self) -> int:
-        """Number of lanes that came."""
+    def lane_count(self) -> int:
+        """Number of lanes added so far."""
         return sum(self._sizes)
 
     def add(self, count: int = 1) -> None:
-        """Let so many lanes begin to learn now."""
-        numbers, words = self.recipe.parameters()
-        recipe, core = self.recipe, RULES[self.recipe.rule].core
-        for first in range(self.there, self.there + count, _GROUP):
-            n = min(_GROUP, self.there + count - first)
+        """Add lanes, which learn from now on."""
+        numbers, words = self.factory.parameters()
+        factory, core = self.factory, RULES[self.factory.rule].core
+        for first in range(self.lane_count, self.lane_count + count, _GROUP):
+            n = min(_GROUP, self.lane_count + count - first)
             targets = list(range(first, first + n))
             lanes = [numbers] * n, [words] * n, [0] * n, targets
             self._groups.append(
-                _core.make_lanes(core, recipe.store, recipe.dtype, recipe.width, *lanes)
+                _core.make_lanes(core, factory.store, factory.dtype, factory.width, *lanes)
             )
         self._sizes.append(count)
 
-    def expect(self, lane_of: NDArray[np.int64]) -> None:
-        """Take a new numbering of the outputs; lanes that are not there yet come by `add`."""
+    def renumber(self, lane_of: NDArray[np.int64]) -> None:
+        """Set the lane of each output; lanes that do not exist yet are added later by `add`."""
         self.lane_of = lane_of
 
-    def settle(self) -> NDArray[np.bool_]:
-        """Forget the outputs that were expected and did not come; tell which are there."""
-        there = self.lane_of < self.there
-        self.lane_of = self.lane_of[there]
-        return there
+    def drop_missing(self) -> NDArray[np.bool_]:
+        """Remove outputs whose lane was not added; return which outputs remain."""
+        present = self.lane_of < self.lane_count
+        self.lane_of = self.lane_of[present]
+        return present
 
     def __len__(self) -> int:
         return len(self.lane_of)
 
     @property
     def steps(self) -> int:
-        """Rows learned by the first lane."""
+        """Number of rows learned by the first lane."""
         return int(self._groups[0].steps().max()) if self._groups else 0
 
     @property
@@ -105,7 +105,7 @@ class Together(Outputs):
         paused: Paused = None,
         row: int = 0,
     ) -> None:
-        """Learn, all outputs of a group row by row; Ctrl-C waits until all groups have learned."""
+        """Learn, one group after the other; on Ctrl-C, all groups finish these rows first."""
         batch.set_targets(None, weights)
         classes = targets.starts, self.lane_of.astype(np.int32)[targets.numbers]
         stopped: _core.DataError | KeyboardInterrupt | None = None
@@ -133,11 +133,11 @@ class Together(Outputs):
         return found if in_order else np.ascontiguousarray(found[:, self.lane_of])
 
     def output(self, number: int, average: bool = False) -> Output:
-        """Return what an output has learned."""
+        """Return the weights and the intercept of an output."""
         return self.outputs(average)[number]
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
-        """Return what each output has learned."""
+        """Return the weights and the intercept of each output."""
         found = [
             Output(*group.weights(lane, average), float(intercept)).largest(target)
             for group in self._groups
@@ -146,7 +146,7 @@ class Together(Outputs):
         return [found[lane] for lane in self.lane_of.tolist() if lane < len(found)]
 
     def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
-        """Count the nonzero weights of each output that is there."""
+        """Count the nonzero weights of each output that has a lane."""
         found = np.concatenate([group.nonzeros(average) for group in self._groups])
         return np.asarray(found[self.lane_of[self.lane_of < len(found)]])
 
@@ -156,23 +156,23 @@ class Together(Outputs):
             group.next_pass()
 
     def widen(self, width: int) -> None:
-        """Take more features."""
-        self.recipe = replace(self.recipe, width=width)
+        """Accept more features."""
+        self.factory = replace(self.factory, width=width)
         for group in self._groups:
             group.widen(width)
 
     def states(self) -> list[bytes]:
-        """Return how the lanes came, and the state of each group."""
+        """Return the order of the lanes, and the state of each group."""
         about = {"sizes": self._sizes, "lane_of": self.lane_of.tolist()}
         return [json.dumps(about).encode(), *(group.state() for group in self._groups)]
 
     def restore(self, states: Sequence[bytes]) -> None:
-        """Go on from states."""
+        """Continue from states."""
         try:
             about = json.loads(states[0])
             sizes, lane_of = list(about["sizes"]), np.array(about["lane_of"], np.int64)
         except (IndexError, KeyError, TypeError, ValueError):
-            raise ValueError("it is not of outputs that learned together") from None
+            raise ValueError("its outputs were not trained together") from None
         if sizes != self._sizes:
             self._groups, self._sizes = [], []
             for size in sizes:
@@ -182,51 +182,51 @@ class Together(Outputs):
             group.restore(state)
 
 
-class OnlyNonzero(Together):
-    """Outputs of which only the nonzero (feature, class) weights are kept, for many classes.
+class SparseOutputs(SharedOutputs):
+    """Outputs that store only nonzero (feature, class) weights, for many classes.
 
-    All share a clock. A class that comes later begins with no weights, its intercept at the
-    log-odds of one row of all so far: with a loss that is zero beyond the margin, the rows before
-    would have taught it little.
+    All classes have the same clock. A class that is added later starts without weights; its
+    intercept is the log-odds of one row among all rows so far. With a loss that is zero beyond the
+    margin, the earlier rows would have changed little else.
 
     Parameters
     ----------
-    recipe : Recipe
+    factory : OutputsFactory
     count : int
-        Outputs to begin with.
+        Number of outputs at the start.
     """
 
     _lists: _core.LabelLists
 
     def add(self, count: int = 1) -> None:
-        """Let so many classes begin now."""
-        recipe, first = self.recipe, self.there
+        """Add classes, which learn from now on."""
+        factory, first = self.factory, self.lane_count
         if first == 0:
-            core = RULES[recipe.rule].core
+            core = RULES[factory.rule].core
             self._lists = _core.make_labels(
-                core, recipe.dtype, recipe.width, *recipe.parameters(), count
+                core, factory.dtype, factory.width, *factory.parameters(), count
             )
             self._groups, known = [self._lists], np.zeros(0)
         else:
             known = self._lists.intercepts()
             self._lists.grow(first + count)
         self._sizes.append(count)
-        if recipe.params.get("fit_intercept", True):
-            # Until `plant`, classes known from the beginning count as equally frequent.
+        if factory.params.get("fit_intercept", True):
+            # Until `plant` is called, the first classes count as equally frequent.
             rows = self.steps + 1 if first or count == 1 else count
             new = np.full(count, _log_odds(1, rows))
             self._lists.plant_intercepts(np.concatenate([known, new]))
 
     def plant(self, counts: NDArray[np.int64], rows: int) -> None:
-        """Start from the log-odds of classes that so many of the rows have."""
-        if self.recipe.params.get("fit_intercept", True):
+        """Set the intercepts to the log-odds of the classes, from their numbers of rows."""
+        if self.factory.params.get("fit_intercept", True):
             planted = np.empty(len(counts))
             planted[self.lane_of] = _log_odds(counts, rows)
             self._lists.plant_intercepts(planted)
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
-        """Return what each output has learned."""
-        if self.there == 0:
+        """Return the weights and the intercept of each output."""
+        if self.lane_count == 0:
             return []
         classes, keys, weights = self._lists.class_weights()
         intercepts = self._lists.intercepts()
@@ -243,6 +243,6 @@ class OnlyNonzero(Together):
 
 
 def _log_odds(counts: NDArray[np.int64] | int, rows: int) -> NDArray[np.float64]:
-    """Return the log-odds of classes met so often; none is impossible, and none certain."""
+    """Return the log-odds of classes with these counts, smoothed so that they are finite."""
     share = (np.asarray(counts) + 0.5) / (rows + 1.0)
     return np.asarray(np.log(share / (1.0 - share)))

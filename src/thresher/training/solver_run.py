@@ -1,4 +1,4 @@
-"""A fit that needs all rows at once: its history, its checkpoints, and resuming from one."""
+"""A fit of a rule that needs all rows at once: its history, its checkpoints, and resuming."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from thresher.errors import ModelFileError, setting
 from thresher.model.model import Progress
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
-from thresher.training.checkpoint import Checkpoint
+from thresher.training.checkpoint import TrainingCheckpoint
 from thresher.training.observer import Interrupted
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of
 
-KIND = "solver"  # of a run, as its checkpoint tells
+KIND = "solver"  # the kind of run in checkpoints
 
 _CHANGE_NOTHING = ("callback", "n_jobs")  # parameters that may differ in a resumed run
 
-State = tuple[dict[str, Any], Sequence[bytes]]  # what JSON can carry, and bytes
+State = tuple[dict[str, Any], Sequence[bytes]]  # values for JSON, and bytes
 
 
 class SolverRun:
-    """A fit that needs all rows at once: its history, its checkpoints, and resuming from one.
+    """A fit of a rule that needs all rows at once: its history, its checkpoints, and resuming.
 
-    Where the options ask to resume and there is a checkpoint, it is read at once: `history` and
-    `stopped` are then those of the run that wrote it, and `resumed` is the state of its solvers.
+    With `options.resume`, the checkpoint is read by the constructor, if there is one: `history`
+    and `stopped` are then those of the run that wrote it, `resumed` is the state of its solvers.
 
     Parameters
     ----------
@@ -43,22 +43,22 @@ class SolverRun:
     params : mapping
         All parameters of the estimator.
     rows : sequence
-        All that the fit learns from: first X, then targets, weights, and the evaluation set, as
-        arrays, sparse matrices, `Targets`, None, and tuples of these.
+        The data of the fit: first X, then targets, weights and the evaluation set; arrays, sparse
+        matrices, `Targets`, None, and tuples of these.
     options : RunOptions, optional
 
     Attributes
     ----------
     history : list of Progress
     stopped : bool
-        The callback has ended the fit.
+        Whether the callback has ended the fit.
     resumed : (dict, list of bytes) or None
-        What `rest` was given in the run that is resumed.
+        The state in the checkpoint; None: the run is not resumed.
 
     Raises
     ------
     ModelFileError
-        Where the checkpoint is damaged, or is not one of this run.
+        If the checkpoint is damaged, or is of another run.
     """
 
     def __init__(
@@ -82,20 +82,20 @@ class SolverRun:
         if self.options.resume:
             self._resume()
 
-    # ---- chance --------------------------------------------------------------------------------
+    # ---- random numbers ------------------------------------------------------------------------
 
     @cached_property
     def seed(self) -> int | None:
-        """The seed that random_state gives; None where the rule draws nothing."""
+        """The seed from random_state; None if the rule uses no random numbers."""
         if "random_state" not in self.params:
             return None
         return seed_of(self.params["random_state"], self.owner)
 
     def generator(self) -> np.random.Generator:
-        """Return a new generator of random numbers, by the seed."""
+        """Return a new random number generator with the seed."""
         return np.random.default_rng(self.seed)
 
-    # ---- the course of the fit -----------------------------------------------------------------
+    # ---- records and interruptions -------------------------------------------------------------
 
     def record(
         self,
@@ -105,12 +105,12 @@ class SolverRun:
         rate: float,
         valid_loss: float | None = None,
     ) -> None:
-        """Add a record to the history; tell the observer and the callback, which may end the fit.
+        """Add a record to the history; pass it to the observer and to the callback.
 
         Parameters
         ----------
         examples, loss, nonzeros, rate, valid_loss
-            As of Progress.
+            As in `Progress`.
         """
         progress = Progress(examples, loss, nonzeros, rate, self._seconds(), valid_loss)
         self.history.append(progress)
@@ -119,38 +119,40 @@ class SolverRun:
         if not self.stopped:
             self.stopped = bool(callback is not None and callback(progress))
 
-    def rest(self, state: Callable[[], State]) -> None:
-        """Stop here, or write a checkpoint, where it is time. Not at the end of the fit.
+    def checkpoint_if_due(self, state: Callable[[], State]) -> None:
+        """Stop if the observer says so, or write a checkpoint if it is due.
+
+        It must not be called at the end of the fit.
 
         Parameters
         ----------
         state : callable
-            Returns all from which the fit can be continued here.
+            Returns the state from which the fit can continue.
 
         Raises
         ------
         Interrupted
-            Where the observer stops the fit, and a checkpoint was written.
+            If the observer stops the fit, and a checkpoint was written.
         KeyboardInterrupt
-            Where the observer stops the fit, and no checkpoint is wanted.
+            If the observer stops the fit, and there is no checkpoint file.
         """
-        self.look(state)
+        self.stop_if_asked(state)
         path = self.options.checkpoint
         if path is None or time.monotonic() - self._written < self.options.every:
             return
         try:
             self._write(path, *state())
-        except OSError as error:  # a full disk: there may be room later
+        except OSError as error:  # for example a full disk: the next attempt may succeed
             self._written = time.monotonic()
             self.observer.warn(f"no checkpoint was written: {error}")
 
-    def look(self, state: Callable[[], State]) -> None:
-        """Stop where the observer says so; raises as `rest` does.
+    def stop_if_asked(self, state: Callable[[], State]) -> None:
+        """Stop if the observer says so; raises as `checkpoint_if_due` does.
 
         Parameters
         ----------
         state : callable
-            As of `rest`; it may be the state of an earlier moment.
+            As for `checkpoint_if_due`; it may return an earlier state.
         """
         if not self.observer.stops():
             return
@@ -179,7 +181,7 @@ class SolverRun:
             "state": about,
             "seconds": self._seconds(),
         }
-        digest = Checkpoint(whole, states).write(path)
+        digest = TrainingCheckpoint(whole, states).write(path)
         self._written = time.monotonic()
         self.observer.tell("checkpoint", examples=self._examples(), digest=digest)
 
@@ -202,12 +204,12 @@ class SolverRun:
         self.observer.tell("resumed", examples=self._examples(), digest=saved.digest)
 
     def _check(self, about: Mapping[str, Any]) -> None:
-        """Raise ModelFileError where a checkpoint is not one of this run."""
+        """Raise ModelFileError if a checkpoint is of another run."""
         path = self.options.checkpoint
         if about.get("run") != KIND:
             raise ModelFileError(
-                f"{path}: is of a run that learns row by row, and the rule {self.rule} needs all "
-                f"rows at once"
+                f"{path}: is from a rule that learns row by row, and the rule {self.rule} needs "
+                f"all rows at once"
             )
         self._same("rule", about["rule"], self.rule)
         for name, now in self._described().items():
@@ -217,7 +219,7 @@ class SolverRun:
             self._same("random_state", about["random_state"], _shown(state))
             raise ModelFileError(
                 (setting("random_state"), " gives another seed than in the run that wrote it; a "
-                 "resumed run needs the same"),
+                 "resumed run needs the same seed"),
                 place=path,
                 parameter="random_state",
                 value=state,
@@ -239,7 +241,7 @@ class SolverRun:
             )  # fmt: skip
 
     def _described(self) -> dict[str, Any]:
-        """Return the parameters that a resumed run must share; JSON can carry them."""
+        """Return the parameters that a resumed run must share, in types that JSON has."""
         without = (*_CHANGE_NOTHING, "random_state")
         return {name: _plain(v) for name, v in self.params.items() if name not in without}
 
@@ -248,7 +250,7 @@ class SolverRun:
 
     @cached_property
     def _digest(self) -> str:
-        """Digest of the rows: computed when a checkpoint is written or read."""
+        """Digest of the rows; computed only when a checkpoint is written or read."""
         digest = hashlib.blake2b(digest_size=16)
         for array in _arrays(self.rows):
             if array is None:
@@ -263,27 +265,27 @@ class SolverRun:
 
 
 def _plain(value: Any) -> Any:
-    """Return a parameter as JSON carries it; what JSON cannot carry, as text."""
+    """Return a parameter in a type that JSON has: unchanged, or as text."""
     if isinstance(value, np.generic):
         value = value.item()
     return value if isinstance(value, str | int | float | None) else repr(value)
 
 
 def _shown(random_state: Any) -> Any:
-    """Return a seed as it is given, or of what kind a source of seeds is."""
+    """Return random_state itself if it is a number or None, else the name of its type."""
     known = _plain(random_state)
     return type(random_state).__name__ if isinstance(known, str) else known
 
 
 def _shapes(before: Sequence[int], now: Sequence[int]) -> str:
-    """Return what a message says of other rows where their number, or that of columns, differs."""
+    """Return the end of a message about changed rows, if their shape differs."""
     if before == now:
         return ""
     return f", which had {before[0]} rows of {before[1]} features; now {now[0]} of {now[1]}"
 
 
 def _arrays(rows: Any) -> Iterable[NDArray[Any] | None]:
-    """Return the arrays that rows, labels or weights consist of."""
+    """Yield the arrays that rows, labels or weights consist of."""
     if rows is None or isinstance(rows, np.ndarray):
         yield rows
     elif sp.issparse(rows):

@@ -1,4 +1,4 @@
-"""The one loop over rows: passes, orders, records, early stopping, checkpoints."""
+"""The only training loop over blocks: passes, shuffling, records, early stopping, checkpoints."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.block import Position
-from thresher.data.labels import Arriving
 from thresher.data.read_options import Stopped
 from thresher.data.targets import Targets
 from thresher.data.visits import Visit
-from thresher.errors import DataError, OutOfMemoryError, setting
+from thresher.errors import DataError
 from thresher.rules import RULES
 from thresher.training import resuming
-from thresher.training.capacity import Room
+from thresher.training.arriving_classes import add_classes, arrivals, drop_missing_classes
+from thresher.training.capacity import Capacity
 from thresher.training.class_weights import row_weights
+from thresher.training.early_stopping import EarlyStopping
 from thresher.training.hooks import Hooks
-from thresher.training.input_digests import Trail
-from thresher.training.name_cache import NameKeeper
+from thresher.training.input_digests import InputDigests
+from thresher.training.name_cache import NameCache
 from thresher.training.observer import Interrupted
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan, alpha_for
 from thresher.training.records import Records, mean_since
 from thresher.training.run_options import RunOptions
-from thresher.training.separate_outputs import Alone
-from thresher.training.shared_outputs import Together
+from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.validation import mean_loss
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 class Trainer:
     """Trains outputs on the rows of a source, in passes.
 
-    What is learned is a function of plan and rows alone: neither how rows are cut into blocks nor
-    whether the run was interrupted and resumed changes a bit of it.
+    The result depends only on the plan and the rows: it is bit-identical for any size of blocks,
+    and after any interruption.
 
     Parameters
     ----------
@@ -49,34 +49,34 @@ class Trainer:
     source : Source or MatrixSource
     options : RunOptions, optional
     outputs : Outputs, optional
-        Outputs to continue training; by default new ones.
+        Outputs to train further; by default new ones.
     hooks : Hooks, optional
-        Extra steps of the rule.
+        Extra training steps of the rule.
     records : Records, optional
-        Those of rows learned before; by default new ones. Models that train together keep none:
+        Records of the rows learned before; by default empty. Models that train together have
         `NoRecords`.
-    room : Room, optional
+    capacity : Capacity, optional
     valid : Source or MatrixSource, optional
         Rows to compute the loss on after each pass.
 
     Attributes
     ----------
     number : int
-        Passes that are done.
+        Number of passes done.
     passes_kept : int
-        Passes whose result is kept: fewer where the best one was not the last.
+        Number of passes of the final weights: fewer than `number` if an earlier pass was best.
     first_row : int
-        Rows of the pass in the blocks before the present one.
+        Number of rows of this pass in earlier blocks.
     stopped : bool
-        Whether no more rows are to be learned.
+        Whether training has stopped.
     complete : bool
-        Whether neither `tol` nor a callback ended the run.
+        Whether the run was not ended by `tol` or a callback.
     whole_passes : bool
-        Whether the last pass learned from all rows.
+        Whether the last pass learned all rows.
     rows_of_pass : int
-        Rows that the last pass learned from.
+        Number of rows learned in the last pass.
     unit_weights : bool
-        Whether all rows so far had a weight of 1.
+        Whether all rows so far had weight 1.
     """
 
     def __init__(
@@ -88,38 +88,37 @@ class Trainer:
         outputs: Outputs | None = None,
         hooks: Hooks | None = None,
         records: Records | None = None,
-        room: Room | None = None,
+        capacity: Capacity | None = None,
         valid: Source | MatrixSource | None = None,
     ) -> None:
         self.plan, self.source, self.options = plan, source, options or RunOptions()
-        self.requested = plan.params  # before rows have decided any of them
-        self._kinds: Mapping[str, str] = {}  # of columns, where rows learned before have decided
-        self.hooks, self.valid, self.room = hooks or Hooks(), valid, room or Room(plan)
+        self.requested = plan.params  # before the rate is computed from rows
+        self._kinds: Mapping[str, str] = {}  # kinds of columns, if earlier rows decided them
+        self.hooks, self.valid, self.capacity = hooks or Hooks(), valid, capacity or Capacity(plan)
         self.records = records or Records(plan.average, plan.target)
         self.fresh = outputs is None
-        self.outputs = plan.make(self.room.size) if outputs is None else outputs
+        self.outputs = plan.make(self.capacity.size) if outputs is None else outputs
         self.records.steps = self.outputs.steps
-        if isinstance(self.outputs, Alone):
+        if isinstance(self.outputs, SeparateOutputs):
             self.outputs.full = {i for i, m in enumerate(self.outputs) if self.hooks.is_full(m)}
         self.number = self.passes_kept = self.block = self.first_row = 0
-        self.position: Position | None = None  # behind what was learned of the pass
+        self.position: Position | None = None  # after the last block learned in this pass
         self.passes_before = 0  # of the fit that this one continues
-        self.older = False  # whether version 0.1.0 began the run, and did not note its course
-        self.rows_of_pass = 0  # learned in the last pass
-        self.steps_before = self.records.steps  # of the pass
-        self.trail = Trail()
+        self.older = False  # whether the checkpoint is of version 0.1.0, without these attributes
+        self.rows_of_pass = 0
+        self.steps_before = self.records.steps  # at the start of the pass
+        self.input_digests = InputDigests()
         once = source.named and not source.rereadable
-        self.names = NameKeeper() if once else None
-        self.best: list[bytes] = []
-        self.best_loss, self.best_pass, self.stale = float("inf"), 0, 0
+        self.names = NameCache() if once else None
+        self.early_stopping = EarlyStopping(plan.tol, plan.patience)
         self.pass_tally = self.outputs.tally  # at the start of the pass
         self.valid_digest: int | None = None  # of the validation rows
         self.stopped = self.ended = False
         self.complete = self.whole_passes = self.unit_weights = True
-        self.last_block: Any = None  # the block that is learned; its targets are in `_seen`
-        self.resumed: Iterator[Visit] | None = None  # what a resumed run has begun to read
-        self._seen: tuple[Targets, NDArray[np.float64] | None, list[int]] | None = None
-        self._due = self.begun = False  # a record is due; rows have come
+        self.last_block: Any = None  # the block of `_last_prepared`
+        self.resumed: Iterator[Visit] | None = None  # rest of a pass that a resumed run has opened
+        self._last_prepared: tuple[Targets, NDArray[np.float64] | None, list[int]] | None = None
+        self._due = self.begun = False  # whether a record is due; whether rows were seen
         self._written = time.monotonic()
         if self.fresh:
             self.hooks.begin(self)
@@ -127,22 +126,22 @@ class Trainer:
     # ---- runs ----------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Make all passes that are left."""
+        """Make all passes that remain."""
         try:
             while self.number < self.plan.passes and not (self.stopped or self.ended):
                 self._pass()
-        except Stopped:  # while it waited for rows: the state is that behind the last block
+        except Stopped:  # while waiting for rows: the state is that after the last block
             if self.records.steps == 0:
                 raise
             self.interrupt()
-        self.passes_kept = self.number
-        if self.best and self.best_pass != self.number and not self.ended:
-            self.outputs.restore(self.best)
-            self.complete, self.passes_kept = False, self.best_pass
+        self.passes_kept, best = self.number, self.early_stopping
+        if best.states and best.best_pass != self.number and not self.ended:
+            self.outputs.restore(best.states)
+            self.complete, self.passes_kept = False, best.best_pass
             self.rows_of_pass = self.records.steps // max(self.number, 1)
         if RULES[self.plan.rule].steers and self.plan.target is not None and not self.ended:
-            assert isinstance(self.outputs, Alone)
-            for learner in self.outputs:  # its penalty acts whenever a weight is read
+            assert isinstance(self.outputs, SeparateOutputs)
+            for learner in self.outputs:  # the penalty acts when a weight is read
                 learner.steer()
         self.ended = True
         self.options.observer.tell(
@@ -151,7 +150,7 @@ class Trainer:
 
     @property
     def examples(self) -> int:
-        """Rows learned so far, over all passes."""
+        """Number of rows learned so far, over all passes."""
         return self.records.steps
 
     @property
@@ -160,10 +159,10 @@ class Trainer:
         return mean_since(self.outputs.tally)
 
     def once(self, number: int = 0, block: int = 0) -> None:
-        """Learn all rows of the source once, after those learned before: no pass ends.
+        """Learn all rows of the source once, without ending a pass.
 
-        The numbers of the pass and of its first block, if the source holds only a part of the rows,
-        decide how rows are shuffled.
+        If the source is a part of the rows, the numbers of the pass and of its first block decide
+        how rows are shuffled.
         """
         self.number, self.block = number, block
         for visit in self._visits():
@@ -187,28 +186,28 @@ class Trainer:
             return visits
         return self.visits_after(self.position, self.block)
 
-    def visits_after(self, position: Position | None, behind: int = 0) -> Iterator[Visit]:
-        """Return what is left of the pass behind a position."""
+    def visits_after(self, position: Position | None, block: int = 0) -> Iterator[Visit]:
+        """Return the rest of the pass after a position."""
         names = False if self.names is None else "blocks"
         return self.source.visits(
-            self.number, self.plan.shuffle, self.plan.seed, position, behind,
+            self.number, self.plan.shuffle, self.plan.seed, position, block,
             dtype=self.plan.dtype, names=names, kinds=self._kinds or None,
         )  # fmt: skip
 
     def _visit(self, visit: Visit, traced: bool = False) -> None:
-        """Learn the rows of a visit, and tell of it; `traced`: the input may be read again."""
+        """Learn the rows of a visit, and report it; `traced`: also update the input digests."""
         self._learn(visit)
         if traced:
-            self.trail.see(visit.block, compare=not self.reorders)
+            self.input_digests.add(visit.block, compare=not self.reorders)
         self.position, self.block = visit.end, self.block + 1
         self.first_row += 0 if self.plan.in_memory else visit.block.rows
         if self.names is not None:
-            self.names.see(visit.block, self.outputs, self.plan.average)
+            self.names.add(visit.block, self.outputs, self.plan.average)
         self.options.observer.progress(self)
 
     @property
     def reorders(self) -> bool:
-        """Whether blocks come in another order in each pass."""
+        """Whether each pass has another order of the blocks."""
         return self.plan.shuffle not in (False, "within") and self.source.shuffles
 
     # ---- learning ------------------------------------------------------------------------------
@@ -216,18 +215,18 @@ class Trainer:
     def _learn(self, visit: Visit) -> None:
         """Learn the rows of a visit.
 
-        A bad row stops all outputs before it; the error names its place.
+        If a row is bad, the rows before it are learned, and the error names its place.
         """
         block, position, whole = visit.block, visit.first, False
-        targets, weights, arrivals = self._prepared(visit)
+        targets, weights, new = self._prepared(visit)
         try:
             while position < visit.last and not self._no_more():
-                count = arrivals.count(position)
+                count = new.count(position)
                 if count:
-                    self._begin_outputs(count)
-                    arrivals[:] = [later for later in arrivals if later != position]
+                    add_classes(self.outputs, count)
+                    new[:] = [later for later in new if later != position]
                 mark = self.records.next_mark()
-                end = min(visit.last, position + mark - self.records.steps, *arrivals[-1:])
+                end = min(visit.last, position + mark - self.records.steps, *new[-1:])
                 try:
                     self.outputs.learn(
                         block.batch, targets, weights, visit.order, position, end,
@@ -241,69 +240,39 @@ class Trainer:
         except _core.DataError as error:
             raise block.located(error) from None
         finally:
-            if not (whole and arrivals):  # else they come in a later visit of the block
-                self._settle()
+            if not (whole and new):  # otherwise a later visit of the block reaches them
+                drop_missing_classes(self.plan.labels, self.outputs)
 
     def _no_more(self) -> bool:
-        """Record what is due; tell whether no output learns any more."""
+        """Make a record if it is due; return whether all outputs have stopped learning."""
         self._record_if_due()
         full = 0 < len(self.outputs) == len(self.outputs.full)
         self.stopped = self.stopped or full or self.records.stopped
         return self.stopped
 
     def _prepared(self, visit: Visit) -> tuple[Targets, NDArray[np.float64] | None, list[int]]:
-        """Return targets, weights and arriving classes of a block, and make room for it."""
+        """Return the targets, weights and new classes of a block, and make the outputs grow."""
         block = visit.block
-        if self._seen is not None and block is self.last_block:
-            return self._seen
+        if self._last_prepared is not None and block is self.last_block:
+            return self._last_prepared
         if self.plan.waits_for_rows and block.rows:
             self.set_plan(self.plan.with_rate(alpha_for(block)))
-        arrivals = self._arrivals(visit)
+        new = arrivals(self.plan.labels, self.outputs, visit)
         targets = self.plan.labels.targets(block)
-        self.room.see(block, self.outputs)
+        self.capacity.grow_for(block, self.outputs)
         weights = row_weights(block, targets, self.plan.class_factors())
         self.unit_weights &= weights is None or bool((weights == 1.0).all())
         watched = self.records.watch is not None and not self.begun
         if watched and targets.rows and len(targets):
             self.records.expect(*self.plan.zero_loss(targets, weights))
         self.begun = self.begun or block.rows > 0
-        self._seen, self.last_block = (targets, weights, arrivals), block
-        return self._seen
+        self._last_prepared, self.last_block = (targets, weights, new), block
+        return self._last_prepared
 
     def set_plan(self, plan: TrainingPlan) -> None:
-        """Make the outputs anew, with what is known now."""
-        self.plan, self.outputs = plan, plan.make(self.room.size)
+        """Replace the plan, and make new outputs by it."""
+        self.plan, self.outputs = plan, plan.make(self.capacity.size)
         self.hooks.begin(self)
-
-    def _arrivals(self, visit: Visit) -> list[int]:
-        """Take new classes; return when each comes, the last first."""
-        labels = self.plan.labels
-        if not isinstance(labels, Arriving):
-            return []
-        found = labels.arrivals(visit.block, visit.order)
-        if found:
-            assert isinstance(self.outputs, Together)
-            self.outputs.expect(labels.lane_of)
-        return found[::-1]
-
-    def _begin_outputs(self, count: int) -> None:
-        assert isinstance(self.outputs, Together)
-        try:
-            self.outputs.add(count)
-        except MemoryError:
-            raise OutOfMemoryError(
-                "no memory for the weights of another class in a dense store",
-                hint=(setting("store", "hashed"), " needs memory for the features seen alone, and ",
-                      setting("bits", call="scan"), " bounds the width"),
-            ) from None  # fmt: skip
-
-    def _settle(self) -> None:
-        """Forget classes whose first row was not reached."""
-        labels = self.plan.labels
-        if isinstance(labels, Arriving):
-            assert isinstance(self.outputs, Together)
-            self.outputs.settle()
-            labels.keep(len(self.outputs))
 
     # ---- records and the end of a pass ---------------------------------------------------------
 
@@ -312,28 +281,29 @@ class Trainer:
             self.record()
 
     def record(self, valid: float | None = None, end: bool = False) -> None:
-        """Add a record of the rows since the one before, and warn where training diverges."""
+        """Add a record of the rows since the last one, and warn if training diverges."""
         self._due = False
-        counted = end or self.records.steps >= self.room.counted_from
+        counted = end or self.records.steps >= self.capacity.count_from_row
         self.records.add(self.outputs, counted, self.options.observer.warn, valid, end)
 
     def _end_pass(self) -> None:
-        # First, as it may be interrupted: the state is still that behind the last block.
+        # First, because it may be interrupted: the state is still that after the last block.
         valid = None if self.valid is None else self._valid_loss(self.valid)
         if self.records.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")
         self.number, self.position, self.block = self.number + 1, None, 0
         self.first_row, self.rows_of_pass = 0, self.records.steps - self.steps_before
         self.steps_before = self.records.steps
-        self.trail.begin()
+        self.input_digests.begin()
         self.record(valid, end=True)
         loss = mean_since(self.outputs.tally, self.pass_tally) if valid is None else valid
         self.options.observer.tell("pass", number=self.number, loss=loss, record=self.records.last)
         full = len(self.outputs.full) == len(self.outputs)
+        kept = None if self.valid is None else self.outputs
         if self.records.stopped:
             self.stopped, self.complete = True, full
-        else:
-            self._judge(loss)
+        elif self.early_stopping.stops_after(self.number, loss, kept):
+            self.stopped, self.complete = True, False
         self.plan.labels.conclude()
         if full or self.hooks.ended(self.outputs):
             self.stopped = True
@@ -342,21 +312,9 @@ class Trainer:
             self.outputs.next_pass()
             self._pause()
 
-    def _judge(self, loss: float) -> None:
-        """Decide whether to go on, by the loss of the pass."""
-        if self.plan.tol is None:
-            return
-        self.stale = 0 if loss < self.best_loss - self.plan.tol else self.stale + 1
-        if loss < self.best_loss:
-            self.best_loss, self.best_pass = loss, self.number
-            if self.valid is not None:
-                self.best = self.outputs.states()
-        if self.stale >= self.plan.patience:
-            self.stopped, self.complete = True, False
-
     @property
     def kinds(self) -> Mapping[str, str]:
-        """What columns of tables are taken for."""
+        """The kind of each column of a table."""
         return self._kinds or self.source.kinds
 
     @kinds.setter
@@ -364,35 +322,35 @@ class Trainer:
         self._kinds = kinds
 
     def _valid_loss(self, source: Source | MatrixSource) -> float:
-        loss, digest = mean_loss(source, self.plan, self.outputs, self.room, self.kinds)
+        loss, digest = mean_loss(source, self.plan, self.outputs, self.capacity, self.kinds)
         if self.valid_digest not in (None, digest):
-            raise DataError(f"{source}: the rows have changed since they were read before")
+            raise DataError(f"{source}: the rows have changed since they were last read")
         self.valid_digest = digest
         return loss
 
     # ---- pauses --------------------------------------------------------------------------------
 
     def _pause(self) -> None:
-        """Between two visits: stop, or write a checkpoint, where it is time."""
+        """Between two visits: stop if the observer says so, or write a checkpoint if it is due."""
         if self.options.observer.stops():
             self.interrupt()
         due = time.monotonic() - self._written >= self.options.every
         if self.options.checkpoint is not None and due:
             try:
                 self.write_checkpoint()
-            except OSError as error:  # a full disk: training goes on, and may find room later
+            except OSError as error:  # for example a full disk: the next attempt may succeed
                 self._written = time.monotonic()
                 self.options.observer.warn(f"no checkpoint was written: {error}")
 
     def interrupt(self) -> NoReturn:
-        """Stop here, between two visits or after the last one; a resumed run continues."""
+        """Stop between two visits or after the last one; a resumed run continues from here."""
         if self.options.checkpoint is None:
             raise KeyboardInterrupt
         self.write_checkpoint()
         raise Interrupted(self.records.steps)
 
     def write_checkpoint(self) -> None:
-        """Write where the run stands."""
+        """Write the state of the run."""
         self._record_if_due()
         assert self.options.checkpoint is not None
         digest = resuming.checkpoint_of(self).write(self.options.checkpoint)
@@ -400,8 +358,8 @@ class Trainer:
         self.options.observer.tell("checkpoint", examples=self.records.steps, digest=digest)
 
     def resume(self) -> bool:
-        """Continue from the checkpoint; False where there is none.
+        """Continue from the checkpoint; return False if there is none.
 
-        Raises ModelFileError where it is not of this run, DataError where the input has changed.
+        Raises ModelFileError if it is of another run, DataError if the input has changed.
         """
         return resuming.resume(self)

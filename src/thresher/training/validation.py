@@ -1,4 +1,4 @@
-"""The loss on rows that are not learned from."""
+"""The loss on validation rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher import _core
 from thresher.errors import DataError
-from thresher.training.capacity import Room
+from thresher.training.capacity import Capacity
 from thresher.training.kept_weights import KeptWeights
 from thresher.training.outputs import Outputs
 
@@ -23,34 +23,34 @@ def mean_loss(
     source: Source | MatrixSource,
     plan: TrainingPlan,
     outputs: Outputs,
-    room: Room,
+    capacity: Capacity,
     kinds: Mapping[str, str],
 ) -> tuple[float, int]:
-    """Return the mean loss on all rows of a source, by their weights, and a digest of the rows.
+    """Return the weighted mean loss on all rows of a source, and a digest of the rows.
 
     Parameters
     ----------
     source : Source or MatrixSource
     plan : TrainingPlan
     outputs : Outputs
-        As they stand; of their weights, those that the model would keep.
-    room : Room
-        Of the outputs, which may have to grow for these rows.
+        Only the weights that the model would keep are used.
+    capacity : Capacity
+        Makes the outputs grow for new features of these rows.
     kinds : mapping
-        What columns of tables are taken for.
+        The kind of each column of a table.
     """
     total, weight, digest = 0.0, 0.0, 0
     kept = None if plan.target is None else KeptWeights(outputs, plan)
     for block in source.blocks(dtype=plan.dtype, kinds=kinds):
-        room.see(block, outputs)
+        capacity.grow_for(block, outputs)
         targets = plan.labels.targets(block)
         digest = _core.mix_keys(digest, block.digest) if source.traced else 0
         weights = block.weights
-        if weights is None and source.traced:  # the same order of summation with and without
+        if weights is None and source.traced:  # the same summation order as with weights
             weights = np.ones(block.rows)
-        asked = block.batch, targets, plan.losses, weights
+        rows = block.batch, targets, plan.losses, weights
         try:
-            total += outputs.loss_on(*asked, plan.average) if kept is None else kept.loss(*asked)
+            total += outputs.loss_on(*rows, plan.average) if kept is None else kept.loss(*rows)
         except _core.DataError as error:
             raise DataError(f"validation rows: {block.located(error)}") from None
         weight += float(block.rows if weights is None else weights.sum())

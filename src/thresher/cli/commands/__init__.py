@@ -1,1 +1,1 @@
-"""What each command does, once its options are parsed."""
+"""The commands: one module for each. `thresher.cli.options` declares their options."""

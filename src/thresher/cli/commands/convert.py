@@ -1,4 +1,4 @@
-"""`thresher convert`: rows of files in another format."""
+"""`thresher convert`: write the rows of files in another format."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from thresher.data.scan import scan
-from thresher.data.writing import FORMATS, format_of, write
+from thresher.data.writing import WRITTEN, format_of, write
 from thresher.errors import ParameterError
 
 
 def convert(files: Sequence[str], to: str | None, reading: dict[str, Any], quiet: bool) -> int:
-    """Write what the files hold; return the exit code."""
+    """Write all rows to the last file; return the exit code."""
     if len(files) < 2:
-        raise ParameterError("convert needs files to read and a file to write")
+        raise ParameterError("convert needs files to read, and a file to write")
     *data, output = files
-    if to is not None and to not in FORMATS:
-        raise ParameterError(f"--to must be one of {', '.join(FORMATS)}; got {to!r}")
+    if to is not None and to not in WRITTEN:
+        raise ParameterError(f"--to must be one of {', '.join(WRITTEN)}; got {to!r}")
     to = to or format_of(output)
     source = scan(data, **reading)
     source.spare(output)

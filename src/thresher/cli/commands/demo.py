@@ -1,4 +1,4 @@
-"""`thresher demo`: a stream with known truth."""
+"""`thresher demo`: learn from a random stream whose true weights are known."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from rich.table import Table
 from thresher import FTRLClassifier
 from thresher.atomic import written_whole
 
-_PER_ROW = 30
-_CHUNK = 20_000
+_PER_ROW = 30  # features
+_CHUNK = 20_000  # rows
 
 
 @dataclass
 class Stream:
-    """Rows drawn as in text: the r-th most frequent of `features` features has frequency ~ 1/r.
+    """Random rows as in text: the r-th most frequent of `features` features has frequency ~ 1/r.
 
-    Features that matter are among the frequent ones, but not the most frequent: each is in 0.5 % to
-    10 % of the rows. Their weights are +-2 to +-3; the label is drawn from the logistic model.
+    The relevant features are frequent, but not the most frequent: each is in 0.5 % to 10 % of the
+    rows. Their weights are +-2 to +-3; the label is drawn from the logistic model.
     """
 
     features: int
@@ -47,7 +47,7 @@ class Stream:
         self.weights[self.truth] = signs * self.rng.uniform(2.0, 3.0, self.relevant)
 
     def _number(self, rank: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the feature of a rank: ranks are spread over the whole space."""
+        """Return the feature of a frequency rank; ranks are spread over all feature numbers."""
         return rank * self.spread % self.features
 
     def rows(self, n: int) -> tuple[sp.csr_matrix, NDArray[np.int64], NDArray[np.float64]]:
@@ -67,26 +67,27 @@ class Stream:
     def chunks(
         self, examples: int
     ) -> Iterator[tuple[sp.csr_matrix, NDArray[np.int64], NDArray[np.float64]]]:
-        """Draw rows until there were enough."""
+        """Draw all rows, in chunks."""
         for start in range(0, examples, _CHUNK):
             yield self.rows(min(_CHUNK, examples - start))
 
 
 def run(examples: int, features: int, relevant: int, seed: int, quiet: bool) -> None:
-    """Train on the stream and print what was found."""
+    """Train on the stream, and print the result."""
     console = Console()
     stream = Stream(features, relevant, np.random.default_rng(seed))
-    # l1 acts on the sum of gradients, in which chance alone reaches 0.5 sqrt(occurrences).
+    # l1 acts on a sum of gradients. For an irrelevant feature, noise makes it about
+    # 0.5 sqrt(occurrences).
     l1 = float(np.sqrt(examples))
     clf = FTRLClassifier(l1=l1)
     if not quiet:
         console.print(
             f"{examples:,} rows of about {_PER_ROW} features, out of {features:,}; "
-            f"{relevant} of them matter.\n"
+            f"the label depends on {relevant} of them.\n"
             f"FTRLClassifier(l1={l1:.0f}).partial_fit(...), one pass:"
         )
     seconds, shown = 0.0, 0
-    plain = not quiet and not sys.stdout.isatty()  # lines instead of a bar
+    plain = not quiet and not sys.stdout.isatty()  # print lines instead of a bar
     with Progress(
         TextColumn("{task.completed:>9,} rows"),
         BarColumn(),
@@ -114,7 +115,7 @@ def run(examples: int, features: int, relevant: int, seed: int, quiet: bool) -> 
 
 
 def write(path: str, examples: int, features: int, relevant: int, seed: int) -> None:
-    """Write the stream as VW text, with names; those of features that matter begin with "true"."""
+    """Write the stream as VW text; names of relevant features begin with "true"."""
     stream = Stream(features, relevant, np.random.default_rng(seed))
     truth = set(stream.truth.tolist())
     with written_whole(path) as file:
@@ -133,18 +134,18 @@ def _report(
 ) -> None:
     X, y, p = stream.rows(50_000)
     error = float(np.mean(clf.predict(X) != y))
-    best = float(np.mean(np.minimum(p, 1 - p)))  # expected of whoever knows the true weights
+    best = float(np.mean(np.minimum(p, 1 - p)))  # expected error with the true weights
     found = set(clf.model_.indices.tolist())
     truth = set(stream.truth.tolist())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_row("relevant features found", f"{len(found & truth)} of {len(truth)}")
-    table.add_row("false ones", f"{len(found - truth)}")
+    table.add_row("irrelevant features found", f"{len(found - truth)}")
     table.add_row("nonzero weights", f"{clf.model_.nnz:,} of {stream.features:,}")
     table.add_row(
         "error on new rows",
-        f"{100 * error:.2f} % (expected with the true weights: {100 * best:.2f} %)",
+        f"{100 * error:.2f} % (with the true weights: {100 * best:.2f} % expected)",
     )
-    table.add_row("learning", f"{examples / seconds:,.0f} rows a second, {seconds:.2f} s in all")
+    table.add_row("training time", f"{seconds:.2f} s, {examples / seconds:,.0f} rows per second")
     table.add_row("peak memory", f"{peak:,.0f} MiB")
     console.print(table)

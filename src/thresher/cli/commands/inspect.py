@@ -1,4 +1,4 @@
-"""`thresher inspect`: what a model has learned."""
+"""`thresher inspect`: show what a model has learned."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from thresher.cli.commands.outputs import check_outputs
+from thresher.cli.steps.check_outputs import check_outputs
 from thresher.errors import DataError, ParameterError
 from thresher.model.history import least_valid_loss
 from thresher.model.model import Model, load
@@ -26,11 +26,13 @@ def inspect(
     """Print a summary, the largest weights, or why a feature has its weight; write the page."""
     model = load(file)
     if data and html is None:
-        raise ParameterError("--data goes with --html, the page that says how the model does on it")
-    told = _told(model, top, why, label, as_json)
+        raise ParameterError(
+            "--data needs --html: the page shows how well the model predicts these rows"
+        )
+    text = _text(model, top, why, label, as_json)
     if html is not None:
         _write_page(model, file, html, data)
-    print(told)
+    print(text)
     if html is not None and not as_json:
         print(f"\npage -> {html}")
     return 0
@@ -49,7 +51,7 @@ def _write_page(model: Model, file: str, html: str, data: Sequence[str]) -> None
     write(model, html, source, title=os.path.basename(file), file=file)
 
 
-def _told(model: Model, top: int, why: list[str], label: str | None, as_json: bool) -> str:
+def _text(model: Model, top: int, why: list[str], label: str | None, as_json: bool) -> str:
     chosen = _label(model, label)
     if why:
         reasons = [_numbered(model.why(_feature(model, word), chosen), model) for word in why]
@@ -67,7 +69,7 @@ def _told(model: Model, top: int, why: list[str], label: str | None, as_json: bo
 
 
 def summary(model: Model) -> dict[str, Any]:
-    """Return what a model is, in a few words."""
+    """Return the main facts about a model."""
     parameters = dict(model.parameters)
     last = model.history[-1] if model.history else None
     facts: dict[str, Any] = {"rule": parameters.pop("rule", "unknown"), "loss": model.loss}
@@ -77,7 +79,7 @@ def summary(model: Model) -> dict[str, Any]:
     facts["features"] = "any (64-bit hashes)" if model.n_features == 2**64 else model.n_features
     facts["nonzero weights"] = model.nnz
     outputs = len(model.intercept)
-    facts["intercept"] = float(model.intercept[0]) if outputs == 1 else f"{outputs} of them"
+    facts["intercept"] = float(model.intercept[0]) if outputs == 1 else f"{outputs} values"
     if last is not None:
         facts["examples"] = last.examples
         facts["last loss"] = last.loss
@@ -123,25 +125,25 @@ def _plain(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _label(model: Model, label: str | None) -> Any:
-    """Return the class that a text stands for."""
+    """Return the class whose text is given."""
     if label is None or model.classes is None:
         return label
     return next((known for known in model.classes.tolist() if str(known) == label), label)
 
 
 def _numbered(found: Any, model: Model) -> Any:
-    """Return a feature, or what is known of it, under the number that the file gives it."""
+    """Return a feature with its number in the files, which may count from 1."""
     (field, name), first = next(iter(found._asdict().items())), model.parameters.get("first")
     return found._replace(**{field: name + first}) if first and isinstance(name, int) else found
 
 
 def _feature(model: Model, word: str) -> str | int:
-    """Return the feature that a text stands for: a name, else a number."""
+    """Return a feature given as text: a name, else a number."""
     if model.names and word in model.names.values():
         return word
     if not word.isdecimal():
         raise DataError(
-            f"no feature with nonzero weight is named {word!r}; --top N lists the names of those "
-            f"with the largest"
+            f"no feature with nonzero weight has the name {word!r}; --top N lists the features "
+            f"with the largest weights"
         )
     return int(word) - int(model.parameters.get("first") or 0)

@@ -1,4 +1,4 @@
-"""`thresher predict`: a model and files -> a line for each row."""
+"""`thresher predict`: write one prediction per line for the rows of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thresher.atomic import naming, written_whole
 from thresher.data.scan import scan
 from thresher.errors import ParameterError
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
-from thresher.model.links import labels, of_labels, probabilities, scores, values
+from thresher.model.links import label_probabilities, labels, probabilities, scores, values
 from thresher.model.model import Model, load
 
 KINDS = ("label", "probability", "raw")
@@ -49,8 +49,8 @@ def predict(
         print(f"warning: {source.bad_lines.warning}", file=sys.stderr)
     if rows and not known:
         print(
-            "warning: no row has a feature that the model knows; was it trained on other data, or "
-            "in another format?",
+            "warning: no row has a feature with nonzero weight; was the model trained on other "
+            "data, or in another format?",
             file=sys.stderr,
         )
     if output is not None and not quiet:
@@ -59,7 +59,7 @@ def predict(
 
 
 def reading_of(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return how to read rows for a model: as it was trained, unless told otherwise."""
+    """Return how to read rows for a model: as in training, unless the options differ."""
     learned = {
         name: model.parameters[name]
         for name in ("bits", "zero_based", "multilabel", "label", "weight", "ngrams")
@@ -70,19 +70,22 @@ def reading_of(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in chosen.items() if value not in (None, (), [], False)}
     reading = learned | given
     if learned.get("label") not in (None, reading.get("label")):
-        reading["ignore"] = (*reading["ignore"], learned["label"])  # still no feature
+        reading["ignore"] = (
+            *reading["ignore"],
+            learned["label"],
+        )  # still not a feature
     return reading | {"labelled": False}
 
 
 def renderer(model: Model, kind: str) -> Callable[[NDArray[np.float64]], list[str]]:
-    """Return what turns raw predictions into lines."""
+    """Return a function that turns raw predictions into lines."""
     if kind not in KINDS:
         raise ParameterError(f"--as must be one of {', '.join(KINDS)}; got {kind!r}")
     classes = model.classes
     if kind == "probability" and (classes is None or model.loss not in PROBABILITY_LOSSES):
         raise ParameterError(
             f"--as probability needs a classifier with one of the losses "
-            f"{', '.join(PROBABILITY_LOSSES)}; this model's is {model.loss}"
+            f"{', '.join(PROBABILITY_LOSSES)}; the loss of this model is {model.loss}"
         )
 
     def decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -113,14 +116,14 @@ def _numbers(found: NDArray[np.float64]) -> list[str]:
 def _label_sets(
     raw: NDArray[np.float64], classes: NDArray[Any], model: Model, kind: str
 ) -> list[str]:
-    """Return the labels of rows that have any number, those of highest score first."""
+    """Return the predicted labels of multilabel rows; the label with the highest score is first."""
     lines = []
     decision_at = LOSSES[model.loss].decision_at
     for row in raw:
         chosen = np.flatnonzero(row >= decision_at)
         chosen = chosen[np.argsort(-row[chosen], kind="stable")]
         if kind == "probability":
-            shares = of_labels(row - decision_at, model.loss)  # each label has one of its own
+            shares = label_probabilities(row - decision_at, model.loss)
             lines.append(",".join(f"{classes[k]}:{shares[k]:.4g}" for k in chosen))
         else:
             lines.append(",".join(str(classes[k]) for k in chosen))

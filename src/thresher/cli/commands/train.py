@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 from thresher.atomic import clear_leftovers
-from thresher.cli.commands.estimator import fitted_model, labels_of, specification_of
-from thresher.cli.commands.outputs import aside_of, check_outputs
-from thresher.cli.commands.resume import as_begun
-from thresher.cli.render.progress import Shown, shown, warnings_told
+from thresher.cli.options.parsed import TrainOptions
+from thresher.cli.options.values import seconds_of
+from thresher.cli.render.progress import TrainingProgress, progress_for, warnings_shown
 from thresher.cli.render.training_result import report
+from thresher.cli.steps.build_estimator import fitted_model, labels_of, specification_of
+from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.resume import with_saved_options
 from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.errors import ParameterError
@@ -23,67 +21,28 @@ from thresher.training.checkpoint import check_replaceable
 from thresher.training.observer import Interrupted
 
 
-@dataclass
-class Options:
-    """What the command line said, but for the parameters of the rule and the options of reading."""
-
-    data: Sequence[str]
-    model: str
-    rule: str | None = None
-    loss: str | None = None
-    reading: dict[str, Any] = field(default_factory=dict)
-    chosen: dict[str, Any] = field(default_factory=dict)
-    passes: int | None = None
-    shuffle: bool = False
-    seed: int | None = None
-    store: str | None = None
-    multiclass: bool = False
-    classes: str | None = None
-    class_weight: str | None = None
-    cache: str | None = None
-    valid: Sequence[str] = ()
-    tol: float | None = None
-    patience: int | None = None
-    checkpoint: str | None = None
-    every: str | None = None
-    resume: bool = False
-    names: bool = True
-    json: bool = False
-    quiet: bool = False
-    ray: str | None = None
-    mode: str | None = None
-    workers: int | None = None
-    parts: int | None = None
-    rounds: int | None = None
-    batch: int | None = None
-    blocks: int | None = None
-
-    @property
-    def checkpoint_file(self) -> str:
-        """Where checkpoints go."""
-        return self.checkpoint or self.model + ".checkpoint"
-
-
-def train(options: Options) -> int:
+def train(options: TrainOptions) -> int:
     """Train as the options say; return the exit code."""
     if options.ray is not None or options.workers is not None:
-        from thresher.cli.commands.cluster import train_on_cluster
+        from thresher.cli.commands.train_on_cluster import train_on_cluster
 
         return train_on_cluster(options)
     for name in ("mode", "parts", "rounds", "batch", "blocks"):
         if getattr(options, name) is not None:
-            raise ParameterError(f"--{name} needs --ray ADDRESS, or --workers 0 for none")
-    options = as_begun(options) if options.resume else options
+            raise ParameterError(f"--{name} needs --ray ADDRESS, or --workers 0 for no cluster")
+    options = with_saved_options(options) if options.resume else options
     spec = specification_of(options)
-    wanted = options.checkpoint is not None or options.every is not None or options.resume
+    checkpoints = options.checkpoint is not None or options.every is not None or options.resume
     results = {"--model": options.model, "--checkpoint": options.checkpoint}
-    check_outputs(results, {"--cache": options.cache, "--on-bad-line": aside_of(options.reading)})
-    observer = shown(options.quiet, options.json, spec.params["passes"])
+    check_outputs(
+        results, {"--cache": options.cache, "--on-bad-line": quarantine_of(options.reading)}
+    )
+    observer = progress_for(options.quiet, options.json, spec.params["passes"])
     source = opened(options, observer, options.model, options.checkpoint)
-    if wanted:
+    if checkpoints:
         check_replaceable(options.checkpoint_file)
     if options.cache is not None:
-        from thresher.cli.commands.cache import cached
+        from thresher.cli.steps.make_cache import cached
 
         made = cached(source, options.cache, options.reading, observer, spec)
         source = observer.watched(made)
@@ -91,7 +50,7 @@ def train(options: Options) -> int:
         "eval_set": _valid(options, observer),
         "observer": observer,
         "checkpoint": options.checkpoint_file,
-        "every": seconds_of(options.every or "60s") if wanted else float("inf"),
+        "every": seconds_of(options.every or "60s") if checkpoints else float("inf"),
         "resume": options.resume,
         "names": options.names,
     }
@@ -100,46 +59,38 @@ def train(options: Options) -> int:
     if spec.task == "classifier":
         run["classes"] = labels_of(options)
     try:
-        with warnings_told(observer):
+        with warnings_shown(observer):
             model = fitted_model(spec, source, **run)
     except Interrupted as stop:
         observer.close()
         print(
-            f"interrupted after {stop.examples:,} examples; {options.checkpoint_file} holds what "
-            f"was learned, and --resume goes on from it",
+            f"interrupted after {stop.examples:,} examples; the checkpoint is "
+            f"{options.checkpoint_file}; --resume continues from it",
             file=sys.stderr,
         )
         return 130
     finally:
         observer.close()
     model.save(options.model)
-    if wanted:
+    if checkpoints:
         clear_leftovers(options.checkpoint_file)
-        if os.path.exists(options.checkpoint_file):
+        if os.path.exists(options.checkpoint_file) and not options.keep_checkpoint:
             os.unlink(options.checkpoint_file)
     report(options, model, source, observer.seconds, observer.mean_loss)
     return 0
 
 
-def opened(options: Options, observer: Shown, *outputs: str | None) -> Source:
-    """Return the source of the data, of which nothing has been read but its first bytes."""
+def opened(options: TrainOptions, observer: TrainingProgress, *outputs: str | None) -> Source:
+    """Return the source of the data; only its first bytes have been read."""
     source = observer.watched(scan(list(options.data), **options.reading))
-    source.spare(*outputs, options.cache, aside_of(options.reading))
+    source.spare(*outputs, options.cache, quarantine_of(options.reading))
     return source
 
 
-def _valid(options: Options, observer: Shown) -> Source | None:
+def _valid(options: TrainOptions, observer: TrainingProgress) -> Source | None:
     if not options.valid:
         return None
     reading = dict(options.reading)
-    if reading.get("on_bad_line", "error") != "error":  # those put aside are the training rows'
+    if reading.get("on_bad_line", "error") != "error":  # the quarantine is for training rows
         reading["on_bad_line"] = "skip"
     return observer.watched(scan(list(options.valid), **reading))
-
-
-def seconds_of(text: str) -> float:
-    """Return the seconds of 60s, 0.1s, 5m or 2h."""
-    found = re.fullmatch(r"(\d+(?:\.\d*)?)(s|m|h)?", text)
-    if found is None:
-        raise ParameterError(f"--every must be a time such as 60s, 0.1s or 5m; got {text!r}")
-    return float(found[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[found[2]]

@@ -1,31 +1,29 @@
-"""`thresher tune`: from files and a grid to the best model."""
+"""`thresher tune`: try all points of a grid on files, and write the best model."""
 
 from __future__ import annotations
 
-import re
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from thresher.cli.commands.cache import cached
-from thresher.cli.commands.estimator import check_loss, estimator_of, labels_of, specification_of
-from thresher.cli.commands.outputs import aside_of, check_outputs
-from thresher.cli.commands.train import Options as TrainOptions
 from thresher.cli.commands.train import opened
 from thresher.cli.options.grid import grid_of
+from thresher.cli.options.parsed import TuneOptions
 from thresher.cli.options.rule_parameters import task_of
-from thresher.cli.render.progress import shown as watched_by
-from thresher.cli.render.search_progress import Table
-from thresher.cli.render.search_result import Result
+from thresher.cli.options.values import bytes_of
+from thresher.cli.render.progress import progress_for
+from thresher.cli.render.search_progress import SearchTable
+from thresher.cli.render.search_result import SearchResult
+from thresher.cli.steps.build_estimator import check_loss, estimator_of, labels_of, specification_of
+from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.make_cache import cached
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.losses import Task
 from thresher.rules import RULES
-from thresher.search.grid import Point, check_probabilities, point_of
-from thresher.search.readings import checked_limit
+from thresher.search.grid import GridPoint, check_probabilities, point_of
+from thresher.search.model_groups import checked_limit
 from thresher.search.search import Search
 from thresher.search.source_checks import check_source
 from thresher.search.splits import SourceSplits
@@ -33,49 +31,36 @@ from thresher.search.sum_scores import SumScores
 from thresher.training.scores import SCORES, scores_named
 
 LANE_RULES = tuple(name for name, rule in RULES.items() if rule.lanes)
-_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-@dataclass
-class Options(TrainOptions):
-    """What the command line said."""
-
-    grid: Sequence[str] = ()
-    folds: int | None = None
-    scoring: str | None = None
-    sparsest: bool = False
-    memory: str | None = None
-    html: str | None = None
-
-
-def tune(options: Options) -> int:
+def tune(options: TuneOptions) -> int:
     """Search as the options say; return the exit code."""
     try:
         _tune(options)
-    except KeyboardInterrupt:  # files are written whole or not at all
+    except KeyboardInterrupt:  # no file is left half written
         print("interrupted", file=sys.stderr)
         return 130
     return 0
 
 
-def _tune(options: Options) -> None:
+def _tune(options: TuneOptions) -> None:
     began = time.perf_counter()
     task, grid, scoring, limit = _checked(options)
-    watcher = watched_by(True, False, options.passes or 1)  # it minds Ctrl-C, and shows warnings
-    source = opened(options, watcher, options.model, options.html)
+    observer = progress_for(quiet=True, as_json=False, passes=options.passes or 1)
+    source = opened(options, observer, options.model, options.html)
     _check_reading(options, source)
     spec = specification_of(options, task)
     estimator, named = estimator_of(spec), scores_named(scoring, task)
     points = points_of(estimator, grid)
     check_probabilities({scoring.removeprefix("neg_"): named["score"]}, points)
     if options.cache is not None:
-        source = watcher.watched(cached(source, options.cache, options.reading, watcher, spec))
+        source = observer.watched(cached(source, options.cache, options.reading, observer, spec))
     classes = labels_of(options) if task == "classifier" else None
     classes = None if classes == "arriving" else classes
     folds = (options.folds or 5) if source.rereadable else 0
     check_source(estimator, source, points, classes)
     splits = SourceSplits(estimator, source, folds, points, classes, whole=True)
-    table = Table(points, options.quiet, options.json)
+    table = SearchTable(points, options.quiet, options.json)
     threads = options.reading.get("threads") or -1
     search = Search(estimator, splits, SumScores(splits, named), limit, threads, table.tell)
     table.search = search
@@ -83,7 +68,7 @@ def _tune(options: Options) -> None:
         found = search.go(search.plan(points))
     finally:
         table.close()
-    result = Result(points, found, scoring, search, source, time.perf_counter() - began)
+    result = SearchResult(points, found, scoring, search, source, time.perf_counter() - began)
     result.write(options)
     result.report(options)
 
@@ -91,14 +76,11 @@ def _tune(options: Options) -> None:
 # ---- before rows are read ------------------------------------------------------------------------
 
 
-def _checked(options: Options) -> tuple[Task, dict[str, list[Any]], str, int]:
+def _checked(options: TuneOptions) -> tuple[Task, dict[str, list[Any]], str, int]:
     """Return the task, the grid, the score and the limit of memory."""
     assert options.rule is not None
     if options.rule not in LANE_RULES:
-        raise ParameterError(
-            f"--rule must be one of {', '.join(LANE_RULES)}, which learn row by row; got "
-            f"{options.rule!r}"
-        )
+        raise ParameterError(f"--rule must be one of {', '.join(LANE_RULES)}; got {options.rule!r}")
     own_loss = {}
     if options.loss is not None:
         check_loss(options)
@@ -114,19 +96,21 @@ def _checked(options: Options) -> tuple[Task, dict[str, list[Any]], str, int]:
     task = task_of(options.rule, losses[0], labelled)
     if any(task_of(options.rule, loss, labelled) != task for loss in losses):
         raise ParameterError(
-            f"--grid loss={','.join(losses)}: losses must be all for classes, or all for numbers; "
-            f"--classes says that labels are classes"
+            f"--grid loss={','.join(losses)}: all losses must be for classes, or all for numbers; "
+            f"with --classes or --multiclass, labels are classes"
         )
     scoring, limit = scoring_of(options.scoring, task), checked_limit(bytes_of(options.memory))
     if task == "regressor" and options.class_weight is not None:
-        raise ParameterError("--class-weight needs classes; the loss is one for numbers")
+        raise ParameterError("--class-weight needs classes, but the loss is for numbers")
     results = {"--model": options.model, "--html": options.html}
-    check_outputs(results, {"--cache": options.cache, "--on-bad-line": aside_of(options.reading)})
+    check_outputs(
+        results, {"--cache": options.cache, "--on-bad-line": quarantine_of(options.reading)}
+    )
     return task, grid, scoring, limit
 
 
-def _check_reading(options: Options, source: Source) -> None:
-    """Raise ParameterError where rows have to be read twice, and cannot."""
+def _check_reading(options: TuneOptions, source: Source) -> None:
+    """Raise ParameterError if rows must be read twice, but can be read only once."""
     if source.rereadable or options.cache is not None:
         return
     if (options.passes or 1) > 1:
@@ -134,11 +118,11 @@ def _check_reading(options: Options, source: Source) -> None:
     if options.folds is not None:
         raise ParameterError(
             "--folds needs rows that can be read twice: standard input needs --cache FILE; without "
-            "--folds each row is scored before it is learned"
+            "--folds, each row is scored before it is learned"
         )
     if options.sparsest:
         raise ParameterError(
-            "--sparsest needs the standard errors of folds, and so rows that can be read twice: "
+            "--sparsest needs the standard errors over folds, so rows must be read twice: "
             "standard input needs --cache FILE"
         )
     if options.multiclass and options.classes is None:
@@ -147,8 +131,8 @@ def _check_reading(options: Options, source: Source) -> None:
         )
 
 
-def points_of(estimator: Any, grid: dict[str, list[Any]]) -> list[Point]:
-    """Return all combinations of a grid, the last parameter changing fastest."""
+def points_of(estimator: Any, grid: dict[str, list[Any]]) -> list[GridPoint]:
+    """Return all combinations of a grid; the last parameter changes fastest."""
     return [
         point_of(estimator, number, dict(zip(grid, values, strict=True)))
         for number, values in enumerate(product(*grid.values()))
@@ -156,9 +140,9 @@ def points_of(estimator: Any, grid: dict[str, list[Any]]) -> list[Point]:
 
 
 def scoring_of(name: str | None, task: Task) -> str:
-    """Return the score that a name stands for, with or without neg_ before it.
+    """Return scikit-learn's name of a score; `name` may begin with neg_.
 
-    Raises ParameterError for one that there is not, or not for this task.
+    Raises ParameterError for an unknown score, or a score of the other task.
 
     Examples
     --------
@@ -175,19 +159,3 @@ def scoring_of(name: str | None, task: Task) -> str:
             f"--scoring must be one of {', '.join(allowed)} for {what}; got {name!r}"
         )
     return allowed[word]
-
-
-def bytes_of(text: str | None) -> int | None:
-    """Return the bytes of 500M, 4G or 1e9.
-
-    Examples
-    --------
-    >>> bytes_of("1.5G")
-    1500000000
-    """
-    if text is None:
-        return None
-    found = re.fullmatch(r"(\d+(?:\.\d*)?(?:e\d+)?)\s*([kMGT]?)B?", text.strip())
-    if found is None or float(found[1]) * _UNITS[found[2]] < 1:
-        raise ParameterError(f"--memory must be a size such as 500M or 4G; got {text!r}")
-    return int(float(found[1]) * _UNITS[found[2]])

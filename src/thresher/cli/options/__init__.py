@@ -1,1 +1,1 @@
-"""Options of the commands: declared here; `thresher.cli.commands` does the work."""
+"""Options of the commands. `thresher.cli.commands` holds what the commands do."""

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
+from thresher.data.formats import FORMATS
+from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+
+_CLASS_LOSSES = [loss for loss in CLASSIFIER_LOSSES if loss not in REGRESSOR_LOSSES]
+
+# Panels of `--help`.
 READING = "Reading"
 LEARNING = "Learning"
 RESULT = "Result and progress"
-NIGHT = "Long runs"
+LONG_RUNS = "Long runs"
 
 Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="Files, globs, or - for standard input; svmlight, VW text, CSV, Parquet, Arrow, or a "
-        "cache; plain, .gz, .bz2, .xz or .zst.",
+        help="Files, globs, or - for standard input. Formats: svmlight, VW text, CSV, Parquet, "
+        "Arrow or cache; plain, .gz, .bz2, .xz or .zst.",
     ),
 ]
 Format = Annotated[
@@ -25,7 +31,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="svmlight, vw, csv, parquet, arrow or cache. Default: found by looking.",
+        help=f"One of {', '.join(FORMATS)}. Default: detected from the first bytes.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -35,9 +41,9 @@ Bits = Annotated[
     typer.Option(
         "--bits",
         "-b",
-        help="Fold feature numbers, and hashes of names, to so many bits, for a dense store of "
-        "2^bits weights. Default: numbers as they are; names as full 64-bit hashes in a hashed "
-        "store.",
+        help="Reduce feature numbers and hashes of feature names to this many bits, for a dense "
+        "store of 2^BITS weights. Default: numbers are not changed; names become 64-bit hashes in "
+        "a hashed store.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -46,7 +52,7 @@ ZeroBased = Annotated[
     bool,
     typer.Option(
         "--zero-based",
-        help="Features of svmlight files are numbered from 0.",
+        help="Feature numbers in svmlight files start at 0.",
         rich_help_panel=READING,
     ),
 ]
@@ -56,8 +62,8 @@ Interactions = Annotated[
         "--interactions",
         "-q",
         metavar="AB",
-        help="Products of the features of two namespaces of VW text, by their first letters, as "
-        "in VW; : is any. May be repeated.",
+        help="Add the products of the features of two namespaces of VW text. AB are the first "
+        "letters of the namespaces, as in VW; : means any namespace. May be repeated.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -66,7 +72,7 @@ Multilabel = Annotated[
     bool,
     typer.Option(
         "--multilabel",
-        help="Rows have any number of labels, as in 3,17 5:1; each has an output.",
+        help="A row has any number of labels, such as 3,17 5:1. Each label has one output.",
         rich_help_panel=READING,
     ),
 ]
@@ -75,7 +81,7 @@ Label = Annotated[
     typer.Option(
         "--label",
         metavar="COLUMN",
-        help="The label's column of a table. Default: label, y, target or class.",
+        help="Column of a table that holds the labels. Default: label, y, target or class.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -85,7 +91,7 @@ Weight = Annotated[
     typer.Option(
         "--weight",
         metavar="COLUMN",
-        help="The column of a table that holds the weights of the rows.",
+        help="Column of a table that holds the weights of the rows.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -95,7 +101,7 @@ Text = Annotated[
     typer.Option(
         "--text",
         metavar="COLUMN",
-        help="A column of a table that holds text: each word is a feature. May be repeated.",
+        help="Column of a table that holds text: each word is a feature. May be repeated.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -104,7 +110,7 @@ Ngrams = Annotated[
     int,
     typer.Option(
         "--ngrams",
-        help="Longest run of words of a text column that is a feature.",
+        help="Largest number of consecutive words of a text column that form one feature.",
         rich_help_panel=READING,
     ),
 ]
@@ -113,7 +119,7 @@ Ignore = Annotated[
     typer.Option(
         "--ignore",
         metavar="COLUMN",
-        help="A column of a table to leave out. May be repeated.",
+        help="Column of a table to leave out. May be repeated.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -122,8 +128,8 @@ Threads = Annotated[
     int | None,
     typer.Option(
         "--threads",
-        help="Threads in all: one learns, the others parse; 1 does all in one. Results do not "
-        "depend on it. Default: as many as there are processors.",
+        help="Number of threads: one learns, the others parse; a single thread does both. Results "
+        "do not depend on it. Default: the number of processors.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -133,26 +139,23 @@ OnBadLine = Annotated[
     typer.Option(
         "--on-bad-line",
         metavar="POLICY",
-        help="error: stop and name file, line and column; skip: leave it out and count; "
-        "quarantine=FILE: copy it there and go on.",
+        help="What to do with a malformed line. error: stop, and report file, line and column; "
+        "skip: skip it and count it; quarantine=FILE: copy it to FILE and continue.",
         rich_help_panel=READING,
     ),
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", help="Show nothing but warnings.", rich_help_panel=RESULT)
-]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show only warnings.", rich_help_panel=RESULT)]
 Json = Annotated[
     bool,
-    typer.Option("--json", help="Write a JSON object for each event.", rich_help_panel=RESULT),
+    typer.Option("--json", help="Write one JSON object per event.", rich_help_panel=RESULT),
 ]
 Loss = Annotated[
     str | None,
     typer.Option(
         "--loss",
         metavar="LOSS",
-        help="logistic, hinge, squared_hinge for classes; squared, square, absolute, huber, "
-        "epsilon_insensitive, quantile, poisson, clipped_square for numbers. Default: "
-        "logistic.",
+        help=f"For classes: {', '.join(_CLASS_LOSSES)}. For numbers: "
+        f"{', '.join(REGRESSOR_LOSSES)}. Default: logistic.",
         rich_help_panel=LEARNING,
         show_default=False,
     ),
@@ -161,8 +164,8 @@ Multiclass = Annotated[
     bool,
     typer.Option(
         "--multiclass",
-        help="Labels are any numbers (or words, in tables), each a class. Without it they are "
-        "-1 and 1, or 0 and 1.",
+        help="Each different label is a class; labels are any numbers (or words, in tables). "
+        "Without this option, labels are -1 and 1, or 0 and 1.",
         rich_help_panel=LEARNING,
     ),
 ]
@@ -171,7 +174,7 @@ Classes = Annotated[
     typer.Option(
         "--classes",
         metavar="A,B,...",
-        help="All classes. Default: found by a reading of their own.",
+        help="All classes. Default: found in the data.",
         rich_help_panel=LEARNING,
         show_default=False,
     ),
@@ -181,7 +184,8 @@ ClassWeight = Annotated[
     typer.Option(
         "--class-weight",
         metavar="A:W,...",
-        help="Weights of the rows of classes, or balanced: all classes weigh the same.",
+        help="Weights of the rows of each class, or balanced: all classes have the same total "
+        "weight.",
         rich_help_panel=LEARNING,
         show_default=False,
     ),
@@ -190,7 +194,7 @@ Shuffle = Annotated[
     bool,
     typer.Option(
         "--shuffle",
-        help="Shuffle rows within blocks of about a megabyte, and the blocks of a cache.",
+        help="Shuffle the rows within blocks of about a megabyte, and the blocks of a cache.",
         rich_help_panel=LEARNING,
     ),
 ]
@@ -198,15 +202,18 @@ Seed = Annotated[
     int | None,
     typer.Option(help="Random seed. Default: 0.", rich_help_panel=LEARNING, show_default=False),
 ]
+DENSE_OR_HASHED = (
+    "dense: an array with a weight for each feature. hashed: a hash table of the features with "
+    "nonzero weight, or of all features seen if the rule cannot drop zero weights."
+)
+AUTO_STORE = "auto: hashed for feature names without --bits, else dense."
 Store = Annotated[
     str | None,
     typer.Option(
         "--store",
         metavar="STORE",
-        help="dense: an array of all features. hashed: a table of those with nonzero weight, "
-        "for rules that drop dead ones, else of those seen. nonzero: lists of nonzero weights "
-        "alone, for many classes or labels. auto: hashed for names without --bits, else dense. "
-        "Default: auto.",
+        help=f"{DENSE_OR_HASHED} nonzero: lists of nonzero weights only, for many classes or "
+        f"labels. {AUTO_STORE} Default: auto.",
         rich_help_panel=LEARNING,
         show_default=False,
     ),
@@ -216,9 +223,9 @@ Cache = Annotated[
     typer.Option(
         "--cache",
         metavar="FILE",
-        help="Parse once into this file and learn from it; made anew when the data or the way "
-        "of reading them have changed.",
-        rich_help_panel=NIGHT,
+        help="Parse the data once into this file and learn from it. The file is written again if "
+        "the data or the options for reading have changed.",
+        rich_help_panel=LONG_RUNS,
         show_default=False,
     ),
 ]
@@ -226,15 +233,15 @@ Names = Annotated[
     bool,
     typer.Option(
         "--names/--no-names",
-        help="Keep the names of the features with nonzero weight; found by reading files once "
-        "more.",
+        help="Save the names of the features with nonzero weight in the model. To find them, the "
+        "files are read once more.",
         rich_help_panel=RESULT,
     ),
 ]
 
 
 def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of a command's arguments that say how files are read, as `scan` takes them."""
+    """Return the arguments of a command that say how to read files, as `scan` takes them."""
     names = (
         *("format", "bits", "zero_based", "interactions", "multilabel", "label", "weight"),
         *("text", "ngrams", "ignore", "threads", "on_bad_line"),

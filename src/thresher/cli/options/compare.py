@@ -1,4 +1,4 @@
-"""The options of `thresher compare`: declared here, and nothing is done."""
+"""Options of `thresher compare`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from thresher.cli.options.arguments import (
     LEARNING,
-    NIGHT,
+    LONG_RUNS,
     RESULT,
     Bits,
     Data,
@@ -29,6 +29,8 @@ from thresher.cli.options.arguments import (
     ZeroBased,
     reading_of,
 )
+from thresher.cli.options.parsed import CompareOptions
+from thresher.rules import RULES
 
 PROTOCOL = "Protocol"
 
@@ -50,8 +52,8 @@ def compare(
         typer.Option(
             "--test-share",
             metavar="SHARE",
-            help="Share of the rows that is put aside for the test, drawn by --seed, stratified by "
-            "classes. Default: 0.25.",
+            help="Share of the rows of DATA that are test rows; drawn at random with --seed, "
+            "stratified by class. Default: 0.25.",
             rich_help_panel=PROTOCOL,
             show_default=False,
         ),
@@ -61,10 +63,9 @@ def compare(
         typer.Option(
             "--rules",
             metavar="A,B,...",
-            help="stabilized, stabilized-paper, truncated-gradient, rounding, ftrl, "
-            "forward-backward, dual-averaging, margin-perceptron, mirror-descent, "
-            "coordinate-descent, hard-threshold; controls: averaged-sgd, sgd, sgd-mean, "
-            "l1-logistic, lasso. Those named are tried at any expense. Default: all that fit.",
+            help=f"Rules: {', '.join(RULES)}, stabilized-paper, rounding. Controls: sgd, sgd-mean, "
+            "l1-logistic, lasso. A rule that is named here is run even if it takes long. "
+            "Default: all rules that suit the data.",
             rich_help_panel=PROTOCOL,
             show_default=False,
         ),
@@ -73,7 +74,7 @@ def compare(
         int,
         typer.Option(
             min=1,
-            help="Random orders of the training rows: so many models of each rule.",
+            help="Number of random orders of the training rows; a rule trains one model per order.",
             rich_help_panel=PROTOCOL,
         ),
     ] = 10,
@@ -81,7 +82,7 @@ def compare(
         int,
         typer.Option(
             min=2,
-            help="Folds of the training rows that parameters are chosen by.",
+            help="Number of cross-validation folds for choosing parameters.",
             rich_help_panel=PROTOCOL,
         ),
     ] = 5,
@@ -90,8 +91,8 @@ def compare(
         typer.Option(
             "--choose",
             metavar="HOW",
-            help="best: parameters of the least mean error over folds. sparsest: those of the "
-            "sparsest models within one standard error of it.",
+            help="best: the parameters with the least mean error over the folds. sparsest: the "
+            "parameters of the sparsest models within one standard error of it.",
             rich_help_panel=PROTOCOL,
         ),
     ] = "best",
@@ -100,8 +101,8 @@ def compare(
         typer.Option(
             "--scale",
             metavar="HOW",
-            help="unit-norm: divide rows by their norms. variance: divide columns by their root "
-            "mean squares over the training rows. Default: rows as they are.",
+            help="unit-norm: divide each row by its norm. variance: divide each column by its root "
+            "mean square over the training rows. Default: no scaling.",
             rich_help_panel=PROTOCOL,
             show_default=False,
         ),
@@ -113,8 +114,8 @@ def compare(
         int,
         typer.Option(
             "--jobs",
-            help="Threads of the searches; -1 is one for each processor. Fits that are timed run "
-            "alone, and results do not depend on it.",
+            help="Number of threads of the searches; -1: one per processor. Timed fits run one at "
+            "a time. Results do not depend on it.",
             rich_help_panel=LEARNING,
         ),
     ] = 1,
@@ -133,8 +134,8 @@ def compare(
         typer.Option(
             "--checkpoint",
             metavar="FILE",
-            help="Keep what is finished here; the same command goes on from it.",
-            rich_help_panel=NIGHT,
+            help="Save finished work in FILE; the same command then continues from it.",
+            rich_help_panel=LONG_RUNS,
             show_default=False,
         ),
     ] = None,
@@ -144,7 +145,7 @@ def compare(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write all results as JSON.",
+            help="Write all results to FILE as JSON.",
             rich_help_panel=RESULT,
             show_default=False,
         ),
@@ -154,7 +155,7 @@ def compare(
         typer.Option(
             "--html",
             metavar="FILE",
-            help="Write the result as a page of its own.",
+            help="Write the result to FILE as an HTML page.",
             rich_help_panel=RESULT,
             show_default=False,
         ),
@@ -162,21 +163,22 @@ def compare(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare all rules on one data set: error, AUC, nonzeros, stability, seconds.
+    """Compare all rules on one data set by error, AUC, nonzeros, stability and seconds.
 
     [bold]thresher compare train.svm --test test.svm --html comparison.html[/]
 
-    Parameters of each rule are chosen by cross-validation on the training rows, over a grid that
-    follows the data; then models learn from random orders of these rows, and each predicts the test
-    rows once. The table has means and standard deviations over orders. All rows are held in memory.
-    Exit codes: 0; 1 bad data; 2 bad usage; 130 interrupted, and the checkpoint has what is
-    finished.
+    Cross-validation on the training rows chooses the parameters of each rule, from a grid that
+    depends on the data. Then each rule trains models on random orders of these rows, and each
+    model predicts the test rows once. The table shows means and standard deviations over the
+    orders. All rows are held in memory.
+
+    Exit codes: 0 success; 1 bad data; 2 bad usage; 130 interrupted, the checkpoint holds finished
+    work.
     """
     reading = reading_of(locals())
-    from thresher.cli.commands.compare import Options
     from thresher.cli.commands.compare import compare as run
 
-    options = Options(
+    options = CompareOptions(
         data=data, test=test, test_share=test_share, rules=rules, orders=orders, folds=folds,
         choose=choose, scale=scale, loss=loss, multiclass=multiclass, seed=seed or 0, jobs=jobs,
         reading=reading, checkpoint=checkpoint, output=output, html=html, json=json, quiet=quiet,

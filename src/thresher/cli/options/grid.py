@@ -1,4 +1,4 @@
-"""Grids of parameters as the command line writes them: NAME=A,B,C or NAME=A..B:N."""
+"""Parse grids of parameters: NAME=A,B,C or NAME=A..B:N."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thresher.errors import ParameterError
 from thresher.rules import RULES
 from thresher.rules.parameter import Parameter
 
-# Parameters that models of one reading share, or that need more than one reading.
+# Not allowed in a grid: all models of one reading share them, or they need several readings.
 SHARED = frozenset(
     (
         *("epsilon", "quantile", "passes", "shuffle", "store", "dtype", "tol", "patience"),
@@ -20,8 +20,8 @@ SHARED = frozenset(
         *("center", "certify", "levels", "max_density", "target_nnz"),
     )
 )
-MOST = 10_000  # combinations of a grid
-_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+MAX_POINTS = 10_000  # combinations of a grid
+_FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
 def grid_of(rule: str, texts: Sequence[str], chosen: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -32,15 +32,14 @@ def grid_of(rule: str, texts: Sequence[str], chosen: Mapping[str, Any]) -> dict[
     rule : str
         A key of ``RULES``.
     texts : sequence of str
-        What was given to ``--grid``: ``NAME=A,B,C``, or ``NAME=A..B:N`` for N values whose ratios
-        are equal.
+        Values of ``--grid``: ``NAME=A,B,C``, or ``NAME=A..B:N`` for N values with equal ratios.
     chosen : mapping
-        Parameters that have options of their own.
+        Parameters given by other options.
 
     Raises
     ------
     ParameterError
-        Names the option, what was given, and what is allowed.
+        The message names the option, the value given and the values allowed.
 
     Examples
     --------
@@ -62,8 +61,8 @@ def grid_of(rule: str, texts: Sequence[str], chosen: Mapping[str, Any]) -> dict[
             )
         if name in SHARED and name in RULES[rule].parameters:
             raise ParameterError(
-                f"{owner}: {name} must be the same for all models, which learn from one reading; "
-                f"a grid may have {', '.join(table)}"
+                f"{owner}: {name} must be the same for all models, because they learn from the "
+                f"same reading; a grid may have {', '.join(table)}"
             )
         if name not in table:
             raise ParameterError(
@@ -71,16 +70,17 @@ def grid_of(rule: str, texts: Sequence[str], chosen: Mapping[str, Any]) -> dict[
                 f"{', '.join(table)}"
             )
         if name in grid:
-            raise ParameterError(f"{owner}: {name} is in the grid already; give all values at once")
+            raise ParameterError(
+                f"{owner}: {name} is already in the grid; give all its values at once"
+            )
         if name in chosen:
             raise ParameterError(
-                f"{owner}: {name} has one value by {option_of(name)} and several by --grid; give "
-                f"one of the two"
+                f"{owner}: {name} is also given by {option_of(name)}; give only one of the two"
             )
         grid[name] = _values(name, table[name], values.strip(), owner)
-    if math.prod(map(len, grid.values())) > MOST:
+    if math.prod(map(len, grid.values())) > MAX_POINTS:
         raise ParameterError(
-            f"--grid: there may be {MOST:,} combinations at most; got "
+            f"--grid: at most {MAX_POINTS:,} combinations are allowed; got "
             f"{' x '.join(str(len(values)) for values in grid.values())}"
         )
     return grid
@@ -92,7 +92,7 @@ def _values(name: str, parameter: Parameter, text: str, owner: str) -> list[Any]
     seen = set()
     for value in values:
         if value in seen:
-            raise ParameterError(f"{owner}: {value!r} comes twice")
+            raise ParameterError(f"{owner}: {value!r} is given twice")
         seen.add(value)
     return values
 
@@ -101,33 +101,33 @@ def _list(name: str, parameter: Parameter, text: str, owner: str) -> list[Any]:
     words = [word.strip() for word in text.split(",")]
     if parameter.kind == "flag":
         for word in words:
-            if word.lower() not in _WORDS:
+            if word.lower() not in _FLAGS:
                 raise ParameterError(f"{owner}: {name} must be true or false; got {word!r}")
-        return [_WORDS[word.lower()] for word in words]
+        return [_FLAGS[word.lower()] for word in words]
     return [value_of(parameter, word, f"{owner}: {name}") for word in words]
 
 
 def _range(name: str, parameter: Parameter, text: str, owner: str) -> list[Any]:
-    """Return values of equal ratio; whole numbers where the parameter is one, each once."""
+    """Return values with equal ratios; rounded, without repetitions, for an integer parameter."""
     ends, colon, count = text.partition(":")
     first, last = (_number(word) for word in ends.split("..", 1))
     if parameter.kind not in ("number", "integer"):
         raise ParameterError(
-            f"{owner}: {name} must be {parameter.allowed()}; a range is one of numbers"
+            f"{owner}: {name} must be {parameter.allowed()}; a range must be of numbers"
         )
     if "..." in ends:
         raise ParameterError(
-            f"{owner}: a range has two dots between its ends, as in 1e-7..1e-3:8; got {ends!r}"
+            f"{owner}: write a range with two dots, such as 1e-7..1e-3:8; got {ends!r}"
         )
-    if not colon or not 2 <= _count(count) <= MOST:
+    if not colon or not 2 <= _count(count) <= MAX_POINTS:
         raise ParameterError(
-            f"{owner}: a range must say how many values it has, from 2 to {MOST:,}, as in "
+            f"{owner}: a range needs its number of values, from 2 to {MAX_POINTS:,}, such as "
             f"1e-7..1e-3:8"
         )
     if not (0 < first < math.inf and 0 < last < math.inf and first != last):
         raise ParameterError(
-            f"{owner}: the ends of a range must be two different numbers > 0, as its values have "
-            f"equal ratios; got {ends!r}"
+            f"{owner}: the ends of a range must be two different numbers > 0, because its values "
+            f"have equal ratios; got {ends!r}"
         )
     steps = int(count) - 1
     exponents = [

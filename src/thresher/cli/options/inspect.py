@@ -1,4 +1,4 @@
-"""The options of `thresher inspect`: declared here, and nothing is done."""
+"""Options of `thresher inspect`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from thresher.cli.options.arguments import Json
 
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model that train wrote.")],
-    top: Annotated[int, typer.Option(min=0, help="How many of the largest weights to show.")] = 20,
+    top: Annotated[int, typer.Option(min=0, help="Number of largest weights to show.")] = 20,
     why: Annotated[
         list[str],
         typer.Option(
             "--why",
             metavar="FEATURE",
-            help="What is known of this feature, by name or number. May be repeated.",
+            help="Show all facts about this feature, a name or a number. May be repeated.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -26,7 +26,7 @@ def inspect(
         typer.Option(
             "--class",
             metavar="CLASS",
-            help="Only the weights of this class, where there are several.",
+            help="Show only the weights of this class of a multiclass model.",
             show_default=False,
         ),
     ] = None,
@@ -35,7 +35,7 @@ def inspect(
         typer.Option(
             "--html",
             metavar="FILE",
-            help="Write all that there is to say as a page of its own, which needs no network.",
+            help="Write a full report to FILE as an HTML page that works offline.",
             show_default=False,
         ),
     ] = None,
@@ -44,14 +44,14 @@ def inspect(
         typer.Option(
             "--data",
             metavar="FILE",
-            help="Rows with labels; the page says how the model does on them. They are read as in "
-            "training. May be repeated.",
+            help="Rows with labels; the page shows how well the model predicts them. They are read "
+            "as in training. May be repeated.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
     json: Json = False,
 ) -> None:
-    """Show what a model is, its largest weights, or why a feature has its weight.
+    """Show a summary of a model, its largest weights, or why a feature has its weight.
 
     [bold]thresher inspect clicks.thresher --top 50[/]
 

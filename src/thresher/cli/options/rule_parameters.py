@@ -1,4 +1,4 @@
-"""Parameters of the rules as options of the command line, made from the one table of rules."""
+"""Options for the parameters of the rules, generated from the table of rules."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from thresher.losses import Task
 from thresher.rules import RULES
 from thresher.rules.parameter import Parameter
 
-# Not options: objects of Python; or they have options of their own, the same for all rules.
-_ELSEWHERE = frozenset(
+# No option is generated for these: they are Python objects, or all rules share their option.
+_NOT_GENERATED = frozenset(
     (
         *("callback", "warm_start", "levels", "certify"),
         *("class_weight", "random_state", "n_jobs", "passes", "shuffle"),
@@ -27,17 +27,17 @@ _ELSEWHERE = frozenset(
 
 
 def is_option(name: str) -> bool:
-    """Tell whether a parameter is an option of its own name."""
-    return name not in _ELSEWHERE
+    """Tell whether an option is generated for a parameter."""
+    return name not in _NOT_GENERATED
 
 
 def _of_rules(name: str) -> dict[str, Parameter]:
-    """Return the parameter of this name, of each rule that has it."""
+    """Return the parameters of this name, by rule."""
     return {rule: spec.parameters[name] for rule, spec in RULES.items() if name in spec.parameters}
 
 
 def _help(name: str) -> str:
-    """Say what a parameter means to each rule that has it, and its defaults."""
+    """Return the help text of a parameter, with its meaning and default for each rule."""
     by_text: dict[tuple[str, str], list[str]] = {}
     for rule, parameter in _of_rules(name).items():
         text = parameter.help + ("" if parameter.kind == "flag" else f" ({parameter.allowed()})")
@@ -51,9 +51,9 @@ def _help(name: str) -> str:
 
 
 def takes_parameters(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each parameter of a rule; it gets those given as `chosen`."""
+    """Add an option for each parameter of a rule; the command gets those given as `chosen`."""
     names = [n for n in dict.fromkeys(n for r in RULES.values() for n in r.parameters)]
-    names = [name for name in names if name not in _ELSEWHERE]
+    names = [name for name in names if name not in _NOT_GENERATED]
     hints = get_type_hints(command, include_extras=True)
     own = [
         p.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[p.name])
@@ -90,17 +90,17 @@ def takes_parameters(command: Callable[..., None]) -> Callable[..., None]:
 def parameters(
     rule: str, task: Task, chosen: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return all parameters of a rule: those chosen, as text, and defaults for the others.
+    """Return all parameters of a rule: the values of `chosen`, and defaults for the others.
 
-    Raises ParameterError for one that the rule does not have, or a value that is no number.
+    Raises ParameterError if the rule does not have a parameter, or a value is not allowed.
     """
     table = RULES[rule].parameters
-    shell = RULES[rule].streams  # those that see all rows at once have their own defaults
+    shell = RULES[rule].streams  # others have the same defaults as in Python
     values = {name: parameter.default_for(task, shell) for name, parameter in table.items()}
     values |= {name: value for name, value in defaults.items() if name in table}
     for name, text in chosen.items():
         if name not in table:
-            known = ", ".join(option_of(n) for n in table if n not in _ELSEWHERE)
+            known = ", ".join(option_of(n) for n in table if n not in _NOT_GENERATED)
             raise ParameterError(
                 f"{option_of(name)} is not a parameter of the rule {rule}; it has {known}"
             )
@@ -109,8 +109,8 @@ def parameters(
 
 
 def value_of(parameter: Parameter, text: Any, owner: str) -> Any:
-    """Return the value that a text stands for."""
-    if not isinstance(text, str) or text in parameter.choices:  # or from a checkpoint
+    """Return the value of a parameter that is given as text."""
+    if not isinstance(text, str) or text in parameter.choices:  # not text: from a checkpoint
         return text
     if text.lower() == "none" and parameter.optional:
         return None
@@ -123,14 +123,14 @@ def value_of(parameter: Parameter, text: Any, owner: str) -> Any:
 
 
 def task_of(rule: str, loss: str | None, labelled: bool) -> Task:
-    """Tell whether labels are classes or numbers: of classes, or by the loss.
+    """Return the task: classifier if the labels are classes or the loss is only for classes.
 
     Parameters
     ----------
     rule : str
     loss : str or None
     labelled : bool
-        Whether the labels were said to be those of classes.
+        Whether other options say that the labels are classes.
     """
     spec = RULES[rule]
     chosen = spec.losses[0] if loss is None else loss

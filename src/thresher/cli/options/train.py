@@ -1,4 +1,4 @@
-"""The options of `thresher train`: declared here, and nothing is done."""
+"""Options of `thresher train`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from thresher.cli.options.arguments import (
     LEARNING,
-    NIGHT,
+    LONG_RUNS,
     Bits,
     Cache,
     Classes,
@@ -35,6 +35,7 @@ from thresher.cli.options.arguments import (
     ZeroBased,
     reading_of,
 )
+from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.rule_parameters import takes_parameters
 from thresher.rules import RULES
 
@@ -45,16 +46,17 @@ CLUSTER = "Several machines"
 def train(
     data: Data,
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="MODEL", help="Where the model goes.")
+        str, typer.Option("--model", "-m", metavar="MODEL", help="File to write the model to.")
     ],
     rule: Annotated[
         str | None,
         typer.Option(
             "--rule",
             metavar="RULE",
-            help=f"{', '.join(rule for rule in RULES if RULES[rule].streams)} learn row by row; "
-            f"{', '.join(rule for rule in RULES if not RULES[rule].streams)} hold all rows in "
-            f"memory. Default: ftrl, or with --resume that of the checkpoint.",
+            help=f"Rules that learn row by row: "
+            f"{', '.join(rule for rule in RULES if RULES[rule].streams)}. Rules that hold all rows "
+            f"in memory: {', '.join(rule for rule in RULES if not RULES[rule].streams)}. Default: "
+            f"ftrl; with --resume, the rule of the checkpoint.",
             rich_help_panel=LEARNING,
             show_default=False,
         ),
@@ -67,7 +69,8 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="Passes over the data. Default: 1; rules that see all rows have their own.",
+            help="Passes over the data. Default: 1; rules that hold all rows in memory have other "
+            "defaults.",
             rich_help_panel=LEARNING,
             show_default=False,
         ),
@@ -80,8 +83,8 @@ def train(
         typer.Option(
             "--valid",
             metavar="FILE",
-            help="Rows to compute the loss on after each pass; training stops when it no longer "
-            "falls, and the model of the best pass is kept. May be repeated.",
+            help="Validation rows. Their loss is computed after each pass; training stops when it "
+            "no longer falls, and the model of the best pass is kept. May be repeated.",
             rich_help_panel=LEARNING,
             show_default=False,
         ),
@@ -90,9 +93,9 @@ def train(
         float | None,
         typer.Option(
             "--tol",
-            help="Stop when the loss of a pass is not better than the best by more than this, "
-            "--patience times in a row. Default: 0 with --valid, else never stop. Rules that hold "
-            "all rows in memory have a tol and a default of their own.",
+            help="Stop after --patience passes in a row that did not improve the best loss by more "
+            "than TOL. Default: 0 with --valid, else never stop. For rules that hold all rows in "
+            "memory, TOL is the tolerance of the optimum, with another default.",
             rich_help_panel=LEARNING,
             show_default=False,
         ),
@@ -124,10 +127,10 @@ def train(
         typer.Option(
             "--checkpoint",
             metavar="FILE",
-            help="Write what has been learned here now and then, and at Ctrl-C. Default: "
-            "MODEL.checkpoint, at Ctrl-C or with --every or --resume. With --ray a folder, and "
-            "none at Ctrl-C by default.",
-            rich_help_panel=NIGHT,
+            help="Write checkpoints to FILE from time to time, and at Ctrl-C. Default: "
+            "MODEL.checkpoint, written at Ctrl-C, or with --every or --resume. With --ray, FILE is "
+            "a folder, and by default there is no checkpoint at Ctrl-C.",
+            rich_help_panel=LONG_RUNS,
             show_default=False,
         ),
     ] = None,
@@ -136,9 +139,9 @@ def train(
         typer.Option(
             "--every",
             metavar="TIME",
-            help="Time between checkpoints: 60s, 0.1s, 5m. Default: 60s. With --ray a number of "
+            help="Time between checkpoints: 60s, 0.1s, 5m. Default: 60s. With --ray, a number of "
             "stages.",
-            rich_help_panel=NIGHT,
+            rich_help_panel=LONG_RUNS,
             show_default=False,
         ),
     ] = None,
@@ -146,10 +149,20 @@ def train(
         bool,
         typer.Option(
             "--resume",
-            help="Continue from the checkpoint, to the same model byte for byte. Rule, parameters, "
-            "passes, seed and the options of reading need not be given again; --valid, --cache and "
-            "--multiclass do. Without a checkpoint, start from the beginning.",
-            rich_help_panel=NIGHT,
+            help="Continue from the checkpoint. The final model is byte for byte the same as "
+            "without the interruption. The checkpoint holds the rule, parameters, passes, seed and "
+            "the options for reading; give --valid, --cache and --multiclass again. Without a "
+            "checkpoint, start from the beginning.",
+            rich_help_panel=LONG_RUNS,
+        ),
+    ] = False,
+    keep_checkpoint: Annotated[
+        bool,
+        typer.Option(
+            "--keep-checkpoint",
+            help="Keep the checkpoint after the model is written. Default: remove it; with --ray, "
+            "the files of the run, and the folder if it is empty then.",
+            rich_help_panel=LONG_RUNS,
         ),
     ] = False,
     ray: Annotated[
@@ -157,9 +170,9 @@ def train(
         typer.Option(
             "--ray",
             metavar="ADDRESS",
-            help="Learn on a Ray cluster, whose nodes all see the files: auto, local (one on this "
-            "machine) or HOST:PORT. --checkpoint is then a folder that all see, "
-            "and --every a number of stages.",
+            help="Learn on a Ray cluster: auto, local (a cluster on this machine) or HOST:PORT. "
+            "All nodes must be able to read the files. --checkpoint is then a folder that all "
+            "nodes can read, and --every a number of stages.",
             rich_help_panel=CLUSTER,
             show_default=False,
         ),
@@ -169,9 +182,10 @@ def train(
         typer.Option(
             "--mode",
             metavar="MODE",
-            help="stages: the stabilized rule, each path on one part of the rows. average: rules "
-            "that learn row by row, one model for each part, averaged. columns: the margin "
-            "perceptron, with features spread. Default: stages or average.",
+            help="stages: for the stabilized rule; each path learns from one part of the rows. "
+            "average: for rules that learn row by row; the models of all parts are averaged. "
+            "columns: for the margin perceptron; each worker has a block of the features. "
+            "Default: stages or average.",
             rich_help_panel=CLUSTER,
             show_default=False,
         ),
@@ -180,8 +194,9 @@ def train(
         int | None,
         typer.Option(
             min=0,
-            help="Processes. Results do not depend on it. 0: the same without a cluster. Default: "
-            "one for each node, or for each processor.",
+            help="Number of worker processes. Results do not depend on it. 0: compute the same "
+            "result in this process, without a cluster. Default: one for each node, or for each "
+            "processor.",
             rich_help_panel=CLUSTER,
             show_default=False,
         ),
@@ -190,8 +205,8 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="Into how many parts rows are cut; results depend on it. Default: a part for each "
-            "file.",
+            help="Number of parts that the rows are split into; results depend on it. Default: one "
+            "for each file.",
             rich_help_panel=CLUSTER,
             show_default=False,
         ),
@@ -200,7 +215,7 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="average: how often in a pass. Default: 1.",
+            help="average: how often models are averaged in a pass. Default: 1.",
             rich_help_panel=CLUSTER,
             show_default=False,
         ),
@@ -209,8 +224,8 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="columns: rows between two exchanges; 1 is the rule itself, and slow. Default: a "
-            "16th of the rows, from 64 to 4096.",
+            help="columns: number of rows between two exchanges of workers; 1 is exactly the rule, "
+            "but slow. Default: a 16th of the rows, from 64 to 4096.",
             rich_help_panel=CLUSTER,
             show_default=False,
         ),
@@ -219,8 +234,8 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="columns: into how many blocks features are cut; results depend on it, if --batch "
-            "is not 1. Default: 8.",
+            help="columns: number of blocks that the features are split into; results depend on it "
+            "unless --batch is 1. Default: 8.",
             rich_help_panel=CLUSTER,
             show_default=False,
         ),
@@ -234,17 +249,18 @@ def train(
 
     [bold]thresher train clicks.vw.gz -m clicks.thresher --bits 22[/]
 
-    Labels are -1 and 1, or 0 and 1; others need --multiclass, --multilabel, or a loss for numbers.
-    The loss shown is progressive: that of each row before it was learned, since the line before.
-    Exit codes: 0; 1 bad data or model; 2 bad usage; 130 interrupted.
+    Labels are -1 and 1, or 0 and 1; other labels need --multiclass, --multilabel, or a loss for
+    numbers. The loss shown is the progressive loss: the mean over the rows since the line before,
+    each row predicted before it was learned.
+
+    Exit codes: 0 success; 1 bad data or model; 2 bad usage; 130 interrupted.
     """
     reading = reading_of(locals())
-    from thresher.cli.commands.train import Options
     from thresher.cli.commands.train import train as run
 
-    options = Options(
+    options = TrainOptions(
         data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,
-        classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume, names, json,
-        quiet, ray, mode, workers, parts, rounds, batch, blocks,
+        classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume,
+        keep_checkpoint, names, json, quiet, ray, mode, workers, parts, rounds, batch, blocks,
     )  # fmt: skip
     raise typer.Exit(run(options))

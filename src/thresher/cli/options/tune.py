@@ -1,4 +1,4 @@
-"""The options of `thresher tune`: declared here, and nothing is done."""
+"""Options of `thresher tune`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from thresher.cli.options.arguments import (
+    AUTO_STORE,
+    DENSE_OR_HASHED,
     LEARNING,
     RESULT,
     Bits,
@@ -32,6 +34,7 @@ from thresher.cli.options.arguments import (
     ZeroBased,
     reading_of,
 )
+from thresher.cli.options.parsed import TuneOptions
 from thresher.cli.options.rule_parameters import takes_parameters
 from thresher.rules import RULES
 
@@ -43,18 +46,16 @@ def tune(
     data: Data,
     model: Annotated[
         str,
-        typer.Option(
-            "--model", "-m", metavar="MODEL", help="Where the best model goes, of all rows."
-        ),
+        typer.Option("--model", "-m", metavar="MODEL", help="File to write the best model to."),
     ],
     grid: Annotated[
         list[str],
         typer.Option(
             "--grid",
             metavar="NAME=VALUES",
-            help="A parameter of the rule and its values: A,B,C, or A..B:N for N numbers of equal "
-            "ratios, as in gravity=1e-7..1e-3:8. May be repeated: all combinations are tried, "
-            "10,000 at most.",
+            help="A parameter of the rule and its values: A,B,C, or A..B:N for N numbers with "
+            "equal ratios, such as gravity=1e-7..1e-3:8. May be repeated: all combinations are "
+            "tried, at most 10,000.",
             rich_help_panel=SEARCH,
             show_default=False,
         ),
@@ -63,9 +64,9 @@ def tune(
         int | None,
         typer.Option(
             min=2,
-            help="Parts of the rows, by a hash of their number; each is scored by models that have "
-            "not seen it. Default: 5. Standard input is read once, and each row scored before it "
-            "is learned.",
+            help="Number of folds. A hash of its number assigns each row to a fold; models that "
+            "did not learn from the fold score it. Default: 5. Standard input is read once and has "
+            "no folds: each row is scored before it is learned.",
             rich_help_panel=SEARCH,
             show_default=False,
         ),
@@ -75,9 +76,9 @@ def tune(
         typer.Option(
             "--scoring",
             metavar="NAME",
-            help="accuracy, balanced_accuracy, log_loss, brier_score for classes; r2, "
-            "mean_squared_error, root_mean_squared_error, mean_absolute_error for numbers. "
-            "Default: accuracy, r2.",
+            help="For classes: accuracy, balanced_accuracy, log_loss, brier_score. For numbers: "
+            "r2, mean_squared_error, root_mean_squared_error, mean_absolute_error. Default: "
+            "accuracy or r2.",
             rich_help_panel=SEARCH,
             show_default=False,
         ),
@@ -86,8 +87,8 @@ def tune(
         bool,
         typer.Option(
             "--sparsest",
-            help="Keep the sparsest model whose error is within one standard error of the best "
-            "one's, instead of the best. Not from standard input, which has no folds.",
+            help="Instead of the best model, keep the sparsest one whose error is within one "
+            "standard error of the best error. Not for standard input, which has no folds.",
             rich_help_panel=SEARCH,
         ),
     ] = False,
@@ -96,8 +97,8 @@ def tune(
         typer.Option(
             "--memory",
             metavar="SIZE",
-            help="What models may take together, such as 500M or 4G; grids that need more are read "
-            "several times. Default: half of what is free.",
+            help="Memory limit of all models together, such as 500M or 4G. If the grid needs more, "
+            "the data are read several times. Default: half of the free memory.",
             rich_help_panel=SEARCH,
             show_default=False,
         ),
@@ -122,7 +123,7 @@ def tune(
         bool,
         typer.Option(
             "--shuffle",
-            help="Shuffle rows within blocks of about a megabyte, for all models alike.",
+            help="Shuffle the rows within blocks of about a megabyte, the same for all models.",
             rich_help_panel=LEARNING,
         ),
     ] = False,
@@ -132,9 +133,7 @@ def tune(
         typer.Option(
             "--store",
             metavar="STORE",
-            help="dense: an array of all features. hashed: a table of those with nonzero weight, "
-            "for rules that drop dead ones, else of those seen. auto: hashed for names without "
-            "--bits, else dense.",
+            help=f"{DENSE_OR_HASHED} {AUTO_STORE}",
             rich_help_panel=LEARNING,
         ),
     ] = "auto",
@@ -155,7 +154,7 @@ def tune(
         typer.Option(
             "--html",
             metavar="FILE",
-            help="Write the result as a page of its own.",
+            help="Write the result to FILE as an HTML page.",
             rich_help_panel=RESULT,
             show_default=False,
         ),
@@ -165,21 +164,22 @@ def tune(
     quiet: Quiet = False,
     chosen: Any = None,
 ) -> None:
-    """Try all combinations of a grid at once, and keep the best model.
+    """Try all combinations of a grid in one pass, and keep the best model.
 
     [bold]thresher tune clicks.vw.gz -m best.thresher --grid l1=0.1..100:7 --grid alpha=0.1,1[/]
 
-    The models of all combinations and folds learn from the same reading of the rows, and one more
-    reading scores them. While rows are read, the table shows the progressive loss and the nonzero
-    weights of each combination; then error against nonzeros: what no other beats in both is the
-    frontier. Parameters that are not in the grid have options of their own, as in train.
-    Exit codes: 0; 1 bad data; 2 bad usage; 130 interrupted, and nothing was written.
+    The models of all combinations and folds learn while the rows are read once; a second reading
+    scores them. During the reading, a table shows the progressive loss and the number of nonzero
+    weights of each combination. The result shows the error against the number of nonzero weights.
+    A combination is on the frontier if no other one is better in both. To set parameters that are
+    not in the grid, use the same options as in train.
+
+    Exit codes: 0 success; 1 bad data; 2 bad usage; 130 interrupted, nothing was written.
     """
     reading = reading_of(locals())
-    from thresher.cli.commands.tune import Options
     from thresher.cli.commands.tune import tune as run
 
-    options = Options(
+    options = TuneOptions(
         data=data, model=model, rule=rule, loss=loss, reading=reading, chosen=chosen or {},
         passes=passes, shuffle=shuffle, seed=seed, store=store, multiclass=multiclass,
         classes=classes, class_weight=class_weight, cache=cache, names=names, json=json,

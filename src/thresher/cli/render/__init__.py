@@ -1,1 +1,1 @@
-"""What the commands print: progress, results and errors."""
+"""Text of the command line: progress, results and errors."""

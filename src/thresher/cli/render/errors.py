@@ -1,4 +1,4 @@
-"""Errors of the library, worded for the shell: options where Python has parameters."""
+"""Errors of the library in the words of the shell: options instead of Python parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from thresher.errors import (
     SplitError,
 )
 
-# Parameters whose option is not `--` and their name; those of one function first.
+# Options by function and parameter, where the option is not `--` and the parameter's name.
+# None: any function.
 _OPTIONS = {
     ("compare", "n_jobs"): "--jobs",
     ("write", "format"): "--to",
@@ -22,18 +23,18 @@ _OPTIONS = {
     (None, "n_jobs"): "--threads",
     (None, "random_state"): "--seed",
 }
-_VALUES = {("task", "regression"): "--loss squared"}  # where an option of another name does it
+_VALUES = {("task", "regression"): "--loss squared"}  # another option has the same effect
 
-# What the shell says of labels that are not those of two classes.
+# Messages about labels of two classes.
 TWO_CLASSES = "labels must be -1 and 1, or 0 and 1, for two classes"
-OTHER_LABELS = "--multiclass takes others, and --loss squared learns numbers"
-_ADVICE = {  # in place of an error's hint
+OTHER_LABELS = "use --multiclass for other classes, or --loss squared for numbers"
+_HINTS = {  # replace the hint of the error
     BalanceError: "give CLASS:WEIGHT,...",
     LabelError: OTHER_LABELS,
     SplitError: "use fewer --folds",
 }
 
-# What the shell says of a source that can be read only once, by the parameter.
+# Messages about a source that can be read only once, by parameter.
 _READ_ONCE = {
     "bits": "the number of features must be known beforehand: {} needs --bits, or --cache FILE",
     "center": "--center must read the rows twice: {} needs --cache FILE",
@@ -43,7 +44,7 @@ _PASSES = "more than one pass over {} needs --cache FILE"
 
 
 def option_of(name: str, owner: str | None = None) -> str:
-    """Return the option that a parameter is.
+    """Return the option for a parameter.
 
     Parameters
     ----------
@@ -87,20 +88,20 @@ def shell_message(error: BaseException) -> str:
     def word(named: Setting) -> str:
         return _worded(named, error.owner)
 
-    message = error.worded(word, hint=_ADVICE.get(type(error)))
-    if error.allowed is not None:  # None is not a word of the shell
+    message = error.worded(word, hint=_HINTS.get(type(error)))
+    if error.allowed is not None:  # the shell has no None
         message = message.replace(error.allowed, error.allowed.removesuffix(", or None"), 1)
     return message
 
 
 def _worded(named: Setting, owner: str | None) -> str:
-    """Return a setting as options are written."""
+    """Return a setting as an option."""
     option, value = option_of(named.name, named.call or owner), named.value
     if value is ... or value is True:
         return option
     if isinstance(value, str) and (named.name, value) in _VALUES:
         return _VALUES[named.name, value]
-    if named.name == "scoring":  # scores of scikit-learn are larger where a model is better
+    if named.name == "scoring":  # scikit-learn negates errors
         value = str(value).removeprefix("neg_")
     if value is False:
         return "--no-" + option.removeprefix("--")

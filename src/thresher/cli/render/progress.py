@@ -1,53 +1,56 @@
-"""How a run is shown while it goes: a line that changes on a terminal, lines in a pipe, JSON."""
+"""Progress of training: a table on a terminal or in a file, or JSON."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import math
-import signal
 import sys
 import time
 import warnings
 from collections.abc import Iterator
-from types import FrameType
 from typing import Any
 
+from thresher.cli.render.columns import Column, heading_of, line_of, number_or_blank
+from thresher.cli.render.texts import as_json, duration
+from thresher.cli.steps.stop_signal import StopSignal
 from thresher.data.source import Source
 from thresher.training.observer import Observer
 from thresher.training.trainer import Trainer
 
-_OFTEN = 0.2  # seconds between two looks of a terminal
-_HEAD = "    examples  pass      loss    nonzeros      rows/s   done  left"
-_SELDOM = 5.0  # seconds between two lines in a pipe, beside those at powers of two
+# The columns of the progress table. `TrainingProgress.facts` computes their values.
+COLUMNS = (
+    Column("examples", 12, number_or_blank("examples", ",")),  # rows learned so far
+    Column("pass", 6, number_or_blank("pass", "")),  # from 1
+    Column("loss", 10, number_or_blank("loss", ".4f")),  # progressive, since the record before
+    Column("nonzeros", 12, number_or_blank("nonzeros", ",")),  # weights
+    Column("rows/s", 12, number_or_blank("rows_per_second", ",")),
+    Column("done", 7, number_or_blank("done", ".0%")),
+    Column("left", 10, lambda facts: duration(facts["left"])),  # estimated time
+)
+
+# Seconds between two lines. A line is also printed whenever a record is made.
+_LIVE_SECONDS = 0.2
+_TABLE_SECONDS = 5.0
+_JSON_SECONDS = 0.1
 
 
-class Stop:
-    """Ctrl-C, or a polite request to end: noted, and obeyed between two blocks; twice, at once.
+class TrainingProgress(Observer):
+    """Decides when to show progress and computes the facts; subclasses print them.
 
-    At once too as long as no source is `heeded`, and so nobody asks.
+    Parameters
+    ----------
+    stop : StopSignal
+    passes : int
+        Passes that training makes at most.
+    interval : float
+        Seconds between two lines.
     """
 
-    def __init__(self) -> None:
-        self.asked = self.heeded = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._ask)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked or not self.heeded:
-            raise KeyboardInterrupt
-        self.asked = True
-
-
-class Shown(Observer):
-    """What runs have in common: when to show, and what."""
-
-    def __init__(self, stop: Stop, passes: int, often: float) -> None:
-        self.stop, self.passes, self.often = stop, passes, often
-        self._last = 0.0
+    def __init__(self, stop: StopSignal, passes: int, interval: float) -> None:
+        self.stop, self.passes, self.interval = stop, passes, interval
+        self._last = 0.0  # when progress was shown
         self._began, self._first = time.monotonic(), (0.0, 0)  # share done and steps at the start
         self._records = 0
-        self.mean_loss: float | None = None  # of training that has ended
+        self.mean_loss: float | None = None  # known after training
         self._seconds: float | None = None
 
     @property
@@ -60,36 +63,36 @@ class Shown(Observer):
         self.tell("warning", message=message)
 
     def tell(self, event: str, **facts: Any) -> None:
-        """Take what the end of training tells; show all else."""
+        """Show an event; keep the facts of the event "trained" for the result."""
         if event == "trained":
             self.mean_loss, self._seconds = facts["mean_loss"], facts["seconds"]
         else:
-            self.say(event, facts)
+            self.show_event(event, facts)
 
-    def say(self, event: str, facts: dict[str, Any]) -> None:
-        """Show what happened."""
+    def show_event(self, event: str, facts: dict[str, Any]) -> None:
+        """Print an event."""
 
     def stops(self) -> bool:
-        """Tell whether the user wants to stop."""
-        return self.stop.asked
+        """Tell whether the user asked to stop."""
+        return self.stop.requested
 
     def watched(self, source: Source) -> Source:
-        """Return the source, whose reading now ends when the user wants to stop."""
-        source.stops, self.stop.heeded = self.stops, True
+        """Make the reading of a source end when the user asks to stop; return the source."""
+        source.stops, self.stop.checked = self.stops, True
         return source
 
     def progress(self, trainer: Trainer) -> None:
-        """Show it where the time has come, or a record was made."""
+        """Show progress if the interval is over or a record was made."""
         if self._last == 0.0:
             self._first = (0.0, trainer.records.steps - trainer.last_block.rows)
         now, records = time.monotonic(), len(trainer.records.history)
-        if now - self._last < self.often and records <= self._records:
+        if now - self._last < self.interval and records <= self._records:
             return
         self._last, self._records = now, records
         self.show(self.facts(trainer))
 
     def facts(self, trainer: Trainer) -> dict[str, Any]:
-        """Return where training stands."""
+        """Return the current state of training."""
         records, size, steps = trainer.records, trainer.source.size, trainer.records.steps
         last = records.history[-1] if records.history else None
         seconds = time.monotonic() - self._began
@@ -113,88 +116,80 @@ class Shown(Observer):
         }
 
     def show(self, facts: dict[str, Any]) -> None:
-        """Show where a run stands."""
+        """Print a line of progress."""
 
     def close(self) -> None:
-        """Leave the terminal in order."""
+        """End the line that is being overwritten, if there is one."""
 
 
-class Quiet(Shown):
-    """Shows nothing but warnings."""
+class QuietProgress(TrainingProgress):
+    """Prints only warnings."""
 
-    def say(self, event: str, facts: dict[str, Any]) -> None:
-        """Show warnings."""
+    def show_event(self, event: str, facts: dict[str, Any]) -> None:
+        """Print a warning."""
         if event == "warning":
             print(f"warning: {facts['message']}", file=sys.stderr)
 
 
-def as_json(facts: dict[str, Any]) -> str:
-    """Return an object on a line; numbers that JSON has no word for are null."""
-    known = {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in facts.items()
-    }
-    return json.dumps(known, allow_nan=False)
+class JsonProgress(TrainingProgress):
+    """Prints one JSON object per line, to what was standard output when this was made."""
 
-
-class Json(Shown):
-    """An object a line, for programs: where standard output led to when it was made."""
-
-    def __init__(self, stop: Stop, passes: int, often: float) -> None:
-        super().__init__(stop, passes, often)
+    def __init__(self, stop: StopSignal, passes: int, interval: float) -> None:
+        super().__init__(stop, passes, interval)
         self._out = sys.stdout
 
     def show(self, facts: dict[str, Any]) -> None:
-        """Print it."""
+        """Print progress."""
         print(as_json(facts), file=self._out, flush=True)
 
-    def say(self, event: str, facts: dict[str, Any]) -> None:
-        """Print it."""
+    def show_event(self, event: str, facts: dict[str, Any]) -> None:
+        """Print an event."""
         facts = dict(facts)
         record = facts.pop("record", None)
         if record is not None:
-            facts = record._asdict() | facts  # its loss is the pass's, not that since a record
+            facts = record._asdict() | facts  # "loss" is the loss of the pass, not of the record
         print(as_json({"event": event, **facts}), file=self._out, flush=True)
 
 
-class Lines(Shown):
-    """A table that grows by a line now and then."""
+class TableProgress(TrainingProgress):
+    """Prints a table that grows by a line from time to time."""
 
-    _head = False
+    _has_heading = False
 
     def show(self, facts: dict[str, Any]) -> None:
         """Print a line."""
-        if not self._head:
-            self._head = True
-            print(_HEAD, file=sys.stderr)
-        print(_line(facts), file=sys.stderr, flush=True)
+        self._show_heading()
+        print(line_of(COLUMNS, facts), file=sys.stderr, flush=True)
 
-    def say(self, event: str, facts: dict[str, Any]) -> None:
-        """Say what happened."""
-        text = _told(event, facts)
+    def _show_heading(self) -> None:
+        if not self._has_heading:
+            self._has_heading = True
+            print(heading_of(COLUMNS), file=sys.stderr)
+
+    def show_event(self, event: str, facts: dict[str, Any]) -> None:
+        """Print an event."""
+        text = _event_text(event, facts)
         if text:
             print(text, file=sys.stderr, flush=True)
 
 
-class Live(Lines):
-    """A line that is written over and over, and stays where a pass ends."""
+class LiveProgress(TableProgress):
+    """Overwrites the last line of the table; an event ends the line."""
 
     _open = False
 
     def show(self, facts: dict[str, Any]) -> None:
-        """Write the line anew."""
-        if not self._head:
-            self._head = True
-            print(_HEAD, file=sys.stderr)
-        print("\r" + _line(facts) + "\x1b[K", end="", file=sys.stderr, flush=True)
+        """Overwrite the line."""
+        self._show_heading()
+        print("\r" + line_of(COLUMNS, facts) + "\x1b[K", end="", file=sys.stderr, flush=True)
         self._open = True
 
-    def say(self, event: str, facts: dict[str, Any]) -> None:
-        """Say what happened, below the line."""
+    def show_event(self, event: str, facts: dict[str, Any]) -> None:
+        """Print an event below the line; checkpoints are not shown."""
         if event == "checkpoint":
             return
         self.close()
-        super().say(event, facts)
+        super().show_event(event, facts)
 
     def close(self) -> None:
         """End the line."""
@@ -203,66 +198,39 @@ class Live(Lines):
         self._open = False
 
 
-def shown(quiet: bool, as_json: bool, passes: int) -> Shown:
-    """Return what fits where the output goes."""
-    stop = Stop()
+def progress_for(quiet: bool, as_json: bool, passes: int) -> TrainingProgress:
+    """Return the progress that suits the options and standard error."""
+    stop = StopSignal()
     if quiet:
-        return Quiet(stop, passes, float("inf"))
+        return QuietProgress(stop, passes, float("inf"))
     if as_json:
-        return Json(stop, passes, 0.1)
+        return JsonProgress(stop, passes, _JSON_SECONDS)
     if sys.stderr.isatty():
-        return Live(stop, passes, _OFTEN)
-    return Lines(stop, passes, _SELDOM)
+        return LiveProgress(stop, passes, _LIVE_SECONDS)
+    return TableProgress(stop, passes, _TABLE_SECONDS)
 
 
 @contextlib.contextmanager
-def warnings_told(observer: Shown) -> Iterator[None]:
-    """Let Python warnings of the library be shown as all else is.
+def warnings_shown(observer: TrainingProgress) -> Iterator[None]:
+    """Show Python warnings of the library as events of the observer."""
 
-    Parameters
-    ----------
-    observer : Shown
-    """
-
-    def tell(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if issubclass(category, UserWarning):
             observer.warn(str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = tell
+        warnings.showwarning = show
         yield
 
 
-def _line(facts: dict[str, Any]) -> str:
-    nonzeros = "" if facts["nonzeros"] is None else f"{facts['nonzeros']:,}"
-    loss = "" if facts["loss"] is None else f"{facts['loss']:.4f}"
-    done = "" if facts["done"] is None else f"{100 * facts['done']:.0f} %"
-    return (
-        f"{facts['examples']:>12,}{facts['pass']:>6}{loss:>10}{nonzeros:>12}"
-        f"{facts['rows_per_second']:>12,}{done:>7}  {duration(facts['left'])}"
-    )
-
-
-def _told(event: str, facts: dict[str, Any]) -> str:
+def _event_text(event: str, facts: dict[str, Any]) -> str:
     if event == "warning":
         return f"warning: {facts['message']}"
     if event == "resumed":
-        return f"going on after {facts['examples']:,} examples"
+        return f"continuing after {facts['examples']:,} examples"
     if event == "checkpoint":
         return f"checkpoint after {facts['examples']:,} examples ({facts['digest'][:12]})"
     if event == "pass" and facts["record"].valid_loss is not None:
         return f"pass {facts['number']}: loss on the validation rows {facts['loss']:.5f}"
     return str(facts.get("message", ""))
-
-
-def duration(seconds: float | None) -> str:
-    """Return a time to go, shortly."""
-    if seconds is None:
-        return ""
-    whole = int(seconds + 0.5)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02}"
-    return f"{whole // 3600} h {whole % 3600 // 60:02}"

@@ -1,4 +1,4 @@
-"""A search shown while it goes: a table that is written over, lines in a pipe, or JSON."""
+"""Progress of a search: a table that is overwritten, lines in a file, or JSON."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from thresher.cli.render.progress import as_json, duration
+from thresher.cli.render.texts import as_json, duration
 from thresher.model.frontier import shown
 from thresher.report.search_results import text_table
-from thresher.search.grid import Point
+from thresher.search.grid import GridPoint
 from thresher.search.progress import SearchProgress
 from thresher.search.search import Search
 
-_SELDOM = 5.0  # seconds between two lines in a pipe
-_OFTEN = 0.1  # between two objects of JSON
-_AROUND = 4  # lines of a terminal that are not the table's
-_WAIT = 10  # times as long as counting nonzeros took goes by before they are counted again
+_LINE_SECONDS = 5.0  # between two lines, if the output is not a terminal
+_JSON_SECONDS = 0.1  # between two JSON objects
+_OTHER_LINES = 4  # lines of the terminal that are not lines of the table
+_COUNT_PAUSE = 10  # counting nonzeros takes at most 1/10 of the time
 
 
-class Table:
-    """What is told of a search while rows are read.
+class SearchTable:
+    """Shows the progressive loss and the nonzero weights of each point of a grid.
 
     Parameters
     ----------
-    points : sequence of Point
+    points : sequence of GridPoint
         The grid.
     quiet, json : bool
     """
 
-    def __init__(self, points: Sequence[Point], quiet: bool, json: bool) -> None:
+    def __init__(self, points: Sequence[GridPoint], quiet: bool, json: bool) -> None:
         self.points, self.json = points, json
         self.live = sys.stderr.isatty() and not (quiet or json)
         self.silent = quiet
         self.search: Search | None = None
-        self._lines = 0  # of the table that is to be written over
+        self._lines = 0  # of the table on the terminal, which the next one overwrites
         self._last = time.monotonic()
         self._counts, self._count_after = [""] * len(points), 0.0
 
     def tell(self, progress: SearchProgress) -> None:
-        """Show how far the search has come, where the time has come."""
+        """Show progress if it is due."""
         now = time.monotonic()
-        pause = 0.0 if self.live else _OFTEN if self.json else _SELDOM
+        pause = 0.0 if self.live else _JSON_SECONDS if self.json else _LINE_SECONDS
         if self.silent or now - self._last < pause:
             return
         self._last = now
@@ -56,7 +56,7 @@ class Table:
             print(self._line(progress), file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Take the table away: the result follows."""
+        """Erase the table: the result follows."""
         if self._lines:
             print(f"\x1b[{self._lines}A\x1b[J", end="", file=sys.stderr, flush=True)
         self._lines = 0
@@ -74,22 +74,22 @@ class Table:
         return f"{progress}; least loss {progress.losses[best]:.4f} with {chosen}"
 
     def _nonzeros(self) -> list[str]:
-        """Count the nonzero weights of each point's model of all rows, now and then."""
+        """Count the nonzero weights of each point's model of all rows, from time to time."""
         began = time.monotonic()
         if self.search is None or began < self._count_after:
             return self._counts
         for number, nonzeros in self.search.nonzeros().items():
             self._counts[number] = f"{nonzeros:,}"
         ended = time.monotonic()
-        self._count_after = ended + _WAIT * (ended - began)
+        self._count_after = ended + _COUNT_PAUSE * (ended - began)
         return self._counts
 
     def _draw(self, progress: SearchProgress) -> None:
-        """Write the table over the one before."""
+        """Overwrite the table."""
         wide, high = shutil.get_terminal_size()
         losses, counts, best = progress.losses, self._nonzeros(), _best(progress)
-        order, most = list(range(len(self.points))), max(1, high - _AROUND)
-        if len(order) > most:  # those of least loss
+        order, most = list(range(len(self.points))), max(1, high - _OTHER_LINES)
+        if len(order) > most:  # show the points with the least loss
             order = sorted(sorted(order, key=lambda i: losses.get(i, math.inf))[:most])
         names = list(self.points[0].chosen)
         lines = [
@@ -104,14 +104,14 @@ class Table:
         drawn = text_table([*names, "loss so far", "nonzeros", ""], lines).splitlines()
         left = len(self.points) - len(lines)
         done = [f"... and {left} more"] if left else []
-        done.append(f"{progress}{self._left(progress)}")
+        done.append(f"{progress}{self._time_left(progress)}")
         up = f"\x1b[{self._lines}A" if self._lines else ""
         text = "".join(f"{line[: wide - 1]}\x1b[K\n" for line in (*drawn, *done))
         print(f"{up}{text}\x1b[J", end="", file=sys.stderr, flush=True)
         self._lines = len(drawn) + len(done)
 
-    def _left(self, progress: SearchProgress) -> str:
-        """Say how long it will take, where the size of the files tells."""
+    def _time_left(self, progress: SearchProgress) -> str:
+        """Return the time left, if the number of rows is known."""
         rows = 0 if self.search is None else self.search.rows
         if progress.number == 1 or progress.reading > 1 or not rows:
             return ""
@@ -121,5 +121,5 @@ class Table:
 
 
 def _best(progress: SearchProgress) -> int:
-    """Return the point of least progressive loss."""
+    """Return the point with the least progressive loss."""
     return min(progress.losses, key=lambda number: progress.losses[number])

@@ -1,4 +1,4 @@
-"""What `thresher tune` has found: the model and the page it writes, and what it says."""
+"""The result of `thresher tune`: the model, the page and the printed table."""
 
 from __future__ import annotations
 
@@ -7,27 +7,24 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from thresher._version import __version__
 from thresher.atomic import written_whole
-from thresher.cli.render.progress import as_json
+from thresher.cli.options.parsed import TuneOptions
+from thresher.cli.render.texts import as_json, counted
 from thresher.data.source import Source
 from thresher.errors import DivergenceError
 from thresher.model.frontier import Dot, Frontier, Place, errors_of, shown
 from thresher.report.frontier import text_chart
 from thresher.report.search_results import cells_of, error_text, html_page, text_table
-from thresher.search.grid import Point
-from thresher.search.readings import Found
+from thresher.search.grid import GridPoint
+from thresher.search.model_groups import ModelResult
 from thresher.search.results import failures_of, name_features, scores_of
 from thresher.search.search import Search
 
-if TYPE_CHECKING:
-    from thresher.cli.commands.tune import Options
-
-
-# Parameters that the page tells by themselves, or that say nothing of the models.
-_TOLD = frozenset(
+# Parameters that the page shows elsewhere, or that do not change the models.
+_NOT_LISTED = frozenset(
     (
         *("loss", "passes", "shuffle", "random_state", "store", "dtype", "callback", "n_jobs"),
         *("warm_start", "tol", "patience"),
@@ -35,12 +32,12 @@ _TOLD = frozenset(
 )
 
 
-class Result:
-    """The end of a search.
+class SearchResult:
+    """What a search found.
 
     Parameters
     ----------
-    points : sequence of Point
+    points : sequence of GridPoint
     found : mapping
         Scores by numbers of point and fold.
     scoring : str
@@ -51,8 +48,8 @@ class Result:
 
     def __init__(
         self,
-        points: Sequence[Point],
-        found: Mapping[tuple[int, int], Found],
+        points: Sequence[GridPoint],
+        found: Mapping[tuple[int, int], ModelResult],
         scoring: str,
         search: Search,
         source: Source,
@@ -68,19 +65,19 @@ class Result:
         dots = []
         for point, own, failure in zip(points, errors, failures, strict=True):
             spread = float(own.std(ddof=1)) / math.sqrt(folds) if folds > 1 else None
-            nonzeros = found[point.number, self.folds].nonzeros  # of the model of all rows
+            nonzeros = found[point.number, self.folds].nonzeros  # of the model trained on all rows
             dots.append(Dot(name_of(point), nonzeros, float(own.mean()), spread, failure))
         self.frontier = Frontier(dots, measure if folds > 1 else f"progressive {measure}")
         if self.frontier.best is None or self.frontier.chosen is None:
             why = next((failure for failure in failures if failure), "no score")
-            raise DivergenceError(f"no model of the grid has an error; the first: {why}")
+            raise DivergenceError(f"all models of the grid failed; the first: {why}")
         self.best, self.chosen = self.frontier.best, self.frontier.chosen
         outputs = len(search.models[points[self.best].number].model_.intercept)
-        self.models = outputs * len(points) * (self.folds + 1)  # as progress counts them
+        self.models = outputs * len(points) * (self.folds + 1)  # the same number as in the progress
         self.scored = f"{self.folds} folds" if self.folds else "each scored before it was learned"
 
-    def write(self, options: Options) -> None:
-        """Write the model, and the page where one is wanted: both or none, and each whole."""
+    def write(self, options: TuneOptions) -> None:
+        """Write the model, and the page if --html was given: both or none of them."""
         kept = self.chosen if options.sparsest else self.best
         best = self.search.models[self.points[kept].number]
         if options.names and self.source.named and self.source.rereadable:
@@ -89,14 +86,14 @@ class Result:
         if options.html is None:
             model.save(options.model)
             return
-        with written_whole(options.html) as file:  # it has its name when the model has its own
+        with written_whole(options.html) as file:  # renamed after the model has been written
             file.write(self._page(options, kept).encode())
             file.flush()
             if os.path.isfile(file.name):
                 os.fsync(file.fileno())
             model.save(options.model)
 
-    def _page(self, options: Options, kept: int) -> str:
+    def _page(self, options: TuneOptions, kept: int) -> str:
         model = self.search.models[self.points[kept].number].model_
         params = {**self.points[kept].params, **model.parameters}
         params = {name: params[name] for name in self.points[kept].params}
@@ -104,7 +101,7 @@ class Result:
             name: value
             for name, value in params.items()
             if not any(name in setting for setting in self.settings)
-            and name not in _TOLD
+            and name not in _NOT_LISTED
             and value is not None
         }
         facts = {
@@ -112,16 +109,17 @@ class Result:
             "rows": f"{self.search.rows:,}, {self.scored}",
             "rule": str(options.rule),
             "loss": self._loss(),
-            "score": f"{self.scoring.removeprefix('neg_')}; shown is the {self.frontier.measure}",
+            "score": f"{self.scoring.removeprefix('neg_')}; the table shows the "
+            f"{self.frontier.measure}",
             "passes": f"{options.passes or 1}, "
             + ("rows shuffled within blocks" if options.shuffle else "rows in their order"),
             "seed": str(options.seed or 0),
             "store": f"{params.get('store', 'dense')}, {params.get('dtype', 'float64')}",
             "other parameters": ", ".join(f"{name}={shown(v)}" for name, v in fixed.items()),
-            "best": self._said(self.best),
+            "best": self._dot_text(self.best),
         }
         if self.chosen != self.best:
-            facts["sparsest within one standard error"] = self._said(self.chosen)
+            facts["sparsest within one standard error"] = self._dot_text(self.chosen)
         facts["model"] = f"{options.model}: {self.frontier.dots[kept].name}"
         facts["time"] = f"{self.seconds:.1f} s"
         facts["made by"] = f"thresher {__version__}"
@@ -133,7 +131,7 @@ class Result:
         losses = dict.fromkeys(model.model_.loss for model in self.search.models.values())
         return ", ".join(losses)
 
-    def _said(self, number: int) -> str:
+    def _dot_text(self, number: int) -> str:
         dot = self.frontier.dots[number]
         spread = "" if dot.spread is None else f" +- {error_text(dot.spread)}"
         return (
@@ -141,8 +139,8 @@ class Result:
             f"{dot.nonzeros:,} nonzero weights"
         )
 
-    def report(self, options: Options) -> None:
-        """Say what was found."""
+    def report(self, options: TuneOptions) -> None:
+        """Print the table, the chart and the best model."""
         kept = self.chosen if options.sparsest else self.best
         if options.json:
             self._as_json(options, kept)
@@ -160,13 +158,12 @@ class Result:
             f"{self.search.rows:,} rows, {self.scored}; {tried}, {counted(self.models, 'model')} "
             f"in {self.seconds:.2f} s"
         )
-        print(
-            f"{'sparsest' if options.sparsest else 'best'}: {self._said(kept)} -> {options.model}"
-        )
+        kind = "sparsest" if options.sparsest else "best"
+        print(f"{kind}: {self._dot_text(kept)} -> {options.model}")
         if options.html is not None:
             print(f"page -> {options.html}")
 
-    def _as_json(self, options: Options, kept: int) -> None:
+    def _as_json(self, options: TuneOptions, kept: int) -> None:
         for number, dot in enumerate(self.frontier.dots):
             facts: dict[str, Any] = {"event": "point", "params": self.settings[number]}
             facts |= {"error": dot.error, "standard_error": dot.spread, "nonzeros": dot.nonzeros}
@@ -182,28 +179,6 @@ class Result:
         print(as_json(facts))
 
 
-def counted(number: int, what: str) -> str:
-    """Return so many of something.
-
-    Parameters
-    ----------
-    number : int
-    what : str
-        One of them.
-
-    Examples
-    --------
-    >>> counted(1, "model"), counted(1200, "model")
-    ('1 model', '1,200 models')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def name_of(point: Point) -> str:
-    """Return what tells a point from the others.
-
-    Parameters
-    ----------
-    point : Point
-    """
+def name_of(point: GridPoint) -> str:
+    """Return the parameters of a point of the grid as text."""
     return ", ".join(f"{name}={shown(value)}" for name, value in point.chosen.items())

@@ -1,24 +1,21 @@
-"""What `thresher train` says at the end."""
+"""The result of `thresher train`."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from thresher.cli.render.progress import as_json
+from thresher.cli.options.parsed import TrainOptions
+from thresher.cli.render.texts import as_json
 from thresher.data.collisions import Collisions
 from thresher.data.source import Source
 from thresher.model.history import least_valid_loss
 from thresher.model.model import Model
 
-if TYPE_CHECKING:
-    from thresher.cli.commands.train import Options
-
 
 def report(
-    options: Options, model: Model, source: Source, seconds: float, loss: float | None
+    options: TrainOptions, model: Model, source: Source, seconds: float, loss: float | None
 ) -> None:
-    """Say what was learned."""
+    """Print what was learned."""
     last = model.history[-1] if model.history else None
     examples = 0 if last is None else last.examples
     facts = {

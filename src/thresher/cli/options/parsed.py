@@ -1,0 +1,90 @@
+"""The options of `train`, `tune` and `compare` after parsing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class TrainOptions:
+    """Options of `thresher train`.
+
+    `reading` holds the options for reading files, as `scan` takes them. `chosen` holds the
+    parameters of the rule that were given, as text.
+    """
+
+    data: Sequence[str]
+    model: str
+    rule: str | None = None
+    loss: str | None = None
+    reading: dict[str, Any] = field(default_factory=dict)
+    chosen: dict[str, Any] = field(default_factory=dict)
+    passes: int | None = None
+    shuffle: bool = False
+    seed: int | None = None
+    store: str | None = None
+    multiclass: bool = False
+    classes: str | None = None
+    class_weight: str | None = None
+    cache: str | None = None
+    valid: Sequence[str] = ()
+    tol: float | None = None
+    patience: int | None = None
+    checkpoint: str | None = None
+    every: str | None = None
+    resume: bool = False
+    keep_checkpoint: bool = False
+    names: bool = True
+    json: bool = False
+    quiet: bool = False
+    ray: str | None = None
+    mode: str | None = None
+    workers: int | None = None
+    parts: int | None = None
+    rounds: int | None = None
+    batch: int | None = None
+    blocks: int | None = None
+
+    @property
+    def checkpoint_file(self) -> str:
+        """The file that checkpoints are written to."""
+        return self.checkpoint or self.model + ".checkpoint"
+
+
+@dataclass
+class TuneOptions(TrainOptions):
+    """Options of `thresher tune`."""
+
+    grid: Sequence[str] = ()
+    folds: int | None = None
+    scoring: str | None = None
+    sparsest: bool = False
+    memory: str | None = None
+    html: str | None = None
+
+
+@dataclass
+class CompareOptions:
+    """Options of `thresher compare`."""
+
+    data: Sequence[str]
+    test: Sequence[str] = ()
+    test_share: float | None = None
+    rules: str | None = None
+    orders: int = 10
+    folds: int = 5
+    choose: str = "best"
+    scale: str | None = None
+    loss: str | None = None
+    multiclass: bool = False
+    seed: int = 0
+    jobs: int = 1
+    reading: dict[str, Any] = field(default_factory=dict)
+    checkpoint: str | None = None
+    output: str | None = None
+    html: str | None = None
+    json: bool = False
+    quiet: bool = False
+    command: Sequence[str] = ()

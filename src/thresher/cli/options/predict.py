@@ -1,0 +1,59 @@
+"""Options of `thresher predict`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from thresher.cli.options.arguments import (
+    Data,
+    Format,
+    Label,
+    OnBadLine,
+    Quiet,
+    Threads,
+    ZeroBased,
+    reading_of,
+)
+
+
+def predict(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model that train wrote.")],
+    data: Data,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the predictions to FILE. Default: standard output.",
+        ),
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="KIND",
+            help="label: the class, or the value of a regression. probability: of class 1, or of "
+            "all classes in their order, if the loss has probabilities. raw: the score.",
+        ),
+    ] = "label",
+    format: Format = None,
+    zero_based: ZeroBased = False,
+    label: Label = None,
+    threads: Threads = None,
+    on_bad_line: OnBadLine = "error",
+    quiet: Quiet = False,
+) -> None:
+    """Predict rows of files: write one line per row, in the order of the rows.
+
+    [bold]thresher predict clicks.thresher new.vw.gz --as probability -o out.txt[/]
+
+    Rows are read as in training: bits, interactions and columns are saved in the model. Labels in
+    the data are ignored. If a row of VW text has a tag, the tag follows the prediction.
+    """
+    reading = reading_of(locals())
+    from thresher.cli.commands.predict import predict as run
+
+    raise typer.Exit(run(model, data, output, kind, reading, quiet))

@@ -1,0 +1,69 @@
+"""`--resume`: take the options that were not given again from the checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from thresher.cli.options.parsed import TrainOptions
+from thresher.cli.options.rule_parameters import is_option
+from thresher.data.read_options import ReadOptions
+from thresher.rules import RULES
+from thresher.training import checkpoint as checkpoints
+
+_READING = (
+    "format", "bits", "zero_based", "multilabel", "interactions", "label", "weight", "text",
+    "ngrams", "ignore", "on_bad_line",
+)  # fmt: skip
+
+
+def _reading(options: TrainOptions, saved: dict[str, Any]) -> dict[str, Any]:
+    """Return the saved options for reading that were not given again."""
+    defaults = ReadOptions()
+    return {
+        name: tuple(value) if isinstance(value := saved[name], list) else value
+        for name in _READING
+        if name in saved and options.reading.get(name) in (None, getattr(defaults, name))
+    }
+
+
+def _class_weight(saved: Any) -> str | None:
+    """Return class weights as the command line writes them."""
+    if saved is None or isinstance(saved, str):
+        return saved
+    return ",".join(f"{label}:{weight}" for label, weight in saved)
+
+
+def with_saved_options(options: TrainOptions) -> TrainOptions:
+    """Return the options given, and those of the checkpoint where none was given.
+
+    Parameters
+    ----------
+    options : TrainOptions
+        With `resume`. Without a checkpoint file, they are returned unchanged.
+    """
+    try:
+        about = checkpoints.read(options.checkpoint_file).about
+    except FileNotFoundError:
+        return options
+    saved: dict[str, Any] = {**about.get("parameters", {}), **about.get("options", {})}
+    saved.setdefault("seed", about.get("random_state"))  # of a rule that holds all rows in memory
+    rule = str(about.get("rule") or saved.get("rule"))
+    if rule not in RULES:
+        return options  # a damaged file: resuming reports the error
+    table, streams = RULES[rule].parameters, "options" in about
+    chosen = {name: value for name, value in saved.items() if name in table and is_option(name)}
+    return replace(
+        options,
+        rule=options.rule or rule,
+        loss=options.loss or (saved.get("loss") if len(RULES[rule].losses) > 1 else None),
+        chosen={**chosen, **options.chosen} if options.rule in (None, rule) else options.chosen,
+        passes=options.passes or (about.get("passes") if streams else saved.get("passes")),
+        shuffle=options.shuffle or bool(saved.get("shuffle")),
+        seed=saved.get("seed") if options.seed is None else options.seed,
+        store=options.store or saved.get("store"),
+        tol=saved.get("tol") if options.tol is None and streams else options.tol,
+        patience=options.patience or saved.get("patience"),
+        class_weight=options.class_weight or _class_weight(saved.get("class_weight")),
+        reading={**options.reading, **_reading(options, saved)},
+    )

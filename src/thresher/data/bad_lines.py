@@ -1,0 +1,209 @@
+"""Bad lines: how an error words them, and what is done with them (`on_bad_line` of `scan`).
+
+==========================  =================================================================
+input                       error
+==========================  =================================================================
+text (svmlight, VW)         ``FILE:LINE:COLUMN: REASON``
+cell of a table             ``FILE:LINE: column 'NAME': REASON``
+CSV line of wrong length    ``FILE:LINE: expected 3 cells, found 2``
+==========================  =================================================================
+
+LINE counts from 1; in a Parquet or Arrow file it is the row. The reasons for text come from the
+parsers of the core (``cpp/thresher/io/svmlight.cpp``, ``vw.cpp``); the reasons for cells come from
+the code that reads the cell (``columns.py``, ``table_files.py``, ``tables.py``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.atomic import naming
+from thresher.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from thresher.data.block import Block
+
+__all__ = ["BadCells", "BadLines", "BadRow", "RaggedLines", "check_policy", "report"]
+
+
+class BadCells(Exception):
+    """Invalid cells of one column.
+
+    Attributes
+    ----------
+    rows : array of int
+        The rows of the cells.
+    column : str
+    what : callable
+        Takes i and returns what is wrong with the cell in ``rows[i]``.
+    """
+
+    def __init__(self, rows: NDArray[np.intp], column: str, what: Callable[[int], str]):
+        super().__init__(column)
+        self.rows = rows
+        self.column = column
+        self.what = what
+
+    def worded(self, i: int) -> str:
+        """Return the error of the i-th cell, without its file and line."""
+        return f"column '{self.column}': {self.what(i)}"
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A bad row of a table; ``str(row)`` is its error.
+
+    Attributes
+    ----------
+    file : str
+        Name of the file.
+    line : int
+        Its line in the file, or its row in the table, from 1.
+    what : str
+        What is wrong with it.
+    text : str
+        The row, as far as it is known.
+    """
+
+    file: str
+    line: int
+    what: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.what}"
+
+
+def report(bad: list[BadRow], on_bad: Callable[[BadRow], None] | None) -> None:
+    """Call a function for each bad row; without a function, raise DataError for the first."""
+    for row in bad:
+        if on_bad is None:
+            raise DataError(str(row))
+        on_bad(row)
+
+
+def check_policy(on_bad_line: str) -> None:
+    """Raise ParameterError if the option `on_bad_line` has a value that is not allowed."""
+    policy, _, file = on_bad_line.partition("=")
+    if not (on_bad_line in ("error", "skip") or (policy == "quarantine" and file)):
+        raise ParameterError(
+            parameter="on_bad_line", value=on_bad_line, allowed="error, skip or quarantine=FILE"
+        )
+
+
+class BadLines:
+    """What is done with the bad lines of a source: an error, or they are counted and left out.
+
+    Parameters
+    ----------
+    policy : {"error", "skip", "quarantine=FILE"}
+        "quarantine" also copies bad lines to a file.
+
+    Attributes
+    ----------
+    count : int
+        Bad lines left out so far. A line that several passes read counts once.
+    first : str or None
+        The error of the first one.
+    """
+
+    def __init__(self, policy: str) -> None:
+        self.policy, _, self.file = policy.partition("=")
+        self.count = 0
+        self.first: str | None = None
+        self._written = 0  # bytes in the quarantine file
+        self._last = (-1, -1)  # file and line of the last bad line
+        self._out: IO[bytes] | None = None
+
+    def check(self, block: Block) -> DataError | None:
+        """Leave out the bad lines of a block; return the error to raise after its rows."""
+        for bad in block.native.bad:
+            line = block.native.first_line + bad.line
+            what = ""
+            if self.first is None:  # only then: `true_line` may have to read the file
+                what = f"{block.file}:{block.true_line(line)}:{bad.column}: {bad.what}"
+            if self.policy == "error":
+                return DataError(what)
+            self.add(block.end.file, line, what, bad.text)
+        return None
+
+    def add(self, file: int, line: int, what: str, text: bytes) -> None:
+        """Leave out a line, given by the number of its file and its line in it."""
+        if (file, line) <= self._last:  # a later pass reads it again
+            return
+        self._last = (file, line)
+        self.count += 1
+        self.first = self.first or what
+        if self.policy == "quarantine":
+            self._write(text)
+
+    def _write(self, text: bytes) -> None:
+        if self._out is None:
+            mode = "r+b" if self._written else "wb"
+            self._out = open(self.file, mode, buffering=0)  # noqa: SIM115
+            self._out.truncate(self._written)
+            self._out.seek(self._written)
+        with naming(self.file):
+            self._out.write(text + b"\n")
+        self._written += len(text) + 1
+
+    @property
+    def warning(self) -> str:
+        """The warning at the end of reading; empty if there were no bad lines."""
+        if self.count == 0:
+            return ""
+        if self.count == 1:
+            return f"1 bad line left out: {self.first}"
+        return f"{self.count:,} bad lines left out; the first: {self.first}"
+
+    @property
+    def state(self) -> list[Any]:
+        """The state as JSON types, for a checkpoint."""
+        return [self.count, self.first, self._written, list(self._last)]
+
+    @state.setter
+    def state(self, saved: list[Any]) -> None:
+        self.count, self.first, self._written, (file, line) = saved
+        self._last = (int(file), int(line))
+
+
+class RaggedLines:
+    """Lines of a CSV file with too many or too few cells, which are not in any table.
+
+    The reader finds them ahead of the rows that are used; `take` returns those that rows have
+    reached.
+
+    Parameters
+    ----------
+    path : str
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._ahead: deque[BadRow] = deque()
+        self._taken = 0
+
+    def add(self, line: int, what: str, text: str) -> None:
+        """Add a line that the reader found."""
+        self._ahead.append(BadRow(self.path, line, what, text))
+
+    def lines(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the line of each of the next rows, given by their numbers from 0."""
+        # Before row k: the header, k rows, and each ragged line with at most k rows before it.
+        ahead = np.array([bad.line for bad in self._ahead], np.int64)
+        rows_before = ahead - 2 - self._taken - np.arange(len(ahead))
+        return rows + 2 + self._taken + np.searchsorted(rows_before, rows, side="right")
+
+    def take(self, line: int | None) -> list[BadRow]:
+        """Remove and return the ragged lines up to a line; None: all of them."""
+        found = []
+        while self._ahead and (line is None or self._ahead[0].line <= line):
+            found.append(self._ahead.popleft())
+        self._taken += len(found)
+        return found
