@@ -1,5 +1,5 @@
 """
-The native core: batches of rows, and learners that take them one row at a time.
+The native core: batches of rows, and learners that learn from them row by row.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ class DivergenceError(ArithmeticError):
     pass
 
 class Batch:
-    """Rows borrowed from NumPy arrays, which stay untouched."""
+    """Rows borrowed from NumPy arrays, which do not change."""
 
     @property
     def rows(self) -> int: ...
@@ -33,7 +33,7 @@ class Batch:
         ]
         | None = None,
     ) -> None:
-        """Give the same rows other labels and weights."""
+        """Replace the labels and weights of the rows."""
 
 def sparse_batch(
     starts: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -49,7 +49,7 @@ def sparse_batch(
     ]
     | None = None,
 ) -> Batch:
-    """CSR rows as they lie."""
+    """Borrow CSR rows."""
 
 def dense_batch(
     rows: Annotated[NDArray, dict(shape=(None, None), order="C", device="cpu", writable=False)],
@@ -62,14 +62,14 @@ def dense_batch(
     ]
     | None = None,
 ) -> Batch:
-    """The rows of a C-contiguous array; zeros are skipped."""
+    """Borrow the rows of a C-contiguous array; zeros are skipped."""
 
 def mean_row(batch: Batch) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-    """The mean of the rows."""
+    """Return the mean of the rows."""
 
 class Learner:
     """
-    One model being learned, by one rule, in one store. Threads may share it.
+    One model in training, with one rule and one store. Threads may share it.
     """
 
     def learn(
@@ -88,15 +88,15 @@ class Learner:
         """
 
     def next_pass(self) -> None:
-        """Let the rate decay as after a pass over the data."""
+        """Decay the rate, as after a pass over the data."""
 
     def widen(self, width: int) -> None:
-        """Take feature numbers below a larger width from now on."""
+        """Accept feature numbers below a larger width from now on."""
 
     def predict(
         self, batch: Batch, average: bool = False
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """Raw predictions."""
+        """Return raw predictions."""
 
     def weights(
         self, average: bool = False
@@ -104,7 +104,9 @@ class Learner:
         Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
-        """Keys in increasing order and weights, those that are not zero."""
+        """
+        Return the keys of nonzero weights, in increasing order, and the weights.
+        """
 
     def nonzeros(self, average: bool = False) -> int: ...
     def intercept(self, average: bool = False) -> float: ...
@@ -112,7 +114,7 @@ class Learner:
     def steps(self) -> int: ...
     @property
     def loss_sum(self) -> float:
-        """Sum of the progressive losses, each times its sample weight."""
+        """Sum of the progressive losses times sample weights."""
 
     @property
     def weight_sum(self) -> float: ...
@@ -122,10 +124,10 @@ class Learner:
 
     @property
     def store_bytes(self) -> int:
-        """Memory of the store."""
+        """Memory of the store, in bytes."""
 
     def facts(self) -> dict[str, float]:
-        """Numbers that only this rule keeps, by name."""
+        """Return numbers that only this rule keeps, by name."""
 
     def steer(self) -> None:
         """Set the penalty now for the wanted number of nonzero weights."""
@@ -285,7 +287,7 @@ def loss_values(
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
 ]:
-    """Values and slopes of a loss at raw predictions."""
+    """Return values and slopes of a loss at raw predictions."""
 
 class BadLine:
     """A line that is no example."""
@@ -488,7 +490,9 @@ def make_block(
 
 def cut_columns(batch: Batch, dtype: str, width: int, blocks: int, intercept: bool) -> tuple:
     """
-    Rows cut into blocks of columns, of each: how many of its features are in each row, their keys, their values, and ||x||^2 by theirs. And the largest ||x||^2. Keys are below width, or any where it is 0.
+    Split rows by columns. Return for each block: the number of its features in each row, their
+    keys, their values, and for each row ||x||^2 divided by that of these features. Also return
+    the largest ||x||^2. Keys are below width; 0: any key.
     """
 
 class MarginBlock:
@@ -505,7 +509,7 @@ class MarginBlock:
         numbers: Mapping[str, float],
         words: Mapping[str, str],
     ) -> None:
-        """Rows with labels, whose keys are numbers of columns below width."""
+        """Rows with labels; their keys are column numbers below width."""
 
     def products(
         self,
@@ -516,7 +520,9 @@ class MarginBlock:
         first: int,
         last: int,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """The block's share of the inner products of the rows order[first:last]."""
+        """
+        Return the block's part of the inner products of the rows order[first:last].
+        """
 
     def learn(
         self,
@@ -531,11 +537,12 @@ class MarginBlock:
         ],
     ) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
         """
-        Learn from the rows of the last products, whose sums over all blocks are given. A bit for each row, as numpy.packbits has them: whether it made an update.
+        Learn from the rows of the last `products`; `sums` are over all blocks. Return a bit for
+        each row, in the layout of numpy.packbits: whether it made an update.
         """
 
     def weights(self) -> tuple:
-        """Columns whose weights are not zero, and these."""
+        """Return the columns of nonzero weights, and the weights."""
 
     @property
     def intercept(self) -> float: ...
@@ -834,34 +841,35 @@ class CoordinateDescent:
         ],
     ) -> float:
         """
-        One step for each draw, -1 for the intercept; the largest violation met on the way.
+        Make one step for each draw, -1 for the intercept. Return the largest violation of a
+        coordinate when it was drawn.
         """
 
     def refresh(self) -> None:
-        """Compute the predictions anew from the weights."""
+        """Compute the predictions again from the weights."""
 
     def objective(self) -> float: ...
     def largest_gradient(self) -> float:
-        """Largest slope of the mean loss along a feature."""
+        """Return the largest slope of the mean loss along a feature."""
 
     def violation(self, with_intercept: bool) -> float:
-        """How far the conditions of the optimum are from holding."""
+        """Return how much the optimality conditions are violated."""
 
     def steepest(self) -> tuple[int, float]:
-        """The feature of largest mean square, and that."""
+        """Return the feature with the largest mean square, and this mean square."""
 
     def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     def predictions(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """z = X w + b, as the steps have kept it."""
+        """Return z = X w + b, as updated by the steps."""
 
     def intercept(self) -> float: ...
     def state(self) -> bytes:
-        """Weights, intercept, and predictions as the steps have kept them."""
+        """Return weights, intercept, and predictions as updated by the steps."""
 
     def restore(self, state: bytes) -> None: ...
 
 class Stage:
-    """Where the stabilized rule stands at the end of a stage."""
+    """The state of the stabilized rule at the end of a stage."""
 
     @property
     def number(self) -> int: ...
@@ -883,7 +891,7 @@ class Stage:
     def weight_sum(self) -> float: ...
 
 class StabilizedLearner:
-    """Several paths, learning in stages."""
+    """Several paths that learn in stages."""
 
     def learn(
         self,
@@ -892,15 +900,16 @@ class StabilizedLearner:
         tol: float,
         jobs: int,
         on_stage: Callable,
-        at_rest: Callable | None = None,
+        between_stages: Callable | None = None,
         resume: bytes | None = None,
     ) -> None:
         """
-        Stages until every path has made so many passes. on_stage(stage) is called at stages
-        1 to 64, 128, 256, ... and learning goes on while it returns True. at_rest(state) is
-        called between stages: `resume`, given the bytes that state() returns then, continues
-        a call with the same rows and arguments to the same bits. With at_rest, on_stage also
-        gets a stage of number 0 every 0.1 s, also within a stage: it may raise an error.
+        Make stages until every path has made `passes` passes. on_stage(stage) is called at
+        stages 1 to 64, 128, 256, ...; learning ends when it returns False.
+        between_stages(state) is called between stages: a call with the same rows and
+        arguments, with the bytes of state() as `resume`, continues with the same bits. With
+        between_stages, on_stage also gets a stage of number 0 every 0.1 s, also within a
+        stage: it may raise an error.
         """
 
     def weights(
@@ -919,7 +928,8 @@ class StabilizedLearner:
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     ]:
         """
-        Features seen; their selection probabilities, numbers of updates, stages of purge.
+        Return the features seen, and for each its selection probability, number of updates
+        and stage of purge.
         """
 
     def state(self) -> bytes: ...
@@ -931,13 +941,13 @@ def make_stabilized(
 def path_order(
     seed: int, path: int, number: int, rows: int
 ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-    """The order in which a path of the stabilized rule takes the rows."""
+    """The order of the rows for a path of the stabilized rule."""
 
 class PaperPart:
-    """A part of the rows, and the paths that walk through it."""
+    """The rows of a part, and its paths of the published rule."""
 
     def add(self, batch: Batch) -> None:
-        """Take more rows, a copy of them."""
+        """Copy more rows."""
 
     @property
     def rows(self) -> int: ...
@@ -947,7 +957,7 @@ class PaperPart:
         Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
         list[Annotated[NDArray[numpy.uint32], dict(shape=(None,))]],
     ]:
-        """Features, and how many rows have each."""
+        """Return the features, and the number of rows that have each."""
 
     def stage(
         self,
@@ -960,8 +970,9 @@ class PaperPart:
         most: int,
     ) -> tuple[int, int, int, Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, float]:
         """
-        Make a stage. Returns how many ratios there are, below low, and up to high; the latter
-        themselves, where there are no more than `most`; and sums of losses and of weights.
+        Make a stage. Return the number of ratios, of those below `low`, and of those in
+        low..high; the latter themselves if there are at most `most`; and the sums of losses
+        and of weights.
         """
 
     def counts(
@@ -970,17 +981,19 @@ class PaperPart:
         Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
         list[Annotated[NDArray[numpy.uint32], dict(shape=(None,))]],
     ]:
-        """Features that the stage saw, and b, kb and k of each; once."""
+        """
+        Return the features that the stage saw, and b, kb and k of each; reset these counts.
+        """
 
     def histogram(
         self, first: int, shift: int
     ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-        """Ratios of the stage by their bits, from `first` on."""
+        """Count the ratios of the stage by their bits, from `first` on."""
 
     def values(
         self, first: int, shift: int
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """The ratios in the first bin of such a histogram."""
+        """Return the ratios in the first bin of such a histogram."""
 
     def freeze(
         self,
@@ -996,7 +1009,7 @@ class PaperPart:
         Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
-        """Features and their weights, added up over the paths."""
+        """Return features, and the sums of their weights over the paths."""
 
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
@@ -1010,7 +1023,9 @@ def make_paper_part(
     numbers: Mapping[str, float],
     words: Mapping[str, str],
 ) -> PaperPart:
-    """The paths from `first` on, so many, on so many threads."""
+    """
+    Make a part with `paths` paths, from number `first` on, that uses `threads` threads.
+    """
 
 class PaperRange:
     """The evidence of a range of features."""
@@ -1022,7 +1037,7 @@ class PaperRange:
             NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> int:
-        """Features that came; returns how many had not come before."""
+        """Mark features as seen; return how many are new."""
 
     def add(
         self,
@@ -1042,14 +1057,14 @@ class PaperRange:
     ) -> None:
         """Add counts of a stage."""
 
-    def weigh(
+    def evaluate(
         self,
         stage: int,
         keys: Annotated[
             NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
-        """Weigh features of a stage; returns those purged now."""
+        """Evaluate features of a stage; return those purged now."""
 
     def findings(
         self,
@@ -1060,7 +1075,8 @@ class PaperRange:
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     ]:
         """
-        Features seen; their selection probabilities, numbers of updates, stages of purge.
+        Return the features seen, and for each its selection probability, number of updates
+        and stage of purge.
         """
 
     def state(self) -> bytes: ...
@@ -1087,19 +1103,19 @@ def sum_counts(
     Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
     list[Annotated[NDArray[numpy.uint32], dict(shape=(None,))]],
 ]:
-    """Add up counts of features, each sorted by feature."""
+    """Add two lists of counts, each sorted by feature."""
 
 def rejection_rate(d: float, beta0: float, gamma: float) -> float:
-    """The rejection rate while a share d of the features is stable."""
+    """The rejection rate if a share d of the features is stable."""
 
 def burst_size(burst: int, growth: float, d: float) -> int:
-    """The steps of a burst while a share d of the features is stable."""
+    """The number of steps of a burst if a share d of the features is stable."""
 
 def quantile_rank(beta: float, count: int) -> int:
-    """The place, from 0, of the beta-quantile among so many numbers."""
+    """The rank, from 0, of the beta-quantile among `count` numbers."""
 
 class PathSums:
-    """What paths leave behind, added up in their order."""
+    """The results of paths, summed in the order of the paths."""
 
     def arrays(
         self,
@@ -1111,7 +1127,7 @@ class PathSums:
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     ]:
         """
-        z, w, plus, minus and updates of each feature that is left; can be taken once.
+        Return z, w, plus, minus and updates of each feature that is left. Can be called once.
         """
 
     @property
@@ -1124,10 +1140,10 @@ class PathSums:
     def rows(self) -> int: ...
 
 class RobustPart:
-    """Rows of a part, and its paths of the robust rule."""
+    """The rows of a part, and its paths of the robust rule."""
 
     def add(self, batch: Batch) -> None:
-        """Take rows."""
+        """Copy a block of rows."""
 
     def end(
         self,
@@ -1138,8 +1154,8 @@ class RobustPart:
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        After the last rows: the features, rows of weight above 0 that have each, rows of any
-        weight, and sums of squares.
+        After the last rows: return the features and, for each, the number of rows of weight
+        above 0 that have it, the number of rows of any weight, and the sum of squares.
         """
 
     @property
@@ -1160,7 +1176,7 @@ class RobustPart:
             NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Leave out all features but these, given in increasing order."""
+        """Remove all features except these, given in increasing order."""
 
     def drop(
         self,
@@ -1168,21 +1184,19 @@ class RobustPart:
             NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Leave out these features, given in increasing order."""
+        """Remove these features, given in increasing order."""
 
     def features(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
-        """Those that are left."""
+        """Return the features that are left."""
 
     def halves(self, stage: int, norm: float, weight: float, jobs: int) -> PathSums:
         """
-        The evidence of a stage. `norm` and `weight` are means over the rows of all parts.
+        Return the evidence of a stage. `norm` and `weight` are means over the rows of all parts.
         """
 
     @property
     def refit_steps(self) -> int:
-        """
-        Steps that a path makes at least, when the weights of what is left are learned.
-        """
+        """The least number of steps of a path of `whole`."""
 
     def whole(
         self,
@@ -1197,11 +1211,11 @@ class RobustPart:
         jobs: int,
     ) -> PathSums:
         """
-        The weights of what is left, learned from `start` (empty: from 0) and a bias.
+        Learn the weights of the features that are left, from `start` (empty: 0) and a bias.
         """
 
 class RobustRange:
-    """Features of the robust rule, and how they are judged."""
+    """Features of the robust rule, and their judgement."""
 
     def __init__(self) -> None: ...
     def count(
@@ -1220,10 +1234,10 @@ class RobustRange:
         ],
         paths: int,
     ) -> None:
-        """Take what a part with so many paths has counted."""
+        """Add the counts of a part with `paths` paths."""
 
     def admit(self, least_rows: float) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
-        """Admit features that so many rows have, and return them."""
+        """Admit features that at least `least_rows` rows have, and return them."""
 
     @property
     def left(self) -> int:
@@ -1250,7 +1264,7 @@ class RobustRange:
             NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Take what a part has found in a stage."""
+        """Add the results of a part in a stage."""
 
     def add_weights(
         self,
@@ -1264,27 +1278,30 @@ class RobustRange:
             NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Take what a part has found in the refit."""
+        """Add the results of a part in the refit."""
 
     def judge(self, rows: float, keep: float) -> int:
-        """Judge all features, of so many rows in all; return how many may stay."""
+        """
+        Judge all features; `rows` is the number of all rows. Return how many may stay.
+        """
 
     def histogram(
         self, tied: int, prefix: int, shift: int, bits: int
     ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
         """
-        Count ranks that begin with `prefix` by their next bits; or with a rank `tied`, the
-        complements of the keys that have it.
+        Count the ranks that start with the bits `prefix`, by their next bits. If `tied` is not
+        0, do so for the complements of the keys that have this rank.
         """
 
     def purge(
         self, stage: int, rank: int, last: int
     ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
         """
-        Purge what ranks below, or the same with a key above `last`; return it.
+        Purge the features below a rank, and those of that rank with keys above `last`; return
+        them.
         """
 
-    def settle(self) -> None:
+    def set_weights(self) -> None:
         """Set the weights to the means of what was added."""
 
     def weights(
@@ -1303,11 +1320,12 @@ class RobustRange:
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     ]:
         """
-        Features seen; their selection probabilities, updates, stages of purge, documents.
+        Return the features seen, and for each its selection probability, number of updates,
+        stage of purge, and number of documents.
         """
 
     def state(self) -> dict:
-        """All that decides how it goes on between two stages, by name."""
+        """Return the state between two stages: arrays by name."""
 
     def restore(self, state: dict) -> None: ...
 
@@ -1320,7 +1338,7 @@ def make_robust_part(
     count: int,
 ) -> RobustPart: ...
 def robust_target(asked: float, rows: float, judged: float) -> int:
-    """How many features the robust rule keeps at least."""
+    """The number of features that the robust rule keeps."""
 
 def robust_size_after(features: int, target: int, rejection: float) -> int:
-    """How many features stay after a stage."""
+    """The number of features that stay after a stage."""

@@ -1,15 +1,15 @@
 // A round of learning whose result is averaged with the results of other learners
 // (src/thresher/distributed/modes/average.py).
 //
-// All learners start a round from the same model. At the end a learner returns, for each feature that
-// it updated, numbers whose mean is meaningful, and the count of updates. Then it resets its cells to
-// the start of the round: the averaged model replaces them, or the same process learns another part
-// of the rows from the same start.
+// All learners start a round from the same model. At the end a learner returns, for each feature
+// that it updated, numbers whose mean is meaningful, and the count of updates. Then it resets its
+// cells to the start of the round: the averaged model replaces them, or the same process learns
+// another part of the rows from the same start.
 //
-// A weight without an update can change too: by gravity, or because a mean is over more steps. Its new
-// value follows from its value at the start and from the clock at the end. So whoever has both can
-// compute it: `pending` is the clock with its pending events. If a sweep applied the events of all
-// cells in the middle of a round, `pending` also holds the clock before the sweep.
+// A weight without an update can change too: by gravity, or because a mean is over more steps. Its
+// new value follows from its value at the start and from the clock at the end. So whoever has both
+// can compute it: `pending` is the clock with its pending events. If a sweep applied the events of
+// all cells in the middle of a round, `pending` also holds the clock before the sweep.
 #pragma once
 
 #include <algorithm>

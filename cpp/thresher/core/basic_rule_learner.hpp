@@ -1,8 +1,9 @@
-// A rule and a store, trained row by row. Code that runs for each row or coordinate is compiled into
-// BasicRuleLearner<rule, store>; core/rule_learner.hpp adds the abilities that the rule has.
+// A rule and a store, trained row by row. Code that runs for each row or coordinate is compiled
+// into BasicRuleLearner<rule, store>; core/rule_learner.hpp adds the abilities that the rule has.
 //
-// All rules of rules/ learn with this loop, except mirror descent (rules/mirror_descent.hpp), blocks of
-// columns (rules/margin_block.hpp), the stabilized rules (stabilized/) and lanes (lanes/).
+// All rules of rules/ learn with this loop, except mirror descent (rules/mirror_descent.hpp),
+// blocks of columns (rules/margin_block.hpp), the stabilized rules (stabilized/) and lanes
+// (lanes/).
 #pragma once
 
 #include <algorithm>
@@ -173,8 +174,8 @@ class BasicRuleLearner : public Learner, public Widenable {
     restore(count);
     if (count > restore.left() / (sizeof(std::uint64_t) + sizeof(Cell)))
       throw std::invalid_argument("the learner state is cut short");
-    // Reserved at once: cells come in the order of a hash table, and would collide at the front of a
-    // table that grows.
+    // Reserved at once: cells come in the order of a hash table, and would collide at the front of
+    // a table that grows.
     store.reserve(count, [](const Cell&) { return false; });
     for (; count > 0; --count) {
       std::uint64_t key = 0;
@@ -204,7 +205,8 @@ class BasicRuleLearner : public Learner, public Widenable {
  private:
   using Places = typename Store<Cell>::Places;
 
-  // The type's name is part of every saved state: renaming a rule's class makes old states unreadable.
+  // The type's name is part of every saved state: renaming a rule's class makes old states
+  // unreadable.
   static std::uint64_t signature() { return signature_of<R>() ^ sizeof(Cell); }
 
   bool in_round() const {
@@ -223,8 +225,8 @@ class BasicRuleLearner : public Learner, public Widenable {
     store_.drop(dead);
   }
 
-  // The pulls of all cells that the certificate does not contain yet; in the order of keys, so that the
-  // sum does not depend on the store.
+  // The pulls of all cells that the certificate does not contain yet; in the order of keys, so that
+  // the sum does not depend on the store.
   double pending_pulls() const {
     if (!rule_.certifies()) return 0.0;
     std::vector<std::pair<std::uint64_t, double>> found;

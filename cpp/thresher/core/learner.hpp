@@ -36,9 +36,9 @@ class Learner {
   mutable std::mutex gate;
   mutable std::shared_mutex mutex;
 
-  // Makes one step for every row of the visit, in its order. Returns the number of steps: fewer than
-  // rows if the rule pauses (see Pausable). An error names the row; the rows before it have been
-  // learned, that row has not.
+  // Makes one step for every row of the visit, in its order. Returns the number of steps: fewer
+  // than rows if the rule pauses (see Pausable). An error names the row; the rows before it have
+  // been learned, that row has not.
   virtual std::int64_t learn(const Batch& batch, const Visit& visit) = 0;
   virtual void next_pass() = 0;
 

@@ -1,4 +1,4 @@
-// The mean of the rows, for centring: one pass that checks keys and values as learning does.
+// The mean of the rows, for centring. Checks keys and values as learning does.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 namespace thresher {
 
 inline std::vector<double> mean_row(const Batch& batch) {
-  if (batch.columns < 1) throw std::invalid_argument("a mean needs the number of columns");
+  if (batch.columns < 1)
+    throw std::invalid_argument("the mean of the rows needs the number of columns");
   std::vector<double> mean(static_cast<std::size_t>(batch.columns), 0.0);
   Rows<double> rows(batch, Visit{nullptr, 0, batch.rows},
                     static_cast<std::uint64_t>(batch.columns));

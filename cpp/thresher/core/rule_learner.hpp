@@ -1,6 +1,6 @@
-// RuleLearner<rule, store>: a BasicRuleLearner with the abilities of its rule. Each ability is a class
-// that adds one interface of core/learner.hpp to a learner; code for abilities that the rule does not
-// have is not compiled.
+// RuleLearner<rule, store>: a BasicRuleLearner with the abilities of its rule. Each ability is a
+// class that adds one interface of core/learner.hpp to a learner; code for abilities that the rule
+// does not have is not compiled.
 #pragma once
 
 #include <cstddef>

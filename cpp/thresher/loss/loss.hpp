@@ -1,8 +1,8 @@
 // Losses as functions of the raw prediction p and the label y (R-1.*).
 //
-// A loss runs once a row, so it is chosen at run time. The value comes in two parts,
-// value + ln(factor) with 1 <= factor <= 2: the logistic loss needs a logarithm a row, and a product
-// of factors needs one a thousand rows (Tally in core/tally.hpp).
+// A loss is computed once per row, so it is chosen at run time. Its value has two parts, value +
+// ln(factor) with 1 <= factor <= 2: the logistic loss would need a logarithm per row, while a
+// product of factors needs one per thousand rows (Tally in core/tally.hpp).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ struct Outcome {
   double value;  // the loss is value + ln(factor)
   double slope;  // d loss / d p
   double factor = 1.0;
-  double steepness = 1.0;  // how much the curvature here exceeds the usual, for relative rates
+  // How much larger the curvature is than for predictions of order 1; for relative rates.
+  double steepness = 1.0;
 
   double loss() const { return value + std::log(factor); }
 };
@@ -28,8 +29,7 @@ class Loss {
 
   [[gnu::always_inline]] Outcome operator()(double p, double y) const {
     switch (kind_) {
-      case Kind::
-          logistic: {  // ln(1 + exp(-py)); only exp of a negative number is taken
+      case Kind::logistic: {  // ln(1 + exp(-py)); exp of negative numbers only
         const double margin = p * y;
         const double e = std::exp(-std::fabs(margin));
         return {std::max(0.0, -margin), -y * (margin > 0 ? e : 1.0) / (1.0 + e), 1.0 + e};
@@ -75,7 +75,7 @@ class Loss {
         const double r = p - y, excess = std::fabs(r) - epsilon_;
         return excess > 0 ? Outcome{excess, r > 0 ? 1.0 : -1.0} : Outcome{0.0, 0.0};
       }
-      case Kind::quantile:  // the pinball
+      case Kind::quantile:  // the pinball loss
         return y > p ? Outcome{quantile_ * (y - p), -quantile_}
                      : Outcome{(1.0 - quantile_) * (p - y), 1.0 - quantile_};
       case Kind::poisson: {  // exp(p) - yp, log link; the exponent is kept within +-30
@@ -83,16 +83,18 @@ class Loss {
         return {mean - y * p, mean - y, 1.0, std::max({1.0, mean, y})};
       }
     }
-    return {0.0, 0.0};  // not reached: kind_of names every kind
+    return {0.0, 0.0};  // never reached: the switch has every kind
   }
 
   // clipped_square predicts w.x / sqrt(|x|_0); every other loss w.x.
   bool normalises() const { return kind_ == Kind::clipped_square; }
 
-  // Largest second derivative in p, or 0 where the slope is bounded and no rate can explode.
+  // The largest second derivative in p, or 0 if the slope is bounded: then no rate makes weights
+  // diverge.
   double curvature() const { return table[static_cast<std::size_t>(kind_)].curvature; }
 
-  // curvature() bounds the second derivative everywhere, as solvers that never overshoot need it.
+  // Whether curvature() bounds the second derivative everywhere: solvers need it so that no step
+  // overshoots.
   bool has_bounded_curvature() const { return curvature() > 0 && kind_ != Kind::poisson; }
 
  private:
@@ -130,7 +132,7 @@ class Loss {
       {"huber", 1.0},
       {"epsilon_insensitive", 0.0},
       {"quantile", 0.0},
-      {"poisson", 2.718281828459045},  // e, where predictions are of order 1
+      {"poisson", 2.718281828459045},  // e, for predictions of order 1
   };
 
   static Kind kind_of(const std::string& name);

@@ -1,4 +1,4 @@
-// What learners say when weights diverge.
+// The scale of a row, and the safe rate that learners recommend when weights diverge.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace thresher {
 
-// clipped_square looks at x / sqrt(|x|_0).
+// clipped_square uses x / sqrt(|x|_0), all other losses x.
 template <class Real>
 double row_scale(const Loss& loss, const Rows<Real>& rows) {
   if (!loss.normalises()) return 1.0;
@@ -18,7 +18,7 @@ double row_scale(const Loss& loss, const Rows<Real>& rows) {
   return nonzeros ? 1.0 / std::sqrt(static_cast<double>(nonzeros)) : 1.0;
 }
 
-// Steps of 1 / (curvature * weight * (||x||^2 + 1)) do not overshoot their row. Of the rows of a
+// Steps of 1 / (curvature * weight * (||x||^2 + 1)) do not overshoot on their row. Of the rows of a
 // batch, in the number type Real: float or double.
 template <class Real>
 double safe_rate(const Batch& batch, const Loss& loss);

@@ -1,12 +1,12 @@
-// FTRL-Proximal with per-coordinate rates: H. B. McMahan et al., "Ad Click Prediction: a View from the
-// Trenches", KDD 2013, Algorithm 1 (R-8.4). Parameters are as published: l1 acts on the
-// summed gradient.
+// FTRL-Proximal with per-coordinate rates: H. B. McMahan et al., "Ad Click Prediction: a View from
+// the Trenches", KDD 2013, Algorithm 1 (R-8.4). Parameters are as in the paper: l1 acts on the sum
+// of gradients.
 //
 //   w = 0 if |z| <= l1, else -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2)
 //   g = L'(w.x, y) x_j;   sigma = (sqrt(n + g^2) - sqrt(n)) / alpha;   z += g - sigma w;   n += g^2
 //
-// The weight is computed from z and n whenever it is asked for, so it returns to exact zero. The
-// intercept is a coordinate with l1 = l2 = 0.
+// Why a step costs only the nonzeros of x: a cell holds z and n, and the weight is computed from
+// them when it is read. It can be exactly zero. The intercept is a coordinate with l1 = l2 = 0.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class FTRL {
     void resize(std::size_t count) {
       if (z.size() >= count) return;
       n.resize(count), w.resize(count);
-      z.resize(count);  // last: its size tells whether all are large enough
+      z.resize(count);  // last: its size says whether all are large enough
     }
   };
 
@@ -70,7 +70,7 @@ class FTRL {
 
   void see(double, double) {}
 
-  // n adds up squares, and a float overflows at 3e38. NaN does not fit either.
+  // n is a sum of squares, and a float overflows at 3e38. NaN does not fit either.
   bool fits(double gradient) const { return std::fabs(gradient) < 1e15; }
 
   template <class Use>
@@ -104,7 +104,7 @@ class FTRL {
     l1_.steer(std::move(sizes));
   }
 
-  // ---- what others may read ------------------------------------------------------------------
+  // ---- reading -------------------------------------------------------------------------------
 
   double weight(const Cell& cell) const {
     return soft(cell.first(), l1()) / (-floor() - std::sqrt(cell.second()) * inverse_alpha());
@@ -120,9 +120,7 @@ class FTRL {
   }
 
   bool valid(const Cell&) const { return true; }
-  bool dead(const Cell& cell) const {
-    return cell == Cell{};
-  }  // n remembers: a zero weight is not dead
+  bool dead(const Cell& cell) const { return cell == Cell{}; }  // a zero weight can have z and n
 
   // ---- rounds: {z, n} --------------------------------------------------------------------------
 
@@ -141,7 +139,7 @@ class FTRL {
     bias_z_ = numbers[0], bias_n_ = numbers[1];
   }
 
-  // ---- as vectors need them ------------------------------------------------------------------
+  // ---- constants of the formulas, also for lanes (lanes/ftrl_lanes.hpp) ----------------------
 
   std::array<Real, constants_of<Arithmetic>> constants() const {
     return {l1(), inverse_alpha(), -floor()};
@@ -161,7 +159,7 @@ class FTRL {
   Real l1() const { return l1_.now(); }
   Real inverse_alpha() const { return static_cast<Real>(1.0 / alpha_); }
 
-  // What is below the fraction when n = 0. Never 0, so that a coordinate with z = n = 0 has weight 0.
+  // The denominator for n = 0. Never 0: a coordinate with z = n = 0 has weight 0.
   Real floor() const {
     return std::max(static_cast<Real>(beta_ / alpha_) + l2_, std::numeric_limits<Real>::min());
   }

@@ -1,21 +1,22 @@
-// The margin perceptron (margin_perceptron.hpp) on some of the features: rows are cut into blocks of columns, and
-// a block has weights of its own.
+// The margin perceptron (rules/margin_perceptron.hpp) on a block of columns: rows are split by
+// columns, and each block learns the weights of its features.
 //
-// For a batch of rows each block gives its share of their inner products,
+// For a batch of rows each block computes its part of their inner products,
 //
 //   q_i = sum over its features of w_j x_ij,          p_i = sum over blocks of q_i
 //
-// all with the weights before the batch, and is told the sums p_i. It then goes through the rows in their
-// order. What the other blocks do meanwhile it cannot know: it takes it that the product changes by as much more
-// than its share as ||x_i||^2 is more than that of its features, which is so for what the row itself changes,
+// with the weights before the batch, and receives the sums p_i. Then it learns from the rows in
+// their order. It does not know the updates of the other blocks in the batch. It assumes that the
+// whole product changes by r_i = ||x_i||^2 / ||x_i, its features||^2 times as much as its own part:
+// this is exact for an update by row i itself. With q'_i its part now,
 //
 //   if y (p_i + r_i (q'_i - q_i)) <= tau:   w_j <- S(w_j + eta y x_ij, lambda)   for x_ij != 0
 //
-// with r_i this ratio, and q'_i its share as it is by now. A batch of one row, or one block, is the rule itself. A
-// block that has nothing of a row, r_i = 0, only shrinks by it, and with `Everywhere` alone.
+// With batches of one row, or with one block, this is the rule itself. If a block has no feature of
+// a row, r_i = 0: the row only shrinks its weights, and only with `Everywhere`.
 //
-// The bound of ||w||^2 that the rule keeps is one of the block's own weights, as it is made of their share q'_i: the
-// sum over blocks is one of all.
+// The rule's bound of ||w||^2 bounds the weights of this block, because it uses q'_i: the sum over
+// blocks bounds ||w||^2 of the whole model.
 #pragma once
 
 #include <algorithm>
@@ -47,11 +48,11 @@ class MarginBlock {
 
   std::mutex mutex;  // for callers with threads
 
-  // The block's share of the inner products of these rows, with its intercept where it has one.
+  // The block's part of the inner products of these rows, with the intercept if the block has it.
   virtual std::vector<double> products(const Batch& batch, const Visit& visit) = 0;
 
-  // Learns from the rows of the last products, whose sums are given; for each, whether it made an update.
-  // `reach` has r_i of every row of the batch.
+  // Learns from the rows of the last products(); `sums` has their p_i, `reach` has r_i of every row
+  // of the batch. Returns for each row whether it made an update.
   virtual std::vector<bool> learn(const Batch& batch, const Visit& visit, const double* sums,
                                   const float* reach) = 0;
 
@@ -59,7 +60,7 @@ class MarginBlock {
   virtual double intercept() const = 0;
   virtual std::map<std::string, double> facts() const = 0;
 
-  // Between two batches.
+  // Between two batches. An error leaves the block unchanged.
   virtual std::vector<std::byte> state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;
 };
@@ -75,23 +76,23 @@ class MarginBlockOf final : public MarginBlock {
       : tau_(params.number("epsilon")), params_(params), rule_(params), store_(width) {}
 
   std::vector<double> products(const Batch& batch, const Visit& visit) override {
-    shares_.clear();
+    parts_.clear();
     Rows<Real> rows(batch, visit, store_.width());
-    while (rows.next()) shares_.push_back(open(rows).dot);
-    return shares_;
+    while (rows.next()) parts_.push_back(open(rows).dot);
+    return parts_;
   }
 
   std::vector<bool> learn(const Batch& batch, const Visit& visit, const double* sums,
                           const float* reach) override {
-    if (shares_.size() != static_cast<std::size_t>(visit.last - visit.first))
-      throw std::invalid_argument("rows are learned whose products were not computed before");
-    std::vector<bool> updated(shares_.size());
+    if (parts_.size() != static_cast<std::size_t>(visit.last - visit.first))
+      throw std::invalid_argument("learn: the rows must be those of the last products");
+    std::vector<bool> updated(parts_.size());
     Rows<Real> rows(batch, visit, store_.width());
     for (std::size_t i = 0; rows.next(); ++i) {
       const double r = reach[rows.row()];
       if (!Everywhere && r == 0.0) continue;
       const Inner inner = open(rows);
-      const double p = sums[i] + r * (inner.dot - shares_[i]);
+      const double p = sums[i] + r * (inner.dot - parts_[i]);
       const double y = rows.label();
       const double g = y * p <= tau_ ? rows.weight() * -y : 0.0;
       if (!std::isfinite(inner.dot) || !rule_.fits(g * std::max(1.0, std::sqrt(inner.squares))))
@@ -104,7 +105,7 @@ class MarginBlockOf final : public MarginBlock {
         rule_.reset_ledger();
       }
     }
-    shares_.clear();
+    parts_.clear();
     return updated;
   }
 
@@ -126,7 +127,7 @@ class MarginBlockOf final : public MarginBlock {
   std::vector<std::byte> state() const override {
     Saver save;
     save(std::uint64_t{sizeof(Cell)});
-    const_cast<Rule&>(rule_).archive(save);  // saving reads
+    const_cast<Rule&>(rule_).archive(save);  // a Saver only reads
     std::uint64_t count = 0;
     store_.each([&](std::uint64_t, const Cell&) { ++count; });
     save(count);
@@ -154,12 +155,12 @@ class MarginBlockOf final : public MarginBlock {
     }
     if (!restore.finished())
       throw std::invalid_argument("the state of a block has bytes left over");
-    rule_ = std::move(rule), store_ = std::move(store);  // all or nothing
-    shares_.clear();
+    rule_ = std::move(rule), store_ = std::move(store);
+    parts_.clear();
   }
 
  private:
-  // The dot is with the intercept.
+  // The dot includes the intercept.
   Inner open(Rows<Real>& rows) {
     row_.resize((rows.count() + pack_size - 1) / pack_size * pack_size);
     Inner inner = open_row(rule_, store_, rows, row_, places_);
@@ -173,7 +174,7 @@ class MarginBlockOf final : public MarginBlock {
   Store store_;
   typename Store::Places places_;
   typename Rule::Row row_;
-  std::vector<double> shares_;  // of the rows whose products were asked for
+  std::vector<double> parts_;  // q_i of the rows of the last products()
 };
 
 inline std::unique_ptr<MarginBlock> make_margin_block(const std::string& dtype, std::uint64_t width,
@@ -188,10 +189,10 @@ inline std::unique_ptr<MarginBlock> make_margin_block(const std::string& dtype, 
   return std::make_unique<MarginBlockOf<double, false>>(width, params);
 }
 
-// ---- cutting rows into blocks -------------------------------------------------------------------
+// ---- splitting rows by columns -----------------------------------------------------------------
 
-// Which block a key is in: a matter of the key and the number of blocks alone. Neighbours are strewn, as
-// features of a file are often numbered by how frequent they are.
+// The block of a key; it depends only on the key and the number of blocks. Consecutive keys get
+// different blocks: features of a file are often numbered by frequency.
 inline std::size_t block_of(std::uint64_t key, std::size_t blocks) {
   return static_cast<std::size_t>(Random::mixed(key + 0x9E3779B97F4A7C15u) % blocks);
 }
@@ -201,16 +202,16 @@ struct CutRows {
   std::vector<std::uint64_t> keys;
   std::vector<Real> values;
   std::vector<std::int32_t> counts;  // of each row
-  std::vector<float> reach;          // r of each row
+  std::vector<float> reach;          // r_i of each row
 };
 
-// The rows of a batch in blocks of columns. Repeated keys add up. The intercept is a feature of the first block with
-// x = 1. `squares` becomes the largest ||x||^2.
-// Throws DataError for the first row that has a key at or above the width, or a value that is not finite.
+// Splits the rows of a batch by columns. Values of repeated keys are added. The intercept is a
+// feature of the first block with x = 1. `squares` becomes the largest ||x||^2. Throws DataError
+// for the first row with a key at or above the width, or with a value that is not finite.
 template <class Real>
 std::vector<CutRows<Real>> cut_columns(const Batch& batch, std::uint64_t width, std::size_t blocks,
                                        bool intercept, double& squares) {
-  constexpr double most = 1e9;  // of r: it stays finite
+  constexpr double most = 1e9;  // the largest r, so that it stays finite
   std::vector<CutRows<Real>> cut(blocks);
   const auto count = static_cast<std::size_t>(batch.rows);
   for (auto& block : cut) block.counts.resize(count), block.reach.resize(count);
@@ -234,7 +235,7 @@ std::vector<CutRows<Real>> cut_columns(const Batch& batch, std::uint64_t width, 
       rows.check_values();
       throw DataError(rows.row(), "the sum of the squares of its values overflows");
     }
-    for (std::size_t b = 0; b < blocks; ++b)  // a row of zeros is there for all
+    for (std::size_t b = 0; b < blocks; ++b)  // a row of zeros belongs to all blocks
       cut[b].reach[row] =
           static_cast<float>(own[b] > 0.0 ? std::min(sum / own[b], most) : sum == 0.0);
     squares = std::max(squares, sum);

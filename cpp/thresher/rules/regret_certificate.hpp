@@ -3,10 +3,11 @@
 //   pull sum        sum over truncations i of g_i ||w_{i+1}||_1
 //   squared radius  the largest ||x||^2
 //
-// A truncation changes all weights, while a cell is only written when a row has its feature. Between
-// two writes a weight v adds K g ((|v| - a) + (|v| - 2a) + ...) until it reaches zero, a = eta K g.
-// This has a closed form, pulls(), and is charged when the cell is next written. The closed form needs
-// truncation without ceiling, l2 and averages, at a constant rate; otherwise no certificate is kept.
+// A truncation changes all weights, while a cell is only written when a row has its feature.
+// Between two writes a weight v adds K g ((|v| - a) + (|v| - 2a) + ...) until it reaches zero, a =
+// eta K g. This has a closed form, pulls(), and is charged when the cell is next written. The
+// closed form needs truncation without ceiling, l2 and averages, at a constant rate; otherwise no
+// certificate is kept.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +29,8 @@ class RegretCertificate {
   }
   void charge(double pulls) { pulls_ += pulls; }
 
-  // What a weight v adds in `events` truncations: each subtracts a, and counts `strength` times what
-  // is left of |v|.
+  // What a weight v adds in `events` truncations: each subtracts a, and counts `strength` times
+  // what is left of |v|.
   static double pulls(double strength, double v, double a, std::uint64_t events) {
     const double size = std::fabs(v);
     if (size == 0.0 || a == 0.0) return 0.0;

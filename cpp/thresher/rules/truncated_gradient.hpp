@@ -1,8 +1,9 @@
-// Truncated gradient: J. Langford, L. Li, T. Zhang, "Sparse Online Learning via Truncated Gradient",
-// NIPS 2008 (R-3 to R-6).
+// Truncated gradient: J. Langford, L. Li, T. Zhang, "Sparse Online Learning via Truncated
+// Gradient", NIPS 2008 (R-3 to R-6).
 //
-//   w_{i+1} = T1(w_i - eta_i L'(w_i . x_i, y_i) x_i, eta_i g_i, theta),   g_i = K g if K divides i, else 0
+//   w_{i+1} = T1(w_i - eta_i L'(w_i . x_i, y_i) x_i, eta_i g_i, theta)
 //
+//   g_i = K g if K divides i, else 0
 //   T1(v, a, theta) = S(v, a) if |v| <= theta, else v;   S(v, a) = sgn(v) (|v| - a)_+
 //
 //   g      gravity: how strongly weights are pulled to zero; 0 is plain SGD
@@ -13,11 +14,12 @@
 //
 // Two related rules shrink by another map at the same steps: `round` by T0(v, theta), which sets
 // |v| < theta to zero (R-4.1), and `subgradient` by eta_i K g sgn(w_i), with the sign of the weight
-// before the step (R-5.1). Forward-backward splitting (FOBOS) is K = 1, theta infinite, g = l1 (R-8.3).
+// before the step (R-5.1). Forward-backward splitting (FOBOS) is K = 1, theta infinite, g = l1
+// (R-8.3).
 //
-// Why a step costs only the nonzeros of x: a truncation is an event in a ledger, and a weight applies
-// its pending events when it is next used (R-6.12; shrinkage/ledger.hpp). with_opener applies them,
-// with_closer makes the gradient step, and finish records the next event. LazyWeights
+// Why a step costs only the nonzeros of x: a truncation is an event in a ledger, and a weight
+// applies its pending events when it is next used (R-6.12; shrinkage/ledger.hpp). with_opener
+// applies them, with_closer makes the gradient step, and finish records the next event. LazyWeights
 // (shrinkage/lazy_weights.hpp) holds the clock, and reads cells.
 #pragma once
 
@@ -41,8 +43,8 @@ namespace thresher {
 template <class Real_, bool Averaged>
 class TruncatedGradient : public LazyWeights<Real_, Averaged> {
   using Lazy = LazyWeights<Real_, Averaged>;
-  using Lazy::clock_, Lazy::plain_l1_, Lazy::in_;
-  using Lazy::unpack, Lazy::settle, Lazy::account;
+  using Lazy::clock_, Lazy::plain_l1_, Lazy::unit_;
+  using Lazy::unpack, Lazy::settlement;
 
  public:
   using Real = Real_;
@@ -99,11 +101,12 @@ class TruncatedGradient : public LazyWeights<Real_, Averaged> {
         return;
       }
     }
-    [[maybe_unused]] const double inverse = in_.inverse;
-    use([=, this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
+    [[maybe_unused]] const double inverse = unit_.inverse;
+    use([=, &row, lazy = settlement()](std::size_t k, const Four<Cell>& cells,
+                                       const Pack<Real>& x) {
       for (std::size_t i = 0; i < pack_size; ++i) {
         const auto [w, e] = unpack(cells[i]);
-        const auto now = settle(w, e);
+        const auto now = lazy.settle(w, e);
         row.w[k + i] = static_cast<Real>(now.weight);
         if constexpr (Averaged) row.sum[k + i] = cells[i].sum + now.account * inverse;
       }
@@ -144,14 +147,15 @@ class TruncatedGradient : public LazyWeights<Real_, Averaged> {
     const Stamp stamp = static_cast<Stamp>(ledger().now() + shrinks);
     const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
     const double B = shrinks ? ledger().B() * factor() : ledger().B();
-    [[maybe_unused]] const double inverse = in_.inverse;
-    use([=, this, &row](std::size_t k, const Pack<Real>& x, Four<Cell>& cells) {
+    [[maybe_unused]] const double inverse = unit_.inverse;
+    use([=, &row, lazy = settlement()](std::size_t k, const Pack<Real>& x, Four<Cell>& cells) {
       const Pack<Real> move = step * x;
       for (std::size_t i = 0; i < pack_size; ++i) {
         Real w = row.w[k + i];
         if (shrinks && w != 0) w = (w - std::copysign(a, w)) * b;
         w += move[i];
-        if constexpr (Averaged) cells[i] = {{w, stamp}, row.sum[k + i] - account(w, B) * inverse};
+        if constexpr (Averaged)
+          cells[i] = {{w, stamp}, row.sum[k + i] - lazy.account(w, B) * inverse};
         else cells[i] = {w, stamp};
       }
     });

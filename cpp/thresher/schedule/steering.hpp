@@ -1,7 +1,7 @@
 // Steering: setting the penalty for a wanted number of nonzero weights (target_nnz).
 //
-// To steer, a rule reads all its weights, which costs more than many steps. So it steers eight times
-// while the number of steps doubles, at steps that depend on the number of steps alone.
+// To steer, a rule reads all its weights, which costs more than many steps. So it steers eight
+// times while the number of steps doubles, at steps that depend on the number of steps alone.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ class Steering {
 
 // The gravity of truncated gradient. It rises while there are more nonzero weights than wanted, and
 // falls while there are fewer, within a factor of ten of the given gravity: a larger change would
-// shrink the important weights as much as the others. If too many weights are left, reading the model
-// drops the smallest; so the goal here is a quarter more than wanted.
+// shrink the important weights as much as the others. If too many weights are left, reading the
+// model drops the smallest; so the goal here is a quarter more than wanted.
 //
 // The weights are counted just after a truncation: before it, every feature seen since the last one
 // can have a nonzero weight.
@@ -67,9 +67,9 @@ class SteeredGravity {
   bool due_ = false;
 };
 
-// The l1 of a rule whose weight is nonzero if its number z has |z| > l1. With l1 as large as the first
-// |z| that is one too many, exactly the wanted number of weights is left; l1 is never below what was
-// given.
+// The l1 of a rule whose weight is nonzero if its number z has |z| > l1. With l1 as large as the
+// first |z| that is one too many, exactly the wanted number of weights is left; l1 is never below
+// what was given.
 template <class Real>
 class SteeredThreshold {
  public:

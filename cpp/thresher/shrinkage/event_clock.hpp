@@ -1,6 +1,6 @@
-// The clock of truncated gradient: the learning rate eta_i of step i, and the events that shrink all
-// weights after every K-th step. It records the events in a ledger (shrinkage/ledger.hpp); an event
-// makes a weight v smaller,
+// The clock of truncated gradient: the learning rate eta_i of step i, and the events that shrink
+// all weights after every K-th step. It records the events in a ledger (shrinkage/ledger.hpp); an
+// event makes a weight v smaller,
 //
 //   |v| -> (|v| - eta_i K g)_+ / (1 + eta_i K l2)
 //
@@ -55,8 +55,8 @@ class EventClock {
   }
   double factor() const { return 1.0 / (1.0 + eta_ * static_cast<double>(K_) * l2_); }
 
-  // The event of the subgradient uses the sign of the weight before the step. So weights that the step
-  // touches are shrunk together with the step.
+  // The event of the subgradient uses the sign of the weight before the step. So weights that the
+  // step touches are shrunk together with the step.
   bool shrinks_before_step() const {
     return shrink_ == Shrink::subgradient && has_events_ && until_event_ == 1;
   }
@@ -136,7 +136,7 @@ class EventClock {
   std::int64_t until_event_;
   std::int64_t t_ = 0;
   double last_eta_ = 0.0;
-  Relative norms_;  // of rows, for relative rates
+  RelativeRate norms_;  // of rows, for relative rates
 };
 
 }  // namespace thresher

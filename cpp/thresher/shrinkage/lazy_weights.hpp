@@ -51,8 +51,9 @@ class LazyWeights {
 
   double average(const Cell& cell) const {
     if constexpr (Averaged) {
-      return clock_.t() == 0 ? 0.0
-                             : sum_of_iterates(cell) * in_.unit / static_cast<double>(clock_.t());
+      return clock_.t() == 0
+                 ? 0.0
+                 : sum_of_iterates(cell) * unit_.steps / static_cast<double>(clock_.t());
     } else {
       return weight(cell);
     }
@@ -75,7 +76,7 @@ class LazyWeights {
   // A cell whose weight is w now.
   Cell cell_with_weight(double w) const {
     const Weight now(static_cast<Real>(w), static_cast<Stamp>(ledger().now()));
-    if constexpr (Averaged) return {now, -account(now.first(), ledger().B()) * in_.inverse};
+    if constexpr (Averaged) return {now, -account(now.first(), ledger().B()) * unit_.inverse};
     else return now;
   }
 
@@ -97,7 +98,7 @@ class LazyWeights {
   bool changes_without_update() const { return Averaged || clock_.has_events(); }
   Numbers numbers_of(const Cell& cell) const {
     if constexpr (Averaged)
-      return {weight(cell), sum_of_iterates(cell) * in_.unit / clock_.steps()};
+      return {weight(cell), sum_of_iterates(cell) * unit_.steps / clock_.steps()};
     else return {weight(cell)};
   }
   Cell cell_at_start(const Numbers& numbers) const {
@@ -107,14 +108,14 @@ class LazyWeights {
   }
   Cell cell_now(const Numbers& numbers) const {
     Cell cell = cell_with_weight(numbers[0]);
-    if constexpr (Averaged) cell.sum += numbers[1] * clock_.steps() * in_.inverse;
+    if constexpr (Averaged) cell.sum += numbers[1] * clock_.steps() * unit_.inverse;
     return cell;
   }
-  void begin_round() { in_.begin(clock_.steps()); }
-  void end_rounds() { in_ = {}; }
+  void begin_round() { unit_.begin(clock_.steps()); }
+  void end_rounds() { unit_ = {}; }
   template <class Archive>
   void archive_round(Archive& io) {
-    in_.archive(io);
+    unit_.archive(io);
   }
 
  protected:
@@ -124,25 +125,23 @@ class LazyWeights {
   }
 
   double sum_of_iterates(const Summed& cell) const {
-    return cell.sum + settle(cell.weight.first(), cell.weight.second()).account * in_.inverse;
+    return cell.sum + settle(cell.weight.first(), cell.weight.second()).account * unit_.inverse;
   }
 
   Settlement<Averaged> settlement() const {
     return {ledger(), clock_.shrink(), theta_, clock_.l2(), is_even() ? amount() : -1.0};
   }
   double account(double v, double B) const { return settlement().account(v, B); }
-  [[gnu::noinline]] auto settle(double v, std::uint64_t e) const {
-    return settlement().settle(v, e);
-  }
+  auto settle(double v, std::uint64_t e) const { return settlement().settle(v, e); }
 
   EventClock clock_;
-  double theta_;   // ceiling
-  bool plain_l1_;  // truncation without ceiling, l2 and averages
-  RoundUnit in_;   // of the sums in cells
+  double theta_;    // ceiling
+  bool plain_l1_;   // truncation without ceiling, l2 and averages
+  RoundUnit unit_;  // of the sums in cells
 
  private:
-  // l2 makes B smaller. A sweep happens long before 1 / B overflows; with averages, before the sum of B
-  // loses what a step adds to it, in the precision of a cell.
+  // l2 makes B smaller. A sweep happens long before 1 / B overflows; with averages, before the sum
+  // of B loses what a step adds to it, in the precision of a cell.
   static constexpr double least_B = !Averaged ? 1e-100 : sizeof(Real) == 4 ? 1e-8 : 1e-4;
 };
 

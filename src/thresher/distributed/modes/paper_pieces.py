@@ -166,7 +166,7 @@ class PaperRangePiece(Piece):
                 seen += self.native.see(arrays["seen"])
                 self.documents[arrays["seen"]] += arrays["documents"]
             self.native.add(stage, arrays["at"], *map(_wide, (arrays[c] for c in _COUNTS["at"])))
-        purged = [self.native.weigh(stage, arrays["at"]) for arrays in received]
+        purged = [self.native.evaluate(stage, arrays["at"]) for arrays in received]
         keys = np.sort(np.concatenate([*purged, np.zeros(0, np.uint32)]))
         sent = [{"purged": keys + np.uint32(self.first)}] if len(keys) else []
         return StepResult(PaperJudgeReply(seen, len(keys)), sent)

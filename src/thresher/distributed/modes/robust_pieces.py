@@ -183,7 +183,7 @@ class RobustRangePiece(Piece):
         for sent in received:
             keys = self.mode.unpacked(self.number, sent)
             core.add_weights(keys, sent["w"], sent["updates"].astype(np.int64))
-        core.settle()
+        core.set_weights()
         keys, weights = core.weights()
         if is_last:
             return StepResult(NonzerosReply(len(keys)))
