@@ -120,7 +120,8 @@ class LaneSet final : public Lanes {
     Restorer restore(state);
     std::vector<std::vector<std::byte>> states(parts_.size());
     for (auto& own : states) restore(own);
-    if (!restore.finished()) throw std::invalid_argument("the state of the lanes has extra bytes");
+    if (!restore.finished())
+      throw std::invalid_argument("the state of the lanes has bytes left over");
     LaneSet fresh(*this);  // all or nothing
     for (std::size_t i = 0; i < parts_.size(); ++i) fresh.parts_[i].made->restore(states[i]);
     parts_ = std::move(fresh.parts_);

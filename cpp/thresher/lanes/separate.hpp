@@ -141,7 +141,8 @@ class SeparateLanes final : public Lanes {
       learners_[lane]->restore(own);
       diverged_[lane].assign(message.begin(), message.end());
     }
-    if (!restore.finished()) throw std::invalid_argument("the state of the lanes has extra bytes");
+    if (!restore.finished())
+      throw std::invalid_argument("the state of the lanes has bytes left over");
   }
 
   void add(std::vector<LaneSpec>) override {
