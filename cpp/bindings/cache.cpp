@@ -68,7 +68,7 @@ void set_rows(Batch& batch, Kept& kept, const Start* starts, const Key* keys, co
               std::int64_t columns, bool distinct) {
   const auto rows = static_cast<std::size_t>(batch.rows);
   keys += starts[0], values += starts[0];
-  if (starts[0] != 0) {  // a slice of something longer
+  if (starts[0] != 0) {  // a slice of longer arrays
     kept.starts.assign(starts, starts + rows + 1);
     for (std::int64_t& start : kept.starts) start -= starts[0];
     batch.starts = static_cast<const std::int64_t*>(kept.starts.data());

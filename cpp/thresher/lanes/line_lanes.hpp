@@ -156,7 +156,7 @@ class LineLanes final : public Lanes {
   std::vector<std::byte> state() const override {
     Saver save;
     save(signature());
-    for (const Member& member : members_) const_cast<Member&>(member).archive(save);  // reads
+    for (const Member& member : members_) const_cast<Member&>(member).archive(save);  // only reads
     std::uint64_t cells = 0;
     store_.each([&](std::uint64_t, const Cell<Real>&) { ++cells; });
     save(cells);

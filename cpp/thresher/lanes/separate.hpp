@@ -69,8 +69,7 @@ class SeparateLanes final : public Lanes {
             learners_[lane]->learn(own, Visit{order_.data(), i, i + 1});
           }
         }
-      } catch (
-          const DataError& what) {  // the rows are valid, so the prediction of this lane overflows
+      } catch (const DataError& what) {  // rows are valid, so the lane's prediction overflows
         diverged_[lane] = what.what();
       } catch (const Divergence& what) {
         diverged_[lane] = what.what();
