@@ -85,7 +85,8 @@ class TestDamage:
     def test_other_files(self, tmp_path):
         (tmp_path / "empty").touch()
         (tmp_path / "text").write_text("1 2:3\n" * 100)
-        for name, why in [("empty", "empty"), ("text", "not a Thresher"), ("", "regular file")]:
+        damaged = {"empty": "empty", "text": "not a Thresher cache", "": "regular file"}
+        for name, why in damaged.items():
             with pytest.raises(_core.CacheError, match=why):
                 _core.CacheReader(tmp_path / name)
         with pytest.raises(FileNotFoundError) as caught:
