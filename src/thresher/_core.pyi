@@ -169,7 +169,7 @@ class Learner:
     @property
     def numbers_per_feature(self) -> int:
         """
-        Count of numbers of a feature that are averaged; 0 if the rule cannot be averaged.
+        How many numbers per feature are averaged; 0 if the rule cannot be averaged.
         """
 
     def clock(self) -> bytes:
@@ -178,9 +178,7 @@ class Learner:
         """
 
     def set_clock(self, clock: bytes) -> None:
-        """
-        Continue from a clock, with weights as they are at the start of a round.
-        """
+        """Continue from a clock; weights stay as at the start of a round."""
 
     def begin_round(self) -> None:
         """Count updates from now on, and remember the weights that they change."""
@@ -193,12 +191,14 @@ class Learner:
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        Return the updated features in increasing order, their counts of updates, and their
-        numbers, one feature after the other. Reset all weights to the start of the round.
+        Return the updated features in increasing order, their numbers of updates, and their
+        averaged numbers, feature by feature. Reset all weights to the start of the round.
         """
 
     def pending(self) -> bytes:
-        """Return what the last round does to weights without an update."""
+        """
+        Return the events of the last round, to apply to weights without an update.
+        """
 
     def apply_pending(
         self,
@@ -208,8 +208,8 @@ class Learner:
         ],
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """
-        Return the numbers at the end of a round of features without an update. If `pending`
-        is empty, return them as weights hold them: rounded to the dtype.
+        Return the numbers of features without an update at the end of a round. If `pending` is
+        empty, only round them to the dtype.
         """
 
     def set_numbers(
@@ -221,7 +221,7 @@ class Learner:
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Between rounds: set the averaged numbers of features."""
+        """Set the averaged numbers of features; call it between rounds."""
 
     def nonzeros_at(
         self,
@@ -236,7 +236,7 @@ class Learner:
         """
 
     def intercept_numbers(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """Return the numbers of the intercept that are averaged."""
+        """Return the averaged numbers of the intercept."""
 
     def set_intercept_numbers(
         self,
@@ -258,9 +258,7 @@ class Learner:
         weight: float,
         loss: float,
     ) -> None:
-        """
-        After the last round: set the whole model, and continue alone from the clock.
-        """
+        """Set the whole model after the last round; then train without rounds."""
 
 def make_learner(
     rule: str,
@@ -290,15 +288,15 @@ def loss_values(
     """Return values and slopes of a loss at raw predictions."""
 
 class BadLine:
-    """A line that is no example."""
+    """A line that failed to parse."""
 
     @property
     def line(self) -> int:
-        """From 0, of the block."""
+        """Line number from 0, within the block."""
 
     @property
     def column(self) -> int:
-        """From 1, in bytes."""
+        """Column from 1, in bytes."""
 
     @property
     def what(self) -> str: ...
@@ -306,11 +304,11 @@ class BadLine:
     def text(self) -> bytes: ...
 
 class Block:
-    """Rows as a reader hands them over, and where they came from."""
+    """Rows that a reader returns, and their position in the file."""
 
     @property
     def batch(self) -> Batch:
-        """The rows, borrowed."""
+        """The rows as a batch that borrows them."""
 
     @property
     def rows(self) -> int: ...
@@ -318,13 +316,13 @@ class Block:
     def nonzeros(self) -> int: ...
     @property
     def width(self) -> int:
-        """All keys are below it; 0: there are keys of 2^63 and above."""
+        """All keys are below it; 0: some key is 2^63 or larger."""
 
     @property
     def starts(self) -> object: ...
     @property
     def keys(self) -> object:
-        """int32 or int64; a key of 2^63 or above is negative here."""
+        """int32 or int64; a key of 2^63 or larger appears as negative."""
 
     @property
     def values(self) -> object: ...
@@ -332,7 +330,7 @@ class Block:
     def labels(
         self,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)] | None:
-        """NaN for a row without; None for rows with any number of labels."""
+        """NaN for a row without a label; None for multilabel rows."""
 
     @property
     def weights(
@@ -348,7 +346,7 @@ class Block:
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)] | None: ...
     @property
     def tags(self) -> object:
-        """Text that names each row, or None."""
+        """The tag of each row, or None."""
 
     def line(self, row: int) -> int:
         """The line of a row in its file, from 1."""
@@ -367,19 +365,19 @@ class Block:
     def bad(self) -> list[BadLine]: ...
     @property
     def names(self) -> list:
-        """Pairs (key, name) of features, where they were asked for."""
+        """Pairs (key, name) of features, if requested."""
 
     @property
     def sketch(self) -> object:
-        """Bytes (a name that Block uses otherwise), where it was asked for."""
+        """The sketch of the keys as a bytes object, if requested."""
 
 class CacheError(ValueError):
     pass
 
 class CacheWriter:
     """
-    Writes a cache beside its place and moves it there at finish(). One that is not finished
-    leaves nothing.
+    Writes a cache to a temporary file, which finish() renames. If it is not finished, no file
+    is left.
     """
 
     def __init__(self, path: str | os.PathLike[str], about: str = "{}") -> None: ...
@@ -387,30 +385,28 @@ class CacheWriter:
         """Append a block."""
 
     def finish(self, sketch: bytes = ...) -> None:
-        """
-        Write the index, and move the file to its place once it is on the disk.
-        """
+        """Write the index, and rename the file when it is on the disk."""
 
     def abandon(self) -> None:
-        """Remove what was written."""
+        """Remove the unfinished file."""
 
     def __enter__(self) -> CacheWriter: ...
     def __exit__(self, *args: object) -> None:
-        """Abandon what was not finished."""
+        """Abandon the file if it is not finished."""
 
 class CacheReader:
     """
-    Blocks of a cache, read from a mapped file; the next one is read while one is in use.
+    Reads the blocks of a cache from a mapped file, with one block read ahead.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None: ...
     @staticmethod
     def from_memory(bytes: bytes) -> CacheReader:
-        """A copy of the bytes of a cache."""
+        """Read a cache from a copy of its bytes."""
 
     @property
     def about(self) -> str:
-        """The text that the writer was given."""
+        """The text given to the writer."""
 
     @property
     def blocks(self) -> int:
@@ -422,31 +418,33 @@ class CacheReader:
     def nonzeros(self) -> int: ...
     @property
     def width(self) -> int:
-        """All keys are below it; 0: no such number fits int64."""
+        """All keys are below it; 0: no such bound fits int64."""
 
     @property
     def named(self) -> bool:
-        """Whether blocks have names of features."""
+        """Whether blocks have feature names."""
 
     @property
     def file_bytes(self) -> int: ...
     @property
     def sketch(self) -> bytes: ...
     def rows_of(self, number: int) -> int:
-        """The rows of a block, without reading it."""
+        """Return the number of rows of a block, without reading it."""
 
     def block(self, number: int, dtype: str = "float32", names: bool = True) -> Block:
-        """A block whose arrays look into the file, and its values in the dtype."""
+        """
+        Return a block. Its arrays are views of the file; values have the dtype.
+        """
 
     def prefetch(self, number: int, dtype: str = "float32", names: bool = True) -> None:
-        """Begin to read a block, for those who ask in an order of their own."""
+        """Start to read a block; only needed if blocks are not read in order."""
 
 def svmlight_text(block: Block, zero_based: bool = False) -> bytes:
-    """The rows as lines of svmlight."""
+    """Return the rows as svmlight text."""
 
 def vw_text(block: Block) -> bytes:
     """
-    The rows as lines of VW's text, keys as numbers in the default namespace.
+    Return the rows as VW text, with keys as numbers in the default namespace.
     """
 
 def make_block(
@@ -484,8 +482,8 @@ def make_block(
     | None = None,
 ) -> Block:
     """
-    A block of arrays, which stay alive with it and must not change. Unless rows are said to be
-    distinct, keys that are twice in a row are added up, in a copy.
+    Make a block of arrays. It keeps them alive; they must not change. Unless `distinct`, the
+    values of a repeated key in a row are summed, in a copy.
     """
 
 def cut_columns(batch: Batch, dtype: str, width: int, blocks: int, intercept: bool) -> tuple:
@@ -551,7 +549,7 @@ class MarginBlock:
     def restore(self, state: bytes) -> None: ...
 
 class Lanes:
-    """Many models being learned from the same rows, each in a lane."""
+    """Many models, one per lane, trained on the same rows."""
 
     def __len__(self) -> int: ...
     def learn(
@@ -580,19 +578,19 @@ class Lanes:
         before: bool = False,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))] | None:
         """
-        One step of each lane for each of the rows order[first:last] that its clock sees.
+        Make one step of each lane for each row of order[first:last] that its clock sees.
 
-        seen: uint8 array of rows x clocks, 1 where a clock sees a row; None: all see all.
-        classes: (starts, numbers), the classes of each row, for lanes whose target is a class;
-        those are told 1 or `low`. before: return the predictions before the steps, rows of the
-        visit x lanes, NaN where the clock does not see the row.
+        seen: uint8 array of rows x clocks, 1 if the clock sees the row; None: all rows.
+        classes: (starts, numbers), the classes of each row. If the target of a lane is a class,
+        its label is 1 for rows of that class, otherwise `low`. before: return the predictions
+        before the steps, rows x lanes; NaN if the clock does not see the row.
         """
 
     def next_pass(self) -> None:
-        """Let the rates decay as after a pass over the data."""
+        """Decay the rates, as after a pass over the data."""
 
     def widen(self, width: int) -> None:
-        """Take feature numbers below a larger width from now on."""
+        """Accept feature numbers below a larger width from now on."""
 
     def predict(
         self,
@@ -609,8 +607,8 @@ class Lanes:
         finite: bool = True,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
         """
-        Raw predictions of these lanes (None: all) for these rows (None: all): rows x lanes.
-        One that is not finite is an error, unless `finite` is False.
+        Return raw predictions of these lanes (None: all) for these rows (None: all), rows x lanes.
+        Raise an error if one is not finite, unless `finite` is False.
         """
 
     def weights(
@@ -620,7 +618,7 @@ class Lanes:
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        Keys in increasing order and weights of a lane, those that are not zero.
+        Return the keys of a lane's nonzero weights, in increasing order, and the weights.
         """
 
     def nonzeros(
@@ -632,22 +630,22 @@ class Lanes:
     def steps(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
     def loss_sums(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """
-        Sums of the progressive losses of each lane, each times its sample weight.
+        Return for each lane the sum of its progressive losses times sample weights.
         """
 
     def weight_sums(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     def rates(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
     def divergences(self) -> list[str]:
-        """What made a lane stop; empty for those that did not."""
+        """Why each lane stopped; empty if it did not stop."""
 
     @property
     def layouts(self) -> list[str]:
-        """How each lane is computed."""
+        """How each lane is computed: a text per lane."""
 
     @property
     def store_bytes(self) -> int:
-        """Memory of the store."""
+        """Memory of the store, in bytes."""
 
     def add(
         self,
@@ -656,7 +654,7 @@ class Lanes:
         clocks: Sequence[int],
         targets: Sequence[int],
     ) -> None:
-        """More lanes, that start now."""
+        """Add lanes that start now."""
 
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
@@ -666,12 +664,10 @@ class Lanes:
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Start from these intercepts."""
+        """Set the initial intercepts."""
 
 class LabelLists(Lanes):
-    """
-    A lane for each of many classes; only weights that are not zero are kept.
-    """
+    """A lane for each of many classes; only nonzero weights are stored."""
 
     def class_weights(
         self,
@@ -681,11 +677,11 @@ class LabelLists(Lanes):
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        Classes, keys and weights of all that are not zero, in the order of classes and keys.
+        Return the classes, keys and values of nonzero weights, ordered by class and key.
         """
 
     def grow(self, count: int) -> None:
-        """Have lanes for so many classes; those that are new begin now."""
+        """Add lanes until there are `count`; new lanes start now."""
 
 def make_labels(
     rule: str,
@@ -696,7 +692,7 @@ def make_labels(
     count: int,
 ) -> LabelLists:
     """
-    A lane for each of `count` classes, with parameters and clock in common. width 0: any key.
+    Make a lane for each of `count` classes. All share parameters and clock. width 0: any key.
     """
 
 def make_lanes(
@@ -711,12 +707,12 @@ def make_lanes(
     level: str = "auto",
 ) -> Lanes:
     """
-    Lanes of one rule. Each has parameters, a clock (a column of `seen`) and a target: a class
-    number, or -1 for the label itself. level: the widest vectors to use.
+    Make lanes of one rule. Each has parameters, a clock (a column of `seen`) and a target: a
+    class number, or -1 for the label itself. level: the widest vectors to use.
     """
 
 class WantedNames:
-    """Features whose names are looked for."""
+    """Features whose names are wanted."""
 
     def __init__(
         self,
@@ -725,21 +721,21 @@ class WantedNames:
         ],
     ) -> None: ...
     def take(self, block: Block) -> None:
-        """Take the names of a block; those of the blocks before it were taken."""
+        """Store the names of a block. Call it for blocks in file order."""
 
     @property
     def keys(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
-        """Those that have no name yet."""
+        """The keys without a name so far."""
 
     @property
     def missing(self) -> int:
-        """How many have no name yet."""
+        """The number of keys without a name so far."""
 
     @property
     def found(self) -> dict[int, bytes]: ...
 
 class NameTable:
-    """Names of all features met, less those that had to go."""
+    """The names of all features seen, except those removed by retain()."""
 
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
@@ -750,14 +746,14 @@ class NameTable:
             NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Keep the names of these features alone."""
+        """Remove the names of all other features."""
 
     def add(self, key: int, name: bytes) -> None: ...
     @property
     def names(self) -> dict[int, bytes]: ...
 
 class Reader:
-    """Text to blocks of rows, by one thread or several."""
+    """Parses text into blocks of rows, with one or more threads."""
 
     def __init__(
         self,
@@ -784,33 +780,35 @@ class Reader:
         end: int | None = None,
     ) -> None:
         """
-        Read `format` from `path`, or from the `readinto` of `source`, which stands at `offset`, up to the byte `end` of a path. `waiting` is called now and then while `next` waits for threads; what it raises, `next` raises.
+        Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. The
+        source is at position `offset`. While `next` waits for threads, it regularly calls
+        `waiting`, and passes on its errors.
         """
 
     def next(self) -> Block | None:
-        """The next block of rows; None at the end."""
+        """Return the next block of rows; None at the end."""
 
     def close(self) -> None:
-        """End the threads. Nothing can be read afterwards."""
+        """Stop the threads. No block can be read afterwards."""
 
 def hash_name(name: bytes) -> int:
-    """The key of a named feature: of "name" or "namespace^name"."""
+    """Return the key of a feature, given "name" or "namespace^name"."""
 
 def mix_keys(a: int, b: int) -> int:
-    """The key of the interaction of two features."""
+    """Return the key of the interaction of two features."""
 
 def hash_strings(
     offsets: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
     data: object,
     prefix: bytes = ...,
 ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
-    """Keys of prefix + data[offsets[i]:offsets[i + 1]]."""
+    """Return the keys of prefix + data[offsets[i]:offsets[i + 1]]."""
 
 def sketch_merge(a: object, b: object) -> bytes:
-    """The sketch of the keys of both; an empty one is that of no keys."""
+    """Return the sketch of the keys of both. An empty sketch has no keys."""
 
 def sketch_estimate(sketch: object) -> float:
-    """About how many distinct keys a sketch has seen."""
+    """Return the approximate number of distinct keys of a sketch."""
 
 class CoordinateDescent:
     """Coordinate descent on one output, step by step."""

@@ -328,7 +328,7 @@ def test_lanes_are_added_for_the_next_classes() -> None:
     assert len(lanes) == 4
     other = numbers | {"gravity": 0.5}
     for given_numbers, clock, target in [(other, 0, 4), (numbers, 1, 4), (numbers, 0, 5)]:
-        with pytest.raises(ValueError, match="parameters and clock in common"):
+        with pytest.raises(ValueError, match="same parameters and clock"):
             lanes.add([given_numbers], [words], [clock], [target])
     assert len(lanes) == 4
 
@@ -336,10 +336,10 @@ def test_lanes_are_added_for_the_next_classes() -> None:
 @pytest.mark.parametrize(
     ("rule", "params", "what"),
     [
-        ("ftrl", {}, "not for ftrl"),
-        ("truncated_gradient", {"shrink": "subgradient"}, "makes no zeros"),
+        ("ftrl", {}, "not ftrl"),
+        ("truncated_gradient", {"shrink": "subgradient"}, "produces no zeros"),
         ("truncated_gradient", {"average": True}, "averages"),
-        ("truncated_gradient", {"target_nnz": 3}, "wanted number"),
+        ("truncated_gradient", {"target_nnz": 3}, "target number"),
         ("truncated_gradient", {"loss": "poisson"}, "poisson"),
     ],
 )
@@ -362,7 +362,7 @@ def test_damaged_states_are_refused() -> None:
         with pytest.raises(ValueError, match=r"state|learner"):
             lanes.restore(state[:size])
     assert lanes.state() == state
-    with pytest.raises(ValueError, match="never taken away"):
+    with pytest.raises(ValueError, match="classes cannot be removed"):
         lanes.grow(49)
     with pytest.raises(ValueError, match="at most"):
         lanes.grow(10**6)

@@ -201,7 +201,7 @@ def test_damaged_states_and_states_of_other_lanes_are_refused() -> None:
 
 def test_an_unknown_instruction_set_is_refused() -> None:
     numbers, words = grid(lanes=2)
-    with pytest.raises(ValueError, match="level: 'auto', 'portable'"):
+    with pytest.raises(ValueError, match="level must be 'auto', 'portable'"):
         _core.make_lanes(
             "truncated_gradient", "dense", "float32", 10, numbers, words, [0, 0], [-1, -1], "sse9"
         )

@@ -210,7 +210,7 @@ def test_input_that_cannot_be_read_in_spans(tmp_path):
     assert extent(str(table), "csv") is None
     with pytest.raises(ParameterError, match="csv cannot be read in spans"):
         spanned(table, [Span(0, 1)])
-    with pytest.raises(ValueError, match="end: of a path"):
+    with pytest.raises(ValueError, match="end needs a path"):
         _core.Reader(io.BytesIO(b""), "vw", end=3)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ParameterError, match="only a local file"):

@@ -43,7 +43,7 @@ def test_arrays_are_copied_only_if_necessary():
         ({"starts": np.array([0, 2, 4])}, "row starts reach beyond the keys"),
         ({"starts": np.array([], int)}, "starts: one more than rows"),
         ({"starts": np.array([0.0, 1.0])}, "starts: int32 or int64"),
-        ({"keys": np.array([1, 2])}, "as many of one as of the other"),
+        ({"keys": np.array([1, 2])}, "keys and values: the same length"),
         ({"keys": np.array([1, 2, -3], np.int32)}, "int32 keys are 0 or above"),
         ({"values": np.ones(3, int)}, "values: float32 or float64"),
         ({"labels": np.ones(3)}, "labels: one for each row"),
@@ -51,7 +51,7 @@ def test_arrays_are_copied_only_if_necessary():
         ({"tags": [b"a"]}, "tags: one for each row"),
         ({"columns": 3}, "columns: all keys must be below"),
         ({"columns": -1}, "columns: 0"),
-        ({"label_starts": np.array([0, 1, 1])}, "both or none"),
+        ({"label_starts": np.array([0, 1, 1])}, "give both label_starts and label_values"),
         (
             {"label_starts": np.array([0, 1, 3]), "label_values": np.ones(2)},
             "label starts reach beyond",

@@ -97,7 +97,7 @@ struct CacheReader::Open {
     throw CacheError(mapping->path() + ": " + what);
   }
   [[noreturn]] void cut() const {
-    fail("the cache is truncated or still being copied: its end is missing; create it again");
+    fail("the cache is cut short or still being copied: its end is missing; create it again");
   }
 
   void read_header() {

@@ -54,7 +54,7 @@ inline constexpr std::uint64_t digit_masks[9] = {0,
 
 // The number with these 8 digit values; the first digit is in the lowest byte.
 inline std::uint64_t number_of(std::uint64_t word) {
-  word = word * 10 + (word >> 8);  // pairs; then fours and eights
+  word = word * 10 + (word >> 8);  // numbers of two digits; then of four and eight
   constexpr std::uint64_t mask = 0x000000FF000000FFu;
   return ((word & mask) * 0x000F424000000064u + (word >> 16 & mask) * 0x0000271000000001u) >> 32;
 }

@@ -69,9 +69,9 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
     }
     P v = Inside ? P::load_without_last(place) : P::load(place);
     double owed = Q_now - Q[e];
-    P before = v;  // the weight before the last event, for rounding
+    P before = v;  // the last event, in rounding
     if constexpr (l2) {
-      const double left = B_now / B[e];  // factor that all pending events leave of v
+      const double left = B_now / B[e];  // of v, by all events
       owed *= B_now;
       if constexpr (pay == Pay::round_l2) before = v * P::all(static_cast<Real>(B_before / B[e]));
       v = v * P::all(static_cast<Real>(left));

@@ -192,7 +192,7 @@ class LabelStore {
     std::uint64_t count = 0;
     restore(count);
     if (count > restore.left() / sizeof(std::uint64_t))
-      throw std::invalid_argument("the state of the lanes is truncated");
+      throw std::invalid_argument("the state of the lanes is cut short");
     features_.reserve(count, forgotten);
     std::vector<std::uint64_t> met(classes);  // the last list that had a class
     for (std::uint64_t number = 1; number <= count; ++number) {

@@ -17,7 +17,7 @@ namespace thresher {
 struct ClassWeights {
   std::vector<std::int32_t> classes;  // increasing; within a class keys increase
   std::vector<std::uint64_t> keys;
-  std::vector<double> values;  // none is zero
+  std::vector<double> values;  // nonzero
 };
 
 class LabelLists : public Lanes {

@@ -74,8 +74,7 @@ class Lanes {
   virtual double intercept(std::size_t lane, bool average) const = 0;
   virtual Tally tally(std::size_t lane) const = 0;
   virtual double rate(std::size_t lane) const = 0;
-  virtual std::string divergence(
-      std::size_t lane) const = 0;  // the message; empty if the lane did not diverge
+  virtual std::string divergence(std::size_t lane) const = 0;  // a message; empty: no divergence
   virtual std::size_t bytes() const = 0;
 
   // How the lane is computed, for tests and reports.

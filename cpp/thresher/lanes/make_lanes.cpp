@@ -120,8 +120,9 @@ class LaneSet final : public Lanes {
     Restorer restore(state);
     std::vector<std::vector<std::byte>> states(parts_.size());
     for (auto& own : states) restore(own);
-    if (!restore.finished()) throw std::invalid_argument("the state of the lanes has extra bytes");
-    LaneSet fresh(*this);  // all or nothing
+    if (!restore.finished())
+      throw std::invalid_argument("the state of the lanes has bytes left over");
+    LaneSet fresh(*this);  // if a part throws, nothing changes
     for (std::size_t i = 0; i < parts_.size(); ++i) fresh.parts_[i].made->restore(states[i]);
     parts_ = std::move(fresh.parts_);
   }
@@ -168,8 +169,8 @@ class LaneSet final : public Lanes {
              true);
     }
     if (!alone.empty()) take(alone, false);
-    parts_.reserve(parts_.size() +
-                   parts.size());  // nothing below throws, so all lanes are added or none
+    // Nothing below throws, so all lanes are added or none.
+    parts_.reserve(parts_.size() + parts.size());
     where_.reserve(where_.size() + where.size());
     for (Part& part : parts) parts_.push_back(std::move(part));
     where_.insert(where_.end(), where.begin(), where.end());

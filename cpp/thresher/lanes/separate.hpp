@@ -69,8 +69,7 @@ class SeparateLanes final : public Lanes {
             learners_[lane]->learn(own, Visit{order_.data(), i, i + 1});
           }
         }
-      } catch (
-          const DataError& what) {  // the rows are valid, so the prediction of this lane overflows
+      } catch (const DataError& what) {  // rows are valid, so the lane's prediction overflows
         diverged_[lane] = what.what();
       } catch (const Divergence& what) {
         diverged_[lane] = what.what();
@@ -141,7 +140,8 @@ class SeparateLanes final : public Lanes {
       learners_[lane]->restore(own);
       diverged_[lane].assign(message.begin(), message.end());
     }
-    if (!restore.finished()) throw std::invalid_argument("the state of the lanes has extra bytes");
+    if (!restore.finished())
+      throw std::invalid_argument("the state of the lanes has bytes left over");
   }
 
   void add(std::vector<LaneSpec>) override {
