@@ -177,7 +177,7 @@ def test_data_that_are_not_there_or_to_be_overwritten(shards, tmp_path):
     first = shards.replace("*", "0")
     content = Path(first).read_bytes()
     told = called("train", shards, "-m", first, "--workers", 0, code=2)
-    assert "cannot be written to as well" in told.stderr
+    assert "cannot be an output too" in told.stderr
     told = trained(shards, tmp_path, "--checkpoint", tmp_path / "model", code=2)
     assert "is the file of --model too" in told.stderr
     assert Path(first).read_bytes() == content

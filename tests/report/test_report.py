@@ -258,7 +258,7 @@ def test_inspect_refuses_what_it_cannot_do(folder, tmp_path):
     assert (folder / "m").read_bytes() == before
     data = folder / "rows.svm"
     done = called("inspect", folder / "m", "--html", data, "--data", data, code=2)
-    assert "cannot be written to as well" in done.stderr
+    assert "cannot be an output too" in done.stderr
     done = called("inspect", folder / "m", "--html", tmp_path / "no" / "x.html", code=1)
     assert "there is no folder" in done.stderr
     (tmp_path / "three.svm").write_text("3 1:1\n")
