@@ -12,13 +12,6 @@ void fetch(const T* from, const T* to) {
   for (to = std::min(to, from + 32 * line); from < to; from += line) __builtin_prefetch(from);
 }
 
-template <class Key>
-bool increase(const Key* keys, std::size_t n) {
-  Key increasing = -1;  // all bits set: true; as wide as a key, so that the loop vectorises
-  for (std::size_t k = 1; k < n; ++k) increasing &= -static_cast<Key>(keys[k - 1] < keys[k]);
-  return increasing;
-}
-
 }  // namespace
 
 template <class Real>
@@ -57,15 +50,6 @@ bool Rows<Real>::next() {
     else stage_sparse(all_64_ + begin_);
   }
   return true;
-}
-
-template <class Real>
-void Rows<Real>::check_next_row() {
-  if (is_dense() || distinct_ || position_ + 1 >= visit_.last) return;
-  const std::int64_t row = visit_.row(position_ + 1), from = start(row);
-  const auto n = static_cast<std::size_t>(start(row + 1) - from);
-  increasing_ = all_32_ ? increase(all_32_ + from, n) : increase(all_64_ + from, n);
-  checked_ = true;
 }
 
 template <class Real>
