@@ -55,9 +55,10 @@ struct Debt {
   const Real* pull;   // of each lane, in units of Q
   const Real* theta;  // ceiling of each lane
   bool last;          // line of the group
+  bool l2;
 };
 
-enum class Pay { truncate, ceiling, round, truncate_l2, round_l2 };
+enum class Pay { truncate, ceiling, truncate_l2, round };  // round: with l2 or without
 
 // Sums over a row are taken in two chains, even and odd places, each block of 4096 added in double
 // precision: the same at every level.
@@ -106,7 +107,7 @@ struct LossKernels {
 // All kernels of one level, for lines of 4, 8 and 16 lanes.
 template <class Real>
 struct Table {
-  TruncatedKernels<Real> truncated[3][2][5];  // [size][is the last lane the stamp?][Pay]
+  TruncatedKernels<Real> truncated[3][2][4];  // [size][is the last lane the stamp?][Pay]
   FTRLKernels<Real> ftrl[3];
   // Inner products of the lines with x.
   void (*inner[3])(const RowOfCells<Real>&, std::size_t line, double* dot);

@@ -100,41 +100,36 @@ class TruncatedGradient {
 
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
-    if (certifies_) {
-      row.pulls = 0.0;
-      use([this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
+    if constexpr (Averaged) {
+      use([this, &row, part = in_.inverse](std::size_t k, const Four<Cell>& cells,
+                                           const Pack<Real>& x) {
         for (std::size_t i = 0; i < pack_size; ++i) {
-          row.w[k + i] = static_cast<Real>(weight(cells[i]));
-          if (k + i < row.count) row.pulls += pulls(cells[i]);
+          const auto [w, e] = opened(cells[i]);
+          const auto now = settle(w, e);
+          row.w[k + i] = static_cast<Real>(now.weight);
+          row.sum[k + i] = cells[i].sum + now.account * part;
         }
         return Pack<Real>::load(row.w.data() + k) * x;
       });
-      return;
+    } else if (plain_l1_ && !certifies_) {
+      // Soft threshold by the difference of two sums: all in registers.
+      use([w_row = row.w.data(), Q = ledger_.Qs(), Q_now = ledger_.Q()](
+              std::size_t k, const Four<Cell>& cells, const Pack<Real>& x)
+              __attribute__((always_inline)) {
+                const auto owed = Pack<Real>::of([&](std::size_t i) __attribute__((always_inline)) {
+                  return static_cast<Real>(Q_now - Q[cells[i].second()]);
+                });
+                const Pack<Real> w = soft(half<0>(cells), owed);
+                w.store(w_row + k);
+                return w * x;
+              });
+    } else {
+      row.pulls = 0.0;
+      use([this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
+        open_any(row, k, cells);
+        return Pack<Real>::load(row.w.data() + k) * x;
+      });
     }
-    if (plain_l1_) {  // soft threshold by the difference of two sums: all in registers
-      if constexpr (!Averaged)
-        use([w_row = row.w.data(), Q = ledger_.Qs(), Q_now = ledger_.Q()](
-                std::size_t k, const Four<Cell>& cells,
-                const Pack<Real>& x) __attribute__((always_inline)) {
-          const auto owed = Pack<Real>::of([&](std::size_t i) __attribute__((always_inline)) {
-            return static_cast<Real>(Q_now - Q[cells[i].second()]);
-          });
-          const Pack<Real> w = soft(half<0>(cells), owed);
-          w.store(w_row + k);
-          return w * x;
-        });
-      return;
-    }
-    [[maybe_unused]] const double part = in_.inverse;
-    use([=, this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
-      for (std::size_t i = 0; i < pack_size; ++i) {
-        const auto [w, e] = opened(cells[i]);
-        const auto now = settle(w, e);
-        row.w[k + i] = static_cast<Real>(now.weight);
-        if constexpr (Averaged) row.sum[k + i] = cells[i].sum + now.account * part;
-      }
-      return Pack<Real>::load(row.w.data() + k) * x;
-    });
   }
 
   double prediction(const Row&, double dot) const { return dot + bias_; }
@@ -156,31 +151,35 @@ class TruncatedGradient {
   void with_closer(const Row& row, double g, Use&& use) {
     if (certifies_) charge(row.pulls);
     const auto step = Pack<Real>::all(static_cast<Real>(-eta_ * g));
-    if (!Averaged && !shrinks_before_step()) {
-      if constexpr (!Averaged)
+    if constexpr (!Averaged) {
+      if (!shrinks_before_step()) {
         use([w_row = row.w.data(), step,
              stamps = Pack<Stamp>::all(static_cast<Stamp>(ledger_.now()))](
                 std::size_t k, const Pack<Real>& x, Four<Cell>& cells)
                 __attribute__((always_inline)) {
                   zip(Pack<Real>::load(w_row + k) + step * x, stamps, cells);
                 });
-      return;
-    }
-    const bool shrinks = shrinks_before_step();
-    const Stamp stamp = static_cast<Stamp>(ledger_.now() + shrinks);
-    const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
-    const double B = shrinks ? ledger_.B() * factor() : ledger_.B();
-    [[maybe_unused]] const double part = in_.inverse;
-    use([=, this, &row](std::size_t k, const Pack<Real>& x, Four<Cell>& cells) {
-      const Pack<Real> move = step * x;
-      for (std::size_t i = 0; i < pack_size; ++i) {
-        Real w = row.w[k + i];
-        if (shrinks && w != 0) w = (w - std::copysign(a, w)) * b;
-        w += move[i];
-        if constexpr (Averaged) cells[i] = {{w, stamp}, row.sum[k + i] - account(w, B) * part};
-        else cells[i] = {w, stamp};
+      } else {
+        use([this, &row, step](std::size_t k, const Pack<Real>& x, Four<Cell>& cells) {
+          close_with_event(row, k, step * x, cells);
+        });
       }
-    });
+    } else {
+      const bool shrinks = shrinks_before_step();
+      const Stamp stamp = static_cast<Stamp>(ledger_.now() + shrinks);
+      const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
+      const double B = shrinks ? ledger_.B() * factor() : ledger_.B();
+      const double part = in_.inverse;
+      use([=, this, &row](std::size_t k, const Pack<Real>& x, Four<Cell>& cells) {
+        const Pack<Real> move = step * x;
+        for (std::size_t i = 0; i < pack_size; ++i) {
+          Real w = row.w[k + i];
+          if (shrinks && w != 0) w = (w - std::copysign(a, w)) * b;
+          w += move[i];
+          cells[i] = {{w, stamp}, row.sum[k + i] - account(w, B) * part};
+        }
+      });
+    }
   }
 
   void finish(double g) {
@@ -366,6 +365,24 @@ class TruncatedGradient {
   // l2 lets B fall. Sweep long before 1 / B overflows; with averages, before what a step adds to the sum
   // of B is lost in it to the precision of a cell.
   static constexpr double least_B = !Averaged ? 1e-100 : sizeof(Real) == 4 ? 1e-8 : 1e-4;
+
+  // Openers and closers of rare cases, compiled once for all stores.
+  [[gnu::noinline]] void open_any(Row& row, std::size_t k, const Four<Cell>& cells) const {
+    for (std::size_t i = 0; i < pack_size; ++i) {
+      row.w[k + i] = static_cast<Real>(weight(cells[i]));
+      if (certifies_ && k + i < row.count) row.pulls += pulls(cells[i]);
+    }
+  }
+  [[gnu::noinline]] void close_with_event(const Row& row, std::size_t k, const Pack<Real>& move,
+                                          Four<Cell>& cells) const {
+    const auto stamp = static_cast<Stamp>(ledger_.now() + 1);
+    const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
+    for (std::size_t i = 0; i < pack_size; ++i) {
+      Real w = row.w[k + i];
+      if (w != 0) w = (w - std::copysign(a, w)) * b;
+      if constexpr (!Averaged) cells[i] = {w + move[i], stamp};
+    }
+  }
 
   static std::pair<Real, Stamp> opened(const Cell& cell) {
     if constexpr (Averaged) return {cell.weight.first(), cell.weight.second()};
