@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "thresher/core/error.hpp"
 #include "thresher/core/registry.hpp"
 #include "thresher/core/row_mean.hpp"
 

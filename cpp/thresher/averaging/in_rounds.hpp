@@ -1,4 +1,5 @@
-// Adds the ability to learn in rounds (RoundLearner) to a learner whose rule is a RoundRule.
+// Adds the ability to learn in rounds (RoundLearner) to a learner whose rule is a RoundRule. The
+// functions are marked as cold: they run once per round, and compile faster without inlining.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace thresher {
 template <class Base>
 class InRounds : public Base, public RoundLearner {
  protected:
-  using Base::round_, Base::rule_, Base::store_, Base::tally_;
+  using Base::cells, Base::round_, Base::rule_, Base::tally_;
 
  public:
   using R = typename Base::R;
@@ -28,7 +29,7 @@ class InRounds : public Base, public RoundLearner {
 
   std::size_t numbers_per_feature() const override { return R::numbers_per_feature; }
 
-  std::vector<std::byte> clock() const override {
+  [[gnu::cold, gnu::noinline]] std::vector<std::byte> clock() const override {
     Saver save;
     R rule = rule_;
     if constexpr (LedgerRule<R>) rule.reset_ledger();
@@ -37,7 +38,7 @@ class InRounds : public Base, public RoundLearner {
     return save.take();
   }
 
-  void set_clock(std::span<const std::byte> clock) override {
+  [[gnu::cold, gnu::noinline]] void set_clock(std::span<const std::byte> clock) override {
     Restorer restore(clock);
     R rule = rule_;
     Tally tally;
@@ -47,22 +48,29 @@ class InRounds : public Base, public RoundLearner {
     rule_ = std::move(rule), tally_ = tally;
   }
 
-  void begin_round() override { round_.begin(rule_); }
-  RoundResult end_round() override { return round_.end(store_, rule_); }
-  std::vector<std::byte> pending() const override { return round_.pending(rule_); }
-  void apply_pending(std::span<const std::byte> pending, std::span<double> numbers) const override {
+  [[gnu::cold, gnu::noinline]] void begin_round() override { round_.begin(rule_); }
+  [[gnu::cold, gnu::noinline]] RoundResult end_round() override {
+    return round_.end(cells(), rule_);
+  }
+  [[gnu::cold, gnu::noinline]] std::vector<std::byte> pending() const override {
+    return round_.pending(rule_);
+  }
+  [[gnu::cold, gnu::noinline]] void apply_pending(std::span<const std::byte> pending,
+                                                  std::span<double> numbers) const override {
     Round<R>::apply_pending(rule_, pending, numbers);
   }
 
-  void set_numbers(std::span<const std::uint64_t> keys, std::span<const double> numbers) override {
+  [[gnu::cold, gnu::noinline]] void set_numbers(std::span<const std::uint64_t> keys,
+                                                std::span<const double> numbers) override {
     put_all(keys, numbers, [this](const auto& one) { return rule_.cell_at_start(one); });
   }
 
-  std::vector<double> intercept_numbers() const override {
+  [[gnu::cold, gnu::noinline]] std::vector<double> intercept_numbers() const override {
     const auto numbers = rule_.intercept_numbers();
     return {numbers.begin(), numbers.end()};
   }
-  void set_intercept_numbers(std::span<const double> numbers) override {
+  [[gnu::cold, gnu::noinline]] void set_intercept_numbers(
+      std::span<const double> numbers) override {
     typename R::InterceptNumbers one{};
     if (numbers.size() != one.size())
       throw std::invalid_argument("wrong count of numbers for an intercept");
@@ -70,8 +78,9 @@ class InRounds : public Base, public RoundLearner {
     rule_.set_intercept_numbers(one);
   }
 
-  std::int64_t nonzeros_at(std::span<const std::byte> clock, std::span<const double> numbers,
-                           bool average) const override {
+  [[gnu::cold, gnu::noinline]] std::int64_t nonzeros_at(std::span<const std::byte> clock,
+                                                        std::span<const double> numbers,
+                                                        bool average) const override {
     R rule = rule_;
     Restorer restore(clock);
     rule.archive(restore);
@@ -84,8 +93,9 @@ class InRounds : public Base, public RoundLearner {
     return found;
   }
 
-  void finish_rounds(std::span<const std::uint64_t> keys, std::span<const double> numbers,
-                     const Tally& tally) override {
+  [[gnu::cold, gnu::noinline]] void finish_rounds(std::span<const std::uint64_t> keys,
+                                                  std::span<const double> numbers,
+                                                  const Tally& tally) override {
     if constexpr (requires { rule_.end_rounds(); }) rule_.end_rounds();
     put_all(keys, numbers, [this](const auto& one) { return rule_.cell_now(one); });
     if constexpr (requires { rule_.set_nonzeros(0); }) rule_.set_nonzeros(this->nonzeros(false));
@@ -94,12 +104,13 @@ class InRounds : public Base, public RoundLearner {
 
  private:
   template <class Make>
-  void put_all(std::span<const std::uint64_t> keys, std::span<const double> numbers, Make&& make) {
+  [[gnu::cold, gnu::noinline]] void put_all(std::span<const std::uint64_t> keys,
+                                            std::span<const double> numbers, Make&& make) {
     if (numbers.size() != keys.size() * R::numbers_per_feature)
       throw std::invalid_argument("the count of numbers does not match the count of features");
-    store_.reserve(keys.size(), [](const Cell& cell) { return cell == Cell{}; });
+    cells().reserve(keys.size());
     std::size_t i = 0;
-    Round<R>::each(numbers, [&](const auto& one) { store_.put(keys[i++], make(one)); });
+    Round<R>::each(numbers, [&](const auto& one) { cells().put(keys[i++], make(one)); });
   }
 };
 

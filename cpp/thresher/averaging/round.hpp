@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "thresher/core/archive.hpp"
+#include "thresher/core/cells.hpp"
 #include "thresher/core/learner.hpp"
 #include "thresher/rules/rule.hpp"
 #include "thresher/stores/hashed.hpp"
@@ -57,7 +58,7 @@ class Round {
  public:
   bool on() const { return journal_.has_value(); }  // between begin() and end()
 
-  void begin(R& rule) {
+  [[gnu::cold]] void begin(R& rule) {
     if (on()) throw std::invalid_argument("a round is already in progress");
     journal_.emplace(0), swept_.clear();
     // Cells are as cell_at_start() makes them: no event is pending.
@@ -67,7 +68,7 @@ class Round {
 
   // Before the step of a row: saves its cells, and counts its updates.
   template <class Store, class Rows>
-  void note(const Store& store, const Rows& rows) {
+  [[gnu::noinline]] void note(const Store& store, const Rows& rows) {
     const std::size_t n = rows.count();
     journal_->reserve(n, [](const Entry&) { return false; });
     rows.with_keys([&](const auto* keys) {
@@ -79,39 +80,37 @@ class Round {
   }
 
   // Before a sweep, which writes all cells.
-  template <class Store>
-  void sweep(const Store& store, const R& rule) {
+  [[gnu::cold]] void sweep(const Cells<Cell>& cells, const R& rule) {
     std::vector<std::uint64_t> keys;
-    store.each([&](std::uint64_t key, const Cell&) { keys.push_back(key); });
+    cells.each([&](std::uint64_t key, const Cell&) { keys.push_back(key); });
     for (const std::uint64_t key : keys) {
       journal_->reserve(1, [](const Entry&) { return false; });
-      save_cell(store, key);
+      save_cell(cells, key);
     }
     swept_.push_back(rule);
   }
 
   // Returns what was updated, and resets all cells to the start of the round.
-  template <class Store>
-  RoundResult end(Store& store, const R& rule) {
+  [[gnu::cold]] RoundResult end(Cells<Cell>& cells, const R& rule) {
     if (!on()) throw std::invalid_argument("no round is in progress");
-    std::vector<std::pair<std::uint64_t, Entry>> found;
-    journal_->each([&](std::uint64_t key, const Entry& entry) { found.emplace_back(key, entry); });
-    std::sort(found.begin(), found.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::uint64_t> keys;
+    journal_->each([&](std::uint64_t key, const Entry&) { keys.push_back(key); });
+    std::sort(keys.begin(), keys.end());
     RoundResult result;
-    for (const auto& [key, entry] : found) {
+    for (const std::uint64_t key : keys) {
+      const Entry entry = journal_->find(key);
       if (entry.updates > 0) {
-        const Numbers numbers = rule.numbers_of(store.find(key));
+        const Numbers numbers = rule.numbers_of(cells.find(key));
         result.keys.push_back(key), result.updates.push_back(entry.updates);
-        result.numbers.insert(result.numbers.end(), numbers.begin(), numbers.end());
+        for (const double number : numbers) result.numbers.push_back(number);
       }
-      store.put(key, entry.before);
+      cells.put(key, entry.before);
     }
     journal_.reset();
     return result;
   }
 
-  std::vector<std::byte> pending(const R& rule) const {
+  [[gnu::cold]] std::vector<std::byte> pending(const R& rule) const {
     if (!rule.changes_without_update()) return {};
     Saver save;
     save(std::uint64_t{swept_.size()});
@@ -122,7 +121,8 @@ class Round {
 
   // Changes numbers at the start of a round to those at its end, for features without an update.
   // Without pending bytes it only rounds the numbers as a cell rounds them.
-  static void apply_pending(R rule, std::span<const std::byte> pending, std::span<double> numbers) {
+  [[gnu::cold]] static void apply_pending(R rule, std::span<const std::byte> pending,
+                                          std::span<double> numbers) {
     std::vector<R> rules;
     if (!pending.empty()) {
       Restorer restore(pending);

@@ -24,6 +24,10 @@ void refuse_key(std::int64_t row, std::int64_t key, std::uint64_t width) {
       row, "feature number " + std::to_string(key) + " is outside 0.." + std::to_string(width - 1));
 }
 
+void refuse_weight(std::uint64_t key) {
+  throw Divergence("the weight of feature " + std::to_string(key) + " is not finite");
+}
+
 std::string divergence_message(std::int64_t step, std::int64_t row, const std::string& advice) {
   return "the weights diverged at step " + std::to_string(step) + ", row " + std::to_string(row) +
          ": " + advice;

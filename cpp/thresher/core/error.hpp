@@ -30,6 +30,9 @@ inline void check_target(std::int64_t row, double label, double weight) {
 // Throws for a feature number that is not below the width.
 [[noreturn]] void refuse_key(std::int64_t row, std::int64_t key, std::uint64_t width);
 
+// Throws for a weight that is not finite.
+[[noreturn]] void refuse_weight(std::uint64_t key);
+
 // The message of a divergence at a step. `advice` says what to change.
 std::string divergence_message(std::int64_t step, std::int64_t row, const std::string& advice);
 

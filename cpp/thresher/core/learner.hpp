@@ -27,6 +27,9 @@ struct SparseWeights {
   std::vector<double> values;       // none is zero
 };
 
+// Sorts pairs of a key and a weight by key.
+SparseWeights sorted_weights(std::vector<std::pair<std::uint64_t, double>> pairs);
+
 class Learner {
  public:
   virtual ~Learner() = default;
@@ -62,48 +65,58 @@ class Learner {
 class Widenable {
  public:
   static constexpr const char* action = "take more features than it was made for";
-  virtual ~Widenable() = default;
 
   // Accepts feature numbers below a larger width from now on.
   virtual void widen(std::uint64_t width) = 0;
+
+ protected:
+  ~Widenable() = default;
 };
 
 class StartsFromWeights {
  public:
   static constexpr const char* action = "start from given weights";
-  virtual ~StartsFromWeights() = default;
 
   // To be called before the first step.
   virtual void start_from(std::span<const std::uint64_t> keys, std::span<const double> values,
                           double intercept) = 0;
+
+ protected:
+  ~StartsFromWeights() = default;
 };
 
 class Centrable {
  public:
   static constexpr const char* action = "centre the rows";
-  virtual ~Centrable() = default;
 
   // Sets the mean of the rows, before the first step.
   virtual void center(std::span<const std::uint64_t> keys, std::span<const double> means) = 0;
+
+ protected:
+  ~Centrable() = default;
 };
 
 class Steerable {
  public:
   static constexpr const char* action = "steer to a number of nonzero weights";
-  virtual ~Steerable() = default;
 
   // Sets the penalty now for the wanted number of nonzero weights (schedule/steering.hpp).
   virtual void steer() = 0;
+
+ protected:
+  ~Steerable() = default;
 };
 
 class Pausable {
  public:
   static constexpr const char* action = "pause";
-  virtual ~Pausable() = default;
 
   // learn() returns after a step that leaves at least this many nonzero weights.
   virtual void pause_at(std::int64_t nonzeros) = 0;
   virtual bool paused() const = 0;  // after the last step
+
+ protected:
+  ~Pausable() = default;
 };
 
 // The result of a round.
@@ -118,7 +131,6 @@ struct RoundResult {
 class RoundLearner {
  public:
   static constexpr const char* action = "be averaged";
-  virtual ~RoundLearner() = default;
 
   virtual std::size_t numbers_per_feature() const = 0;  // how many numbers are averaged
 
@@ -151,6 +163,9 @@ class RoundLearner {
   // After the last round: sets the whole model. The learner then continues alone from its clock.
   virtual void finish_rounds(std::span<const std::uint64_t> keys, std::span<const double> numbers,
                              const Tally& tally) = 0;
+
+ protected:
+  ~RoundLearner() = default;
 };
 
 template <class Ability>

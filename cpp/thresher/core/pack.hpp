@@ -218,11 +218,10 @@ template <std::size_t which, class A, class B>
   if constexpr (sizeof(Real) == 4) {
     typedef std::int64_t Words __attribute__((vector_size(16)));
     using Vector = typename Pack<Real>::Vector;
-    constexpr std::int32_t w = which;
+    constexpr int w = which;
     const auto word = [&](std::size_t k) { return std::bit_cast<std::int64_t>(cells[k]); };
-    return Pack<Real>{
-        {__builtin_shuffle((Vector)Words{word(0), word(1)}, (Vector)Words{word(2), word(3)},
-                           typename Pack<Real>::BitVector{w, w + 2, w + 4, w + 6})}};
+    return Pack<Real>{{__builtin_shufflevector(
+        (Vector)Words{word(0), word(1)}, (Vector)Words{word(2), word(3)}, w, w + 2, w + 4, w + 6)}};
   } else {
     return Pack<Real>::of([&](std::size_t k) {
       if constexpr (which == 0) return cells[k].first();
@@ -238,9 +237,8 @@ template <class A, class B>
   if constexpr (sizeof(A) == 4) {
     typedef std::int64_t Words __attribute__((vector_size(16)));
     using Vector = typename Pack<A>::Vector;
-    using Bits = typename Pack<A>::BitVector;
-    const Words low = (Words)__builtin_shuffle(a.part[0], (Vector)b.part[0], Bits{0, 4, 1, 5});
-    const Words high = (Words)__builtin_shuffle(a.part[0], (Vector)b.part[0], Bits{2, 6, 3, 7});
+    const Words low = (Words)__builtin_shufflevector(a.part[0], (Vector)b.part[0], 0, 4, 1, 5);
+    const Words high = (Words)__builtin_shufflevector(a.part[0], (Vector)b.part[0], 2, 6, 3, 7);
     cells.a = std::bit_cast<Pair<A, B>>(low[0]), cells.b = std::bit_cast<Pair<A, B>>(low[1]);
     cells.c = std::bit_cast<Pair<A, B>>(high[0]), cells.d = std::bit_cast<Pair<A, B>>(high[1]);
   } else {

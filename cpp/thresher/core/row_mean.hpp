@@ -1,30 +1,12 @@
 // The mean of the rows, for centring. Checks keys and values as learning does.
 #pragma once
 
-#include <cstdint>
-#include <stdexcept>
 #include <vector>
 
 #include "thresher/core/batch.hpp"
-#include "thresher/core/rows.hpp"
 
 namespace thresher {
 
-inline std::vector<double> mean_row(const Batch& batch) {
-  if (batch.columns < 1)
-    throw std::invalid_argument("the mean of the rows needs the number of columns");
-  std::vector<double> mean(static_cast<std::size_t>(batch.columns), 0.0);
-  Rows<double> rows(batch, Visit{nullptr, 0, batch.rows},
-                    static_cast<std::uint64_t>(batch.columns));
-  while (rows.next()) {
-    rows.check_values();
-    rows.with_keys([&](const auto* keys) {
-      for (std::size_t k = 0; k < rows.count(); ++k)
-        mean[static_cast<std::size_t>(keys[k])] += rows.values()[k];
-    });
-  }
-  for (double& m : mean) m /= static_cast<double>(batch.rows);
-  return mean;
-}
+std::vector<double> mean_row(const Batch& batch);
 
 }  // namespace thresher

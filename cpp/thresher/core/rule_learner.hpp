@@ -1,16 +1,26 @@
-// RuleLearner<rule, store>: a BasicRuleLearner with the abilities of its rule. Each ability is a
-// class that adds one interface of core/learner.hpp to a learner; code for abilities that the rule
-// does not have is not compiled.
+// RuleLearner<rule, store>: a BasicRuleLearner with the abilities of its rule, and the loops over
+// rows.
+//
+// Each ability is a class that adds one interface of core/learner.hpp to a learner; code for
+// abilities that the rule does not have is not compiled. Code that runs for each row or coordinate
+// is compiled for each rule and store.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "thresher/averaging/in_rounds.hpp"
 #include "thresher/core/basic_rule_learner.hpp"
+#include "thresher/core/cells.hpp"
 #include "thresher/core/learner.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/core/row_step.hpp"
+#include "thresher/core/rows.hpp"
 #include "thresher/rules/rule.hpp"
 
 namespace thresher {
@@ -22,9 +32,9 @@ class Starting : public Base, public StartsFromWeights {
 
   void start_from(std::span<const std::uint64_t> keys, std::span<const double> values,
                   double intercept) override {
-    this->store_.reserve(keys.size(), [](const auto&) { return false; });
+    this->cells().reserve(keys.size());
     for (std::size_t i = 0; i < keys.size(); ++i)
-      this->store_.put(keys[i], this->rule_.cell_with_weight(values[i]));
+      this->cells().put(keys[i], this->rule_.cell_with_weight(values[i]));
     this->rule_.set_intercept(intercept);
   }
 };
@@ -35,9 +45,9 @@ class Centring : public Base, public Centrable {
   using Base::Base;
 
   void center(std::span<const std::uint64_t> keys, std::span<const double> means) override {
-    this->store_.reserve(keys.size(), [](const auto&) { return false; });
+    this->cells().reserve(keys.size());
     for (std::size_t i = 0; i < keys.size(); ++i)
-      this->store_.put(keys[i], this->rule_.cell_with_mean(means[i]));
+      this->cells().put(keys[i], this->rule_.cell_with_mean(means[i]));
   }
 };
 
@@ -62,18 +72,121 @@ class Pausing : public Base, public Pausable {
 template <bool Has, template <class> class Ability, class Base>
 using With = std::conditional_t<Has, Ability<Base>, Base>;
 
-template <class R, template <class> class Store>
-using WithAbilities =
-    With<StartingRule<R>, Starting,
-         With<CentringRule<R>, Centring,
-              With<SteeringRule<R>, Steered,
-                   With<PausingRule<R>, Pausing,
-                        With<RoundRule<R>, InRounds, BasicRuleLearner<R, Store>>>>>>;
+template <class R>
+using WithAbilities = With<
+    StartingRule<R>, Starting,
+    With<CentringRule<R>, Centring,
+         With<SteeringRule<R>, Steered,
+              With<PausingRule<R>, Pausing, With<RoundRule<R>, InRounds, BasicRuleLearner<R>>>>>>;
 
 template <Rule R, template <class> class Store>
-class RuleLearner final : public WithAbilities<R, Store> {
+class RuleLearner final : public WithAbilities<R> {
+  using Base = WithAbilities<R>;
+  using Real = typename R::Real;
+  using Cell = typename R::Cell;
+  using Places = typename Store<Cell>::Places;
+  using Base::in_round, Base::loss_, Base::report, Base::round_, Base::rule_, Base::tally_;
+
  public:
-  using WithAbilities<R, Store>::WithAbilities;
+  RuleLearner(std::uint64_t width, const Loss& loss, const Params& params)
+      : Base(loss, params), cells_(width) {}
+
+  std::int64_t learn(const Batch& batch, const Visit& visit) override {
+    std::int64_t steps = 0;
+    Store<Cell>& store = cells_.store;
+    Rows<Real> rows(batch, visit, store.width());
+    // end_round() resets every cell that was not zero at the start of the round: keep these.
+    const auto dead = [this](const Cell& cell) {
+      return in_round() ? cell == Cell{} : rule_.dead(cell);
+    };
+    while (rows.next()) {
+      const std::size_t n = rows.count();
+      row_.resize((n + pack_size - 1) / pack_size * pack_size);
+      if constexpr (requires { row_.count; }) row_.count = n;
+      store.reserve(n, dead);
+      const double scale = row_scale(loss_, rows);
+      const Inner inner = open_row(rule_, store, rows, row_, places_);
+      const double p = rule_.prediction(row_, scale * inner.dot);
+      if (!std::isfinite(p + inner.squares)) report(batch, rows);
+      rows.check_target();
+      const double y = rows.label(), weight = rows.weight();
+      const Outcome outcome = loss_(p, y);
+      const double g = weight * outcome.slope;
+      rows.check_next_row();  // overlaps with the latency of the loss
+      rule_.see(scale * scale * inner.squares, weight * outcome.steepness);
+      if (g != 0.0) {
+        // The intercept's x is 1, so the gradient is at least g.
+        if (!rule_.fits(g * std::max(1.0, scale * std::sqrt(inner.squares)))) report(batch, rows);
+        if constexpr (RoundRule<R>)
+          if (in_round()) [[unlikely]]
+            round_.note(store, rows);
+        close_row(rule_, store, rows, row_, places_, scale * g);
+        if constexpr (requires { rule_.count_updated_row(0); }) rule_.count_updated_row(rows.row());
+      }
+      rule_.finish(g);
+      tally_.add(outcome, weight);
+      if constexpr (LedgerRule<R>)
+        if (rule_.sweep_due()) [[unlikely]]
+          sweep(dead);
+      ++steps;
+      if constexpr (SteeringRule<R>)
+        if (rule_.steering_due()) this->steer_rule();
+      if constexpr (PausingRule<R>)
+        if (rule_.pausing()) break;
+    }
+    return steps;
+  }
+
+  void widen(std::uint64_t width) override { cells_.store.widen(width); }
+
+  void predict(const Batch& batch, const Visit& visit, bool average, double* out) const override {
+    const Store<Cell>& store = cells_.store;
+    Rows<Real> rows(batch, visit, store.width());
+    std::vector<Cell> staged;
+    const double b = this->intercept(average);
+    while (rows.next()) {
+      const std::size_t n = rows.count();
+      if (staged.size() < n) staged.resize(2 * n);
+      rows.with_keys([&](const auto* keys) {
+        const auto [later, fetched] = rows.template ahead<std::remove_cvref_t<decltype(*keys)>>(n);
+        store.copy(keys, n, later, fetched, staged.data());
+      });
+      const double p =
+          row_scale(loss_, rows) * this->dot(staged.data(), rows.values(), n, average) + b;
+      if (!std::isfinite(p)) {
+        rows.check_values();
+        throw DataError(rows.row(), "the prediction overflows");
+      }
+      *out++ = p;
+    }
+  }
+
+  std::int64_t nonzeros(bool average) const override {
+    const Store<Cell>& store = cells_.store;
+    return average ? store.count([this](const Cell& cell) { return rule_.average(cell) != 0.0; })
+                   : store.count([this](const Cell& cell) { return rule_.weight(cell) != 0.0; });
+  }
+  std::size_t bytes() const override { return cells_.store.bytes(); }
+
+ protected:
+  Cells<Cell>& cells() override { return cells_; }
+  const Cells<Cell>& cells() const override { return cells_; }
+
+ private:
+  // Applies all pending events to all cells, so that the ledger can start again.
+  template <class Dead>
+  [[gnu::noinline]] void sweep(const Dead& dead) {
+    if constexpr (CertifyingRule<R>) rule_.charge(this->pending_pulls());
+    if constexpr (RoundRule<R>)
+      if (in_round()) round_.sweep(cells_, rule_);
+    cells_.store.sweep([this](const Cell& cell) { return rule_.settled(cell); });
+    rule_.reset_ledger();
+    cells_.store.drop(dead);
+  }
+
+  CellsIn<Cell, Store> cells_;
+  typename R::Row row_;  // staging arrays, kept between rows
+  Places places_;
 };
 
 }  // namespace thresher

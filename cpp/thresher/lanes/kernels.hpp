@@ -58,9 +58,10 @@ struct Debt {
   const Real* pull;   // per lane, in units of Q
   const Real* theta;  // ceiling per lane
   bool last;          // whether this is the last line of the group
+  bool l2;            // whether events also divide
 };
 
-enum class Pay { truncate, ceiling, round, truncate_l2, round_l2 };
+enum class Pay { truncate, ceiling, truncate_l2, round };  // round: with l2 or without
 
 // Sums over a row have two chains, for even and odd positions. Each block of 4096 is added in
 // double precision. This is the same at every level.
@@ -113,7 +114,7 @@ struct LossKernels {
 // All kernels of one level, for lines of 4, 8 and 16 lanes.
 template <class Real>
 struct Table {
-  TruncatedKernels<Real> truncated[3][2][5];  // [size][is the last lane the stamp?][Pay]
+  TruncatedKernels<Real> truncated[3][2][4];  // [size][is the last lane the stamp?][Pay]
   PairKernels<Real> pairs[std::tuple_size_v<PairArithmetics>][3];
   // Inner products of the lines with x.
   void (*inner[3])(const RowOfCells<Real>&, std::size_t line, double* dot);

@@ -45,11 +45,11 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
   using P = Wide<Real, N>;
   using Stamp = std::make_unsigned_t<typename P::Bits>;
-  constexpr bool l2 = pay == Pay::truncate_l2 || pay == Pay::round_l2;
   const auto stamps = P::last_bits(debt.now);
   const P pull = P::load(debt.pull), theta = P::load(debt.theta);
   const double Q_now = debt.Q_now, B_now = debt.B_now, B_before = debt.B_before;
   const double *Q = debt.Q, *B = debt.B;
+  [[maybe_unused]] const bool l2 = debt.l2;
   const std::uint64_t now = debt.now;
   // If `writes` is false, results go to an unused array. This avoids a branch and a second kernel.
   Real unused[N];
@@ -68,18 +68,20 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
       std::memcpy(&e, stamps_outside + row.numbers[k] * row.stamp_stride, sizeof e);
     }
     P v = Inside ? P::load_without_last(place) : P::load(place);
-    double owed = Q_now - Q[e];
-    P before = v;  // the last event, in rounding
-    if constexpr (l2) {
-      const double left = B_now / B[e];  // of v, by all events
-      owed *= B_now;
-      if constexpr (pay == Pay::round_l2) before = v * P::all(static_cast<Real>(B_before / B[e]));
-      v = v * P::all(static_cast<Real>(left));
-    }
     P w;
-    if constexpr (pay == Pay::round || pay == Pay::round_l2) {
+    if constexpr (pay == Pay::round) {
+      P before = v;  // the last event
+      if (l2) {
+        before = v * P::all(static_cast<Real>(B_before / B[e]));
+        v = v * P::all(static_cast<Real>(B_now / B[e]));
+      }
       w = e == now ? v : where_greater(theta, absolute(before), P::all(0), v);
     } else {
+      double owed = Q_now - Q[e];
+      if constexpr (pay == Pay::truncate_l2) {
+        owed *= B_now;
+        v = v * P::all(static_cast<Real>(B_now / B[e]));  // what all events leave of v
+      }
       w = soft(v, pull * P::all(static_cast<Real>(owed)));
       if constexpr (pay == Pay::ceiling) w = where_greater(absolute(v), theta, v, w);
     }
@@ -271,8 +273,7 @@ void set_truncated(Table<Real>& table, std::size_t size) {
     row[static_cast<std::size_t>(pay)] = {open<Real, N, pay, Inside>, close<Real, N, Inside>};
   };
   set.template operator()<Pay::truncate>(), set.template operator()<Pay::ceiling>();
-  set.template operator()<Pay::round>(), set.template operator()<Pay::truncate_l2>();
-  set.template operator()<Pay::round_l2>();
+  set.template operator()<Pay::truncate_l2>(), set.template operator()<Pay::round>();
 }
 
 template <class Real, std::size_t N>

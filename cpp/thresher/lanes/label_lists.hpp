@@ -108,10 +108,7 @@ class StoredLabelLists final : public LabelLists {
     each([&](std::uint64_t key, std::uint32_t label, double w) {
       if (label == lane) found.emplace_back(key, w);
     });
-    std::sort(found.begin(), found.end());
-    SparseWeights result;
-    for (const auto& [key, w] : found) result.keys.push_back(key), result.values.push_back(w);
-    return result;
+    return sorted_weights(std::move(found));
   }
 
   // A counting sort by class of features sorted by key.

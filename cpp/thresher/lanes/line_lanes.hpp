@@ -110,16 +110,12 @@ class LineLanes final : public Lanes {
   SparseWeights weights(std::size_t lane, bool average) const override {
     std::vector<std::pair<std::uint64_t, double>> found;
     std::vector<double> w(most_slots());
-    const auto [m, slot] = where_[lane];
+    const Where at = where_[lane];
     store_.each([&](std::uint64_t key, const Cell<Real>& cell) {
-      members_[m].group->read(cell, average, w.data());
-      if (w[slot] != 0.0) found.emplace_back(key, w[slot]);
+      members_[at.member].group->read(cell, average, w.data());
+      if (w[at.slot] != 0.0) found.emplace_back(key, w[at.slot]);
     });
-    std::sort(found.begin(), found.end());
-    SparseWeights result;
-    for (const auto& [key, value] : found)
-      result.keys.push_back(key), result.values.push_back(value);
-    return result;
+    return sorted_weights(std::move(found));
   }
   std::vector<std::int64_t> nonzeros(bool average) const override {
     std::vector<std::int64_t> found(count());

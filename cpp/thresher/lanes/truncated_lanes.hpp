@@ -69,7 +69,7 @@ class TruncatedLanes {
     step_.assign(slots_.padded(), 0);
     const bool bounded = std::any_of(theta_.begin(), theta_.end(),
                                      [](Real theta) { return theta != 0 && std::isfinite(theta); });
-    pay_ = shrink_ == Shrink::round ? (l2_ > 0 ? Pay::round_l2 : Pay::round)
+    pay_ = shrink_ == Shrink::round ? Pay::round
            : l2_ > 0                ? Pay::truncate_l2
            : bounded                ? Pay::ceiling
                                     : Pay::truncate;
@@ -191,7 +191,7 @@ class TruncatedLanes {
     const Ledger& ledger = clock_.ledger();
     const std::uint64_t now = ledger.now();
     return {ledger.Qs(), ledger.Bs(),  ledger.Q(),    ledger.B(), now > 0 ? ledger.B(now - 1) : 1.0,
-            now,         pull_.data(), theta_.data(), false};
+            now,         pull_.data(), theta_.data(), false,      l2_ > 0};
   }
   Debt<Real> of_line(Debt<Real> debt, std::size_t i) const {
     debt.pull += i * slots_.size(), debt.theta += i * slots_.size();

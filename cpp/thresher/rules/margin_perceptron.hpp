@@ -94,9 +94,9 @@ class MarginPerceptron {
     sums_ = {};
     const auto step = Pack<Real>::all(static_cast<Real>(-eta_ * g));
     const auto lambda = Pack<Real>::all(lambda_);
-    const auto stamps = Pack<Stamp>::all(static_cast<Stamp>(ledger_.now()));
-    use([w_row = row.w.data(), sums = &sums_, step, lambda, stamps](
-            std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
+    [[maybe_unused]] const auto stamps = Pack<Stamp>::all(static_cast<Stamp>(ledger_.now()));
+    use([=, w_row = row.w.data(), sums = &sums_](std::size_t k, const Pack<Real>& x,
+                                                 Four<Cell>& cells) __attribute__((always_inline)) {
       const Pack<Real> w = Pack<Real>::load(w_row + k), v = w + step * x;
       if constexpr (Everywhere) {  // the event of this update shrinks v, as all weights
         zip(v, stamps, cells);

@@ -24,48 +24,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "thresher/core/pack.hpp"
+#include "thresher/rules/params.hpp"
 
 namespace thresher {
-
-// The parameters of a rule. Python sets them (src/thresher/rules/core_args.py).
-class Params {
- public:
-  Params(std::map<std::string, double> numbers, std::map<std::string, std::string> words)
-      : numbers_(std::move(numbers)), words_(std::move(words)) {}
-
-  bool operator==(const Params&) const = default;
-
-  double number(const std::string& name) const { return at(numbers_, name); }
-  const std::string& word(const std::string& name) const { return at(words_, name); }
-  bool flag(const std::string& name) const { return number(name) != 0.0; }
-
-  // A copy with some numbers replaced or added.
-  Params with(const std::map<std::string, double>& others) const {
-    Params changed = *this;
-    for (const auto& [name, value] : others) changed.numbers_[name] = value;
-    return changed;
-  }
-  double number(const std::string& name, double otherwise) const {
-    return numbers_.contains(name) ? number(name) : otherwise;
-  }
-
- private:
-  template <class Value>
-  static const Value& at(const std::map<std::string, Value>& values, const std::string& name) {
-    const auto found = values.find(name);
-    if (found == values.end())
-      throw std::invalid_argument("the parameter '" + name + "' is missing");
-    return found->second;
-  }
-
-  std::map<std::string, double> numbers_;
-  std::map<std::string, std::string> words_;
-};
 
 template <class R>
 concept Rule = requires(R rule, const R& fixed, typename R::Row& row, const typename R::Cell& cell,

@@ -61,6 +61,16 @@ class DenseStore {
     }
   }
 
+  // Copies the cells of n keys. later[k], for k < fetched, are keys whose cells it prefetches.
+  template <class Key>
+  void copy(const Key* keys, std::size_t n, const Key* later, std::size_t fetched, Cell* to) const {
+    const Cell* cells = cells_.data();
+    for (std::size_t k = 0; k < n; ++k) {
+      if (k < fetched) __builtin_prefetch(cells + later[k]);
+      to[k] = cells[keys[k]];
+    }
+  }
+
   // Sets the cells of keys[k..k+3] to what close(k, pack) writes. The keys are distinct, and
   // gather() read their cells before.
   template <class Key, class Close>

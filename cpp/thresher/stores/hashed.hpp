@@ -71,6 +71,16 @@ class HashedStore {
     }
   }
 
+  template <class Key>
+  void copy(const Key* keys, std::size_t n, const Key* later, std::size_t fetched, Cell* to) const {
+    const Table table(slots_);
+    for (std::size_t k = 0; k < n; ++k) {
+      if (k < fetched) __builtin_prefetch(table.slots + table.home(stored(later[k])));
+      const std::uint64_t wanted = stored(keys[k]);
+      to[k] = table.slots[table.probe(table.home(wanted), wanted)].cell;
+    }
+  }
+
   template <class Key, class Close>
   [[gnu::always_inline]] void scatter(const Key* keys, std::size_t n, const Places& places,
                                       const Close& close) {
@@ -210,7 +220,9 @@ class HashedStore {
   // back.
   template <class Dead>
   void rebuild(std::size_t more, Dead&& dead) {
-    const auto is_kept = [&](const Slot& slot) { return (slot.key != empty) & !dead(slot.cell); };
+    const auto is_kept = [&](const Slot& slot) -> std::uint64_t {  // 0 or 1, without a branch
+      return std::uint64_t{slot.key != empty} & std::uint64_t{!dead(slot.cell)};
+    };
     std::uint64_t kept = 0;
     for (std::uint64_t i = 1; i < slots_.size(); ++i) kept += is_kept(slots_[i]);
     ZeroedArray<Slot> old(std::bit_ceil(std::max(smallest, 3 * (kept + more))) + 1);

@@ -90,9 +90,9 @@ struct CandidateRows {
  private:
   template <class F>
   static void each_value(const Rows<Real>& row, F&& f) {
-    row.with_keys([&](const auto* keys) {
+    row.with_keys([&](const auto* all) {
       for (std::size_t k = 0; k < row.count(); ++k)
-        if (row.values()[k] != 0) f(static_cast<std::uint64_t>(keys[k]), row.values()[k]);
+        if (row.values()[k] != 0) f(static_cast<std::uint64_t>(all[k]), row.values()[k]);
     });
   }
 };
