@@ -2,7 +2,7 @@
 //
 // A cell holds the numbers of all lanes for one feature, in lines of 4, 8 or 16 lanes. A kernel
 // processes one line of every cell of a row. The arithmetic per coordinate is that of the rule
-// (core/coordinate.hpp); the elements of a vector are lanes.
+// (rules/coordinate_steps.hpp); the elements of a vector are lanes.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <string>
 #include <tuple>
 
-#include "thresher/core/coordinate.hpp"
+#include "thresher/rules/coordinate_steps.hpp"
 
 namespace thresher::lanes {
 

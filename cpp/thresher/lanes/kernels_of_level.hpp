@@ -1,7 +1,7 @@
 // The kernels for the vector level of the including file. kernels.hpp describes them.
-#include "thresher/core/coordinate.hpp"
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/lanes/wide.hpp"
+#include "thresher/rules/coordinate_steps.hpp"
 
 namespace thresher::lanes::THRESHER_LEVEL {
 

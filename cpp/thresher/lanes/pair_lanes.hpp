@@ -1,5 +1,5 @@
 // Lanes of a rule R with two numbers per coordinate: FTRL, AdaGrad. The arithmetic is R::Arithmetic
-// (core/coordinate.hpp). A line is the first numbers of its lanes, then the second numbers.
+// (rules/coordinate_steps.hpp). A line is the first numbers of its lanes, then the second numbers.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "thresher/core/coordinate.hpp"
 #include "thresher/lanes/group.hpp"
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/lanes/unstamped.hpp"
+#include "thresher/rules/coordinate_steps.hpp"
 #include "thresher/rules/rule.hpp"
 
 namespace thresher::lanes {

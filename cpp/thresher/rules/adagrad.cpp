@@ -1,3 +1,4 @@
+// Registers AdaGrad; the rule is in rules/adagrad.hpp.
 #include "thresher/rules/adagrad.hpp"
 
 #include "thresher/core/make_learner.hpp"

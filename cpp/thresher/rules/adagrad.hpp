@@ -15,7 +15,8 @@
 //
 //   w = S(v, eta P / H),   P = the sum of lambda over the steps so far
 //
-// A step to u = w - eta g / H writes v = sgn(u) (|u| + eta P / H). The intercept is a coordinate with
+// The step of a coordinate is in rules/coordinate_steps.hpp, because lanes use it too. A step to
+// u = w - eta g / H writes v = sgn(u) (|u| + eta P / H). The intercept is a coordinate with
 // x = 1 and no penalty. In single precision P must stay small beside v: a sweep sets v = w, P = 0.
 #pragma once
 
@@ -29,9 +30,9 @@
 #include <vector>
 
 #include "thresher/core/cell.hpp"
-#include "thresher/core/coordinate.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/pack.hpp"
+#include "thresher/rules/coordinate_steps.hpp"
 #include "thresher/rules/rule.hpp"
 #include "thresher/shrinkage/soft_threshold.hpp"
 

@@ -26,9 +26,9 @@
 
 #include "thresher/averaging/round_unit.hpp"
 #include "thresher/core/cell.hpp"
-#include "thresher/core/coordinate.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/pack.hpp"
+#include "thresher/rules/coordinate_steps.hpp"
 #include "thresher/rules/rule.hpp"
 
 namespace thresher {

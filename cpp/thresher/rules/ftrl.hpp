@@ -5,6 +5,8 @@
 //   w = 0 if |z| <= l1, else -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2)
 //   g = L'(w.x, y) x_j;   sigma = (sqrt(n + g^2) - sqrt(n)) / alpha;   z += g - sigma w;   n += g^2
 //
+// The step of a coordinate is in rules/coordinate_steps.hpp, because lanes use it too.
+//
 // Why a step costs only the nonzeros of x: a cell holds z and n, and the weight is computed from
 // them when it is read. It can be exactly zero. The intercept is a coordinate with l1 = l2 = 0.
 #pragma once
@@ -19,9 +21,9 @@
 #include <vector>
 
 #include "thresher/core/cell.hpp"
-#include "thresher/core/coordinate.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/pack.hpp"
+#include "thresher/rules/coordinate_steps.hpp"
 #include "thresher/rules/rule.hpp"
 #include "thresher/schedule/steering.hpp"
 #include "thresher/shrinkage/soft_threshold.hpp"

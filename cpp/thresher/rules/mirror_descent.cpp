@@ -1,3 +1,4 @@
+// Registers mirror descent; the rule is in rules/mirror_descent.hpp.
 #include "thresher/rules/mirror_descent.hpp"
 
 #include "thresher/core/registry.hpp"
