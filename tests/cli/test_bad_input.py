@@ -64,7 +64,7 @@ def test_bad_svmlight(tmp_path, text, message):
         ("1 |a b\n1 a b\n", "2:3: expected an importance weight or '|'; found \"a\""),
         ("1 |a b\n|a b\n", "2:1: the row has no label"),
         ("1 |a b\nnan |a b\n", "2:1: expected a label or '|'; found \"nan\""),
-        ("1 |a b\0\n", "1:7: expected text; found a NUL byte"),
+        ("1 |a b\0\n", "1:7: expected text without NUL bytes; found a NUL byte"),
         ("1 |a b\n1 -1 |a b\n", "2:3: expected an importance weight of at least 0; found"),
         ("1 |a b\n1 |a b:1e999", "2:8: expected a number below 1.8e308"),
         ("1 |a b\n7 |a b\n", "2:1: the label is 7; labels must be -1 and 1, or 0 and 1"),

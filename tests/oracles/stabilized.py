@@ -265,7 +265,7 @@ def truncated(v: Any, k: Any, gravity: float) -> Any:
 def rejection_rate(d: float, beta0: float, gamma: float) -> float:
     """Return beta for the share d of columns that are stable (R-13.9, A-16).
 
-    Literal: not for a gamma < 0 so small that 1 - gamma rounds to 1.
+    It uses the formulas as written, and fails if gamma < 0 is so small that 1 - gamma rounds to 1.
     """
     if gamma >= 0:
         return beta0 * (math.exp(-gamma * (1 - d)) - (1 - d) * math.exp(-gamma))
@@ -273,7 +273,7 @@ def rejection_rate(d: float, beta0: float, gamma: float) -> float:
 
 
 def quantile_of(numbers: Vector, beta: float) -> float:
-    """Return Q_beta of numbers >= 0 (R-13.10); 1e-12 forgives beta * size its rounding."""
+    """Return Q_beta of numbers >= 0 (R-13.10). 1e-12 allows for rounding in beta * size."""
     if beta <= 0 or len(numbers) == 0:
         return 0.0
     rank = max(1, math.ceil(beta * len(numbers) - 1e-12))
@@ -281,5 +281,5 @@ def quantile_of(numbers: Vector, beta: float) -> float:
 
 
 def burst_size(K: int, alpha: float, d: float) -> int:
-    """Return K_s for the share d of columns that are stable (R-13.13); d = 0 is taken as 1e-12."""
+    """Return K_s for the share d of columns that are stable (R-13.13); 0 is replaced by 1e-12."""
     return max(1, math.ceil(K * math.log(1.0 / (alpha * max(d, 1e-12)))))

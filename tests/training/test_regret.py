@@ -51,7 +51,7 @@ def test_the_core_computes_the_sums(
     data: st.DataObject, loss: str, gravity: float, period: int, fit_intercept: bool, store: str,
     dtype: str,
 ) -> None:  # fmt: skip
-    """It computes them lazily, over sweeps and stored zeros, and without changing a weight."""
+    """The sums agree with the oracle, despite sweeps and stored zeros; weights do not change."""
     stream = data.draw(streams(loss))
     if data.draw(st.booleans()):
         stored = stream.csr.copy()

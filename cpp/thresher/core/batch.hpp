@@ -16,15 +16,15 @@ struct Batch {
   using Values = std::variant<const float*, const double*>;
 
   std::int64_t rows = 0;
-  // Of a dense array, its number of columns. Of CSR rows, what the caller says, or 0 if unknown;
-  // the store bounds the keys. If `distinct` and not 0, all keys are below it.
+  // For a dense array: its number of columns. For CSR rows: the number that the caller gave, or 0;
+  // it is not checked, except that with `distinct` all keys are below it (if it is not 0).
   std::int64_t columns = 0;
   Starts starts;  // row r is [starts[r], starts[r + 1]); none for a dense array
   Keys keys;      // none for a dense array
   Values values;
   const double* labels = nullptr;   // none for predictions
   const double* weights = nullptr;  // none: all weights are 1
-  bool distinct = false;            // no CSR row has a key twice, in any order: not checked again
+  bool distinct = false;            // no CSR row has a key twice; learners do not check this again
 };
 
 // Which rows of a batch are visited, and in which order.

@@ -30,7 +30,8 @@ Rows<Real>::Rows(const Batch& batch, const Visit& visit, std::uint64_t width)
     if (width_ && count > width_) refuse_key(0, batch.columns - 1, width_);
     keys32_.resize(count), values_.resize(count);
   } else {
-    // Readers know the largest key: rows need no check, unless a key can be outside.
+    // If batch.distinct, all keys are below `count` (0: unknown). Then the keys need no check if
+    // `count` is at most the width, or if any key is allowed.
     const bool bounded = count > 0 && count <= width_;
     distinct_ = batch.distinct && (width_ == 0 || bounded);
     start_ahead();

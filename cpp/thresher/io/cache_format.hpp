@@ -38,7 +38,7 @@ struct FileHeader {
   std::uint64_t magic = file_magic;
   std::uint32_t version = format::version;
   std::uint32_t unused = 0;
-  std::uint64_t size = 0;  // includes the text and its padding: the first block begins here
+  std::uint64_t size = 0;  // of header, text and padding: the offset of the first block
   std::uint64_t about_bytes = 0;
   std::uint64_t more[3] = {};
   std::uint64_t sum = 0;
@@ -53,7 +53,7 @@ struct BlockHeader {
   std::uint64_t size = 0;  // includes all arrays
   std::uint64_t sum = 0;
   std::uint64_t rows = 0, nonzeros = 0, columns = 0;
-  std::uint64_t label_count = 0;  // number of labels in all rows, of multilabel rows
+  std::uint64_t label_count = 0;  // for multilabel rows: the number of labels of all rows
   std::uint64_t tag_bytes = 0, name_count = 0, name_bytes = 0;
   std::uint64_t offset = 0, bytes = 0, first_line = 0, line_count = 0, digest = 0;  // as in Block
   Kind starts = Kind::none;

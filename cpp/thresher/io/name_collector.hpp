@@ -1,5 +1,6 @@
-// Collects the names of features that a parser reads: each at least once per parser, and so per
-// file. Memory is bounded, so with very many names some are reported more than once.
+// Collects the names of the features that a parser reads. Each parser (one per thread and file)
+// reports a name when it first reads it. Memory is bounded: if there are very many names, a parser
+// reports some of them more than once.
 #pragma once
 
 #include <cstdint>

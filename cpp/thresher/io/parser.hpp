@@ -20,11 +20,11 @@ struct Options {
   int bits = 0;             // number of lower bits of a key that are kept; 0: all
   bool zero_based = false;  // svmlight indices begin at 0
   bool multilabel = false;  // svmlight rows have any number of labels
-  bool keep_going = true;   // a bad line is recorded in full; otherwise the block ends there
+  bool keep_going = true;   // continue after a bad line, and record its text; else end the block
   std::vector<std::array<char, 2>> interactions;  // VW namespaces by first letter; ':' means any
   bool names = false;
-  bool names_again = false;  // each name at least once per block, not only once per file
-  std::shared_ptr<const KeySet> wanted;  // with `names`: names of these keys only
+  bool names_again = false;  // report a name in each block that has it, not only in the first
+  std::shared_ptr<const KeySet> wanted;  // with `names`: report only the names of these keys
   bool sketch = false;
 };
 

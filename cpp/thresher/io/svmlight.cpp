@@ -231,7 +231,7 @@ class Svmlight final : public Parser {
   bool skip_rest(const char*& p, Complaint& complaint) const {
     const char* const stop = end_of_line(p, assembly_.end());
     const void* nul = std::memchr(p, '\0', static_cast<std::size_t>(stop - p));
-    if (nul) complaint = complain(static_cast<const char*>(nul), "text");
+    if (nul) complaint = complain(static_cast<const char*>(nul), "text without NUL bytes");
     p = stop;
     return !nul;
   }

@@ -110,7 +110,7 @@ class Vw final : public Parser {
       if (*p == '|') return true;
       const char* const first = p;
       while (!ends(p) && *p != '\0') ++p;
-      if (*p == '\0') return fail(p, "text");
+      if (*p == '\0') return fail(p, "text without NUL bytes");
       if (p == first) return fail(p, "'|'");
       if (*p == '|' || *first == '\'') {
         const char* const begin = first + (*first == '\'');
@@ -153,7 +153,7 @@ class Vw final : public Parser {
       }
       if (!parse_features<Key, Real>(p, weight, count, complaint)) return false;
     }
-    return at_end(p) || fail(p, "text");
+    return at_end(p) || fail(p, "text without NUL bytes");
   }
 
   // Parses features up to the next bar or the end of the line.
@@ -182,7 +182,7 @@ class Vw final : public Parser {
       const std::string_view name(first, static_cast<std::size_t>(p - first));
       Real value = factor;
       if (*p == ' ' && p != first) [[likely]] {
-        ++p;  // the predicted branch: parsing the next name need not wait for this byte
+        ++p;  // usual case: the processor predicts it, and parses the next name at the same time
       } else if (is_blank(*p)) {
         ++p;
         if (name.empty()) continue;
@@ -201,7 +201,7 @@ class Vw final : public Parser {
         value = static_cast<Real>(number * weight);
         if (!std::isfinite(value)) return fail(begin, too_large<Real>);
       } else if (*p == '\0') {
-        return fail(p, "text");
+        return fail(p, "text without NUL bytes");
       } else if (name.empty()) {
         break;
       }
@@ -333,8 +333,8 @@ class Vw final : public Parser {
     return {hash_(name.data(), name.size()), true};
   }
 
-  // Appends the products of pairs of features, each pair once. If both orders match, the pair is
-  // ordered by namespace letter, then by position.
+  // Appends the product of each pair of features that an interaction matches. If it matches both
+  // (a, b) and (b, a), only one is appended: the one ordered by namespace letter, then by position.
   template <class Key, class Real>
   bool interact(const char* line, std::size_t first, std::size_t& count, Complaint& complaint) {
     Storage& s = assembly_.storage();

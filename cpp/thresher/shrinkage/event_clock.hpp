@@ -1,10 +1,10 @@
-// The clock of truncated gradient: the learning rate eta_i of step i, and the events that shrink
-// all weights after every K-th step. It records the events in a ledger (shrinkage/ledger.hpp); an
-// event makes a weight v smaller,
+// The clock of truncated gradient: it counts steps, computes the learning rate eta_i of step i, and
+// records a shrink event in its ledger (shrinkage/ledger.hpp) after every K-th step. With
+// truncation, the event after step i changes each weight v to
 //
 //   |v| -> (|v| - eta_i K g)_+ / (1 + eta_i K l2)
 //
-// or as rounding and the l1 subgradient do (shrinkage/settlement.hpp).
+// For rounding and the l1 subgradient, see shrinkage/settlement.hpp.
 #pragma once
 
 #include <algorithm>
@@ -55,8 +55,8 @@ class EventClock {
   }
   double factor() const { return 1.0 / (1.0 + eta_ * static_cast<double>(K_) * l2_); }
 
-  // The event of the subgradient uses the sign of the weight before the step. So weights that the
-  // step touches are shrunk together with the step.
+  // Whether the current step shrinks its weights itself, before it updates them. The subgradient
+  // needs this at an event, because it uses the sign of a weight before the step.
   bool shrinks_before_step() const {
     return shrink_ == Shrink::subgradient && has_events_ && until_event_ == 1;
   }
@@ -110,7 +110,8 @@ class EventClock {
   SteeredGravity& gravity() { return g_; }
   bool steering_due() const { return g_.due() && until_event_ == K_; }
 
-  // In two parts: a rule archives other numbers between them, and the order is that of checkpoints.
+  // The clock is archived by two functions, because checkpoints store other numbers of the rule
+  // between them.
   template <class Archive>
   void archive_steps(Archive& io) {
     rate_.archive(io), ledger_.archive(io);

@@ -1,9 +1,10 @@
-// Cells by any 64-bit key, in a hash table whose size follows the number of cells in use.
+// A hash table of cells, for any 64-bit keys. It grows and shrinks with the number of cells.
 //
 // Open addressing with linear probing: key and cell are next to each other, so that a look-up reads
 // one cache line. Cells are not deleted one by one. When the table is full, and after a sweep, it
-// is rebuilt without the dead cells (see Rule in rules/rule.hpp), with room for three times the
-// others. A rebuild does not change these, so results do not depend on when it happens.
+// is rebuilt without the cells that can be dropped: dead(cell) of the rule (rules/rule.hpp) decides
+// which. The new table has at least three times as many slots as cells. A rebuild does not change
+// the cells that are kept, and a dropped cell had no effect: results do not depend on rebuilds.
 #pragma once
 
 #include <algorithm>
@@ -151,7 +152,7 @@ class HashedStore {
       if (taken(i)) slots_[i].cell = settle(slots_[i].cell);
   }
 
-  // Drops the dead cells and frees their memory.
+  // Drops all cells for which dead(cell) is true, and frees their memory.
   template <class Dead>
   void drop(Dead&& dead) {
     rebuild(0, dead);
@@ -166,9 +167,9 @@ class HashedStore {
   static constexpr std::uint64_t smallest = 1024;
   static constexpr std::uint64_t empty = 0;
 
-  // A slot holds the mixed key: x -> multiplier * ~x is one-to-one on 64-bit numbers, and spreads
-  // consecutive keys over the table. It maps one key to `empty`, 2^64 - 1: slot 0, before the
-  // table, is reserved for it.
+  // A slot stores multiplier * ~key instead of the key. This map is one-to-one on 64-bit numbers,
+  // and spreads consecutive keys over the table. The key 2^64 - 1 is mapped to 0, which also marks
+  // empty slots: slot 0, before the table, is reserved for this key.
   static constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15u;
   static constexpr std::uint64_t inverse = 0xF1DE83E19937733Du;
 
@@ -215,9 +216,9 @@ class HashedStore {
     return slots_[i].key != empty || (i == 0 && !(slots_[0].cell == Cell{}));
   }
 
-  // The new table is at most a third full: before the next rebuild the number of cells can at least
-  // double. Old slots are ordered by their home, so both tables are read and written from front to
-  // back.
+  // The new table is at most a third full: the number of cells can at least double before the next
+  // rebuild. Slots are ordered by home(key) in both tables, so one is read and the other is written
+  // from front to back.
   template <class Dead>
   void rebuild(std::size_t more, Dead&& dead) {
     const auto is_kept = [&](const Slot& slot) -> std::uint64_t {  // 0 or 1, without a branch

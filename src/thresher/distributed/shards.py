@@ -1,4 +1,8 @@
-"""Shards: files, and spans of files, that all workers can read; they form parts."""
+"""Divide files into parts: each part has the rows of some files, or of a span of one file.
+
+A shard is a file, or a span of one, that all workers can read. `engine/executor.py` assigns parts
+to workers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Error against nonzeros: the best, the efficient and the chosen ones of several models."""
+"""The trade-off between error and nonzeros among the models of a search.
+
+A `Dot` has the two numbers of one model. `Frontier` finds the best models among several, and
+`Place` is what a model file stores about the search that found the model.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_MANY = 500  # largest number of models of a search that are stored
-_LEAST = 1e-9  # smallest mean number of nonzeros over folds, other than 0
+_MANY = 500  # a `Place` stores at most this many models
+_LEAST = 1e-9  # a mean number of nonzeros is 0 or at least this
 
 
 @dataclass(frozen=True)
@@ -25,11 +29,11 @@ class Dot:
     nonzeros : float
         Number of nonzero weights; a mean over folds.
     error : float
-        Its error; not finite if it failed.
+        The error of the model; not finite if training failed.
     spread : float or None
         Standard error of the error, if known.
     failure : str
-        Why it failed.
+        Why training failed.
 
     Examples
     --------
@@ -46,42 +50,43 @@ class Dot:
 
     @property
     def failed(self) -> bool:
-        """Whether its error is not finite."""
+        """Whether the error is not finite."""
         return not math.isfinite(self.error)
 
 
 class Frontier:
-    """Models by nonzeros and error: the best one, the efficient ones, and the chosen one.
+    """Finds the best model, the chosen one and the efficient ones among several models.
 
     Parameters
     ----------
     dots : sequence of Dot
-        In any order.
+        One for each model, in any order.
     measure : str
         Name of the error.
 
     Attributes
     ----------
     best : int or None
-        The point with the smallest error; of equal ones, the sparsest. None if all failed.
+        Index of the model with the smallest error; if several have it, of the sparsest of them.
+        None if all models failed.
     chosen : int or None
-        The sparsest point whose error is within one standard error of the best one's; without
-        standard errors, the best.
+        Index of the sparsest model whose error is at most one standard error above that of the best
+        model. Without standard errors: the same as `best`.
     efficient : tuple of int
-        Points for which no sparser point has an error as small, from sparse to dense.
+        Indices of the models for which no sparser model has an error as small; sparsest first.
 
     Examples
     --------
     >>> from thresher.model.frontier import Dot, Frontier
-    >>> points = [Dot("a", 900, 0.07, 0.01), Dot("b", 90, 0.075, 0.01), Dot("c", 80, 0.3)]
-    >>> frontier = Frontier([*points, Dot("d", 1000, 0.08, 0.01)])
+    >>> dots = [Dot("a", 900, 0.07, 0.01), Dot("b", 90, 0.075, 0.01), Dot("c", 80, 0.3)]
+    >>> frontier = Frontier([*dots, Dot("d", 1000, 0.08, 0.01)])
     >>> frontier.best, frontier.chosen, frontier.efficient
     (0, 1, (2, 1, 0))
     """
 
     def __init__(self, dots: Sequence[Dot], measure: str = "error") -> None:
         self.dots, self.measure = tuple(dots), measure
-        sound = [i for i, point in enumerate(self.dots) if not point.failed]
+        sound = [i for i, dot in enumerate(self.dots) if not dot.failed]
         order = sorted(sound, key=lambda i: (self.dots[i].nonzeros, self.dots[i].error, i))
         self.best = min(
             order, key=lambda i: (self.dots[i].error, self.dots[i].nonzeros), default=None
@@ -99,29 +104,30 @@ class Frontier:
     def __len__(self) -> int:
         return len(self.dots)
 
-    def mark(self, point: int) -> str:
-        """Return "best", "chosen" or "frontier" for a point, or why it failed.
+    def mark(self, at: int) -> str:
+        """Return "best", "chosen", "frontier" or "" for a model, or why training it failed.
 
         Parameters
         ----------
-        point : int
+        at : int
+            Index of the model.
         """
-        if self.dots[point].failed:
-            why = self.dots[point].failure
+        if self.dots[at].failed:
+            why = self.dots[at].failure
             return f"failed: {why}" if why else "failed"
-        words = [("best", point == self.best), ("chosen", point == self.chosen)]
+        words = [("best", at == self.best), ("chosen", at == self.chosen)]
         found = [word for word, true in words if true]
-        return " and ".join(found) or ("frontier" if point in self.efficient else "")
+        return " and ".join(found) or ("frontier" if at in self.efficient else "")
 
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a model among those of its search: error against nonzeros.
+    """A model and the other models of its search, by error and nonzeros.
 
     Attributes
     ----------
     dots : tuple of Dot
-        Models that have an error.
+        The models of the search that did not fail.
     measure : str
         Name of the error.
     at : int
@@ -144,14 +150,15 @@ class Place:
 
     @classmethod
     def of(cls, frontier: Frontier, at: int) -> Place | None:
-        """Return the place of a point; None if it has no error.
+        """Return the place of a model; None if the model failed.
 
-        For a large search, only the frontier and the first of the other points are stored.
+        After a large search, only the efficient models and the first of the others are stored.
 
         Parameters
         ----------
         frontier : Frontier
         at : int
+            Index of the model.
         """
         sound = [i for i, dot in enumerate(frontier.dots) if not dot.failed]
         if at not in sound:
@@ -189,18 +196,18 @@ class Place:
             or not isinstance(at, int)
             or not 0 <= at < len(models)
         ):
-            raise ValueError("its frontier cannot be read")
+            raise ValueError("the entry 'frontier' has values of the wrong type")
         dots = []
         for name, nonzeros, error, spread in models:
             numbers = [nonzeros, error, 0.0 if spread is None else spread]
             if not isinstance(name, str) or not all(type(number) is float for number in numbers):
-                raise ValueError("its frontier cannot be read")
+                raise ValueError("the entry 'frontier' has values of the wrong type")
             if (
                 not all(map(math.isfinite, numbers))
                 or not (nonzeros == 0 or _LEAST <= nonzeros < 2.0**64)
                 or numbers[2] < 0
             ):
-                raise ValueError("its frontier has impossible numbers")
+                raise ValueError("the entry 'frontier' has numbers out of range")
             dots.append(Dot(name, nonzeros, error, spread))
         return cls(tuple(dots), measure, at)
 
@@ -237,7 +244,7 @@ def errors_of(
 
 
 def frontier_of(search: Any, metric: str) -> Frontier:
-    """Return the points of a fitted search: mean error over folds against mean nonzeros.
+    """Return the models of a fitted search, with their mean error and mean nonzeros over folds.
 
     Parameters
     ----------

@@ -156,8 +156,8 @@ def _run_from(
         executor.cost = StageCost(seconds=[0.0] * len(executor.cost.seconds))
         record = coordinator.stage(executor)
         stage += 1
-        if history and not _is_recorded(int(last["stage"])):  # it was there as the last one only
-            history.pop()
+        if history and not _is_recorded(int(last["stage"])):
+            history.pop()  # the latest stage is always in the history; it is no longer the latest
         last = {
             "stage": stage,
             "examples": last["examples"] + int(record.get("rows", 0)),

@@ -111,7 +111,7 @@ class Cluster:
         """
         if workers is not None and (type(workers) is not int or workers < 1):
             raise ParameterError(
-                parameter="workers", value=workers, allowed="a whole number of 0 or more"
+                parameter="workers", value=workers, allowed="a whole number of 1 or more"
             )
         ray = imported()
         if ray.is_initialized():

@@ -39,9 +39,10 @@ class Worker:
         packets: dict[int, list[int]],
         *objects: Packet,
     ) -> Any:
-        """Take pieces through a step. `packets` has the indices of each piece's `objects`.
+        """Take pieces through a step.
 
-        Returns the host's reply with whether anything was sent, and the packets.
+        `packets` says, for each piece, which of the `objects` it receives. Returns the host's
+        reply, whether the pieces sent anything, and the packets that they sent.
         """
         given = {number: [objects[i] for i in found] for number, found in packets.items()}
         try:
@@ -51,7 +52,7 @@ class Worker:
         return self._returned(kind, (reply, bool(sent)), sent)
 
     def sent(self, kind: PieceKind, numbers: list[int], step: int) -> Any:
-        """Return whether pieces had sent anything before a checkpoint, and the packets."""
+        """Return whether pieces had sent packets before a checkpoint, and these packets."""
         try:
             sent = self._host_of(kind, numbers).sent(kind, numbers, step)
         except Exception as error:
