@@ -129,7 +129,7 @@ def test_interrupt_before_the_format_is_known(tmp_path):
 
 
 def test_interrupt_while_the_loss_of_a_pass_is_computed(tmp_path):
-    """The checkpoint is the state before; --resume computes that loss again."""
+    """The checkpoint has the state before the loss; --resume computes the loss again."""
     rows = svmlight(tmp_path / "rows.svm", rows=2000)
     valid, model = tmp_path / "valid.svm", tmp_path / "m.thresher"
     held_out = svmlight(tmp_path / "others.svm", rows=500, seed=1, repeat=100).read_bytes()

@@ -206,7 +206,7 @@ def test_the_page_shows_the_command_and_settings(folder, tmp_path):
 
 
 def test_interrupt_while_modules_are_imported(folder, tmp_path):
-    """Works as soon as the command line has started; Python itself starts before."""
+    """Ctrl-C ends the command with one line, as soon as Thresher's own code runs."""
     slow = (
         "import sys\n"
         "class Slow:\n"

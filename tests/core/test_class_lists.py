@@ -194,7 +194,7 @@ def test_batches_and_resuming_change_nothing(
 
 @given(rows=rows(), dtype=DTYPES)
 def test_unseen_rows_are_skipped(rows: Rows, dtype: str) -> None:
-    """The result is the same without them; their predictions before the steps are NaN."""
+    """The result is the same as without these rows; they have no predictions (NaN)."""
     seen = (np.arange(len(rows.X)) % 3 > 0).astype(np.uint8)[:, None]
     lanes, fewer = rows.make({"loss": "hinge"}, dtype), rows.make({"loss": "hinge"}, dtype)
     before = lanes.learn(rows.batch(), rows.order, seen=seen, classes=rows.classes, before=True)
@@ -207,7 +207,7 @@ def test_unseen_rows_are_skipped(rows: Rows, dtype: str) -> None:
 
 @given(rows=rows(), dtype=DTYPES)
 def test_a_class_that_is_added_later(rows: Rows, dtype: str) -> None:
-    """It equals a lane that existed from the beginning with its margin satisfied."""
+    """It equals a lane that exists from the beginning and makes no step before."""
     assume(rows.has.shape[1] > 1)
     half, fewer = len(rows.order) // 2, rows.has.shape[1] - 1
     rows.has[rows.order[:half], fewer] = False

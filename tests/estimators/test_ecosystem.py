@@ -44,7 +44,7 @@ def table(name: str) -> tuple[str, dict[str, Parameter]]:
 
 @every_estimator
 def test_signature_equals_the_table_of_rules(name: str) -> None:
-    """It has the same names in the same order with the same defaults, as keywords only."""
+    """Names, order and defaults are equal; all parameters are keyword-only."""
     task, parameters = table(name)
     signature = inspect.signature(getattr(thresher, name)).parameters
     assert list(signature) == list(parameters)

@@ -1,4 +1,4 @@
-"""What the property tests know of each rule that learns row by row.
+"""For each rule that learns row by row: its oracle, and the parameters that property tests draw.
 
 A new rule gets an entry here, and an oracle in `tests/oracles`. The tests of the core, of lanes and
 of averaging then cover it.
@@ -29,8 +29,8 @@ class RuleCase:
     Attributes
     ----------
     oracle : callable or None
-        The naive version, for rules whose parameters go together in any way; the others have
-        tests of their own. It takes the parameters under the names of the core.
+        The naive version, for rules whose parameters can be combined freely; other rules have
+        their own tests. It takes the parameters under the names of the core.
     drawn : dict
         Values that the core and the oracle are compared with. They are not round numbers, so that
         no weight is exactly at a threshold.

@@ -65,7 +65,8 @@ def test_missing_numbers_are_1():
 
 @pytest.mark.usefixtures("folder")
 def test_a_run_of_a_version_with_other_results_is_refused(monkeypatch):
-    monkeypatch.setitem(BITS, "hashing", 2)  # the run shuffles; it has no names, and another rule
+    # Only "shuffling" matters: the run shuffles, its features have no names, its rule is not FTRL.
+    monkeypatch.setitem(BITS, "hashing", 2)
     monkeypatch.setitem(RULE_BITS, "ftrl", 2)
     monkeypatch.setitem(BITS, "shuffling", 3)
     path = "single.thresher.checkpoint"

@@ -1,5 +1,5 @@
-// A store as code sees it that runs once per call and not once per row. The functions are virtual, so
-// that such code is compiled once per rule and not once per rule and store.
+// The interface of a store for code that runs once per call, and not once per row. Its functions
+// are virtual, so that such code is compiled once per rule and not once per rule and store.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@ struct BadLine {
   std::uint64_t line;    // from 0, within the block
   std::uint64_t column;  // from 1, in bytes
   std::string what;      // what was expected, and what was found
-  std::string text;      // the line; of a long line, its beginning
+  std::string text;      // the line, or the beginning of a long line
 };
 
 // The name of a feature in the file: "name" or "namespace^name".

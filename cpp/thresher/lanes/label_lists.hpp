@@ -1,9 +1,9 @@
 // LabelLists: losses, intercepts and loss sums of many classes, with one store for all weights.
 //
-// For a row, x * w of its features' lists is added to the scores of all classes. Then every class
-// whose loss has a nonzero slope makes a step on the row's features. Hinge, squared hinge and
-// margin losses have slope 0 if the margin is large enough. With intercepts that start at the
-// log-odds of rare classes, this holds for nearly all classes, and each costs one comparison.
+// For each feature of a row, x * w is added to the scores of the classes in its list. Then every
+// class whose loss has a nonzero slope makes a step on the row's features. Hinge, squared hinge and
+// margin losses have slope 0 if the margin is large enough. If intercepts start at the log-odds of
+// the classes, nearly all classes of a row have slope 0, and each costs only one comparison.
 // Logistic and squared losses always have a nonzero slope: each row makes a step in all classes,
 // rows x nonzeros x classes in total, and every (feature, class) pair seen gets a weight.
 #pragma once

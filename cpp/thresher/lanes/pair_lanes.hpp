@@ -1,5 +1,5 @@
 // Lanes of a rule R with two numbers per coordinate: FTRL, AdaGrad. The arithmetic is R::Arithmetic
-// (rules/coordinate_steps.hpp). A line is the first numbers of its lanes, then the second numbers.
+// (rules/coordinate_steps.hpp). A line has the first numbers of its lanes, then the second ones.
 #pragma once
 
 #include <cstddef>

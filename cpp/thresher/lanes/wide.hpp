@@ -103,8 +103,8 @@ struct Wide {
         [&](std::size_t i) { return (Vector)((BitVector)a.part[i] | (BitVector)b.part[i]); });
   }
 
-  // For a line whose last number is a stamp: load_without_last puts 0 in its place, and with_last
-  // puts these bits where the last number is 0.
+  // For a line whose last number is a stamp: load_without_last replaces the stamp by 0, and
+  // with_last sets the bits of a stamp again, where the last number is 0.
   THRESHER_INLINE static Wide load_without_last(const T* from) {
     return make([=](std::size_t i) {
       Vector v;

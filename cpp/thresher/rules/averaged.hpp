@@ -52,7 +52,7 @@ class AveragedSGD {
       if (v.size() >= n) return;
       u.resize(n);
       if (Centred) xbar.resize(n);
-      v.resize(n);  // last: its size says whether all are large enough
+      v.resize(n);  // resized last: the test above uses its size for all
     }
   };
 
@@ -225,7 +225,7 @@ class AveragedSGD {
   std::int64_t t_ = 0;       // steps done
   double a_ = 0.0, c_ = 0.0, h_ = 0.0;
   double z_ = 0.0, r_ = 0.0, s_ = 0.0;
-  double theta_ = fit_intercept_ ? 1.0 : 0.0;  // ||xbar||^2 is added; without intercept, it is all
+  double theta_ = fit_intercept_ ? 1.0 : 0.0;  // plus ||xbar||^2, which is added later
   double q_ = 0.0;                             // of the current row
 };
 

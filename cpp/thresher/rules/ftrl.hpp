@@ -43,7 +43,7 @@ class FTRL {
     void resize(std::size_t count) {
       if (z.size() >= count) return;
       n.resize(count), w.resize(count);
-      z.resize(count);  // last: its size says whether all are large enough
+      z.resize(count);  // resized last: the test above uses its size for all three
     }
   };
 

@@ -6,14 +6,14 @@
 //   q_i = sum over its features of w_j x_ij,          p_i = sum over blocks of q_i
 //
 // with the weights before the batch, and receives the sums p_i. Then it learns from the rows in
-// their order. It does not know the updates of the other blocks in the batch. It assumes that the
+// their order, without the updates that other blocks make in the batch. It assumes that the
 // whole product changes by r_i = ||x_i||^2 / ||x_i, its features||^2 times as much as its own part:
 // this is exact for an update by row i itself. With q'_i its part now,
 //
 //   if y (p_i + r_i (q'_i - q_i)) <= tau:   w_j <- S(w_j + eta y x_ij, lambda)   for x_ij != 0
 //
 // With batches of one row, or with one block, this is the rule itself. If a block has no feature of
-// a row, r_i = 0: the row only shrinks its weights, and only with `Everywhere`.
+// a row, r_i = 0: the row does not update its weights, but shrinks them with `Everywhere`.
 //
 // The rule's bound of ||w||^2 bounds the weights of this block, because it uses q'_i: the sum over
 // blocks bounds ||w||^2 of the whole model.

@@ -9,14 +9,14 @@
 //   a      l1 ("paper", eq 9), or eta * l1 ("scaled", as in the authors' code)      
 //   b      the intercept: not part of the norm, not thresholded
 //
-// Powers are of |theta_j| / m, m = max |theta|, so that none overflows:
+// With m = max |theta|, powers are computed of |theta_j| / m <= 1, so that none overflows:
 //
 //   w_j = sgn(theta_j) m (|theta_j|/m)^(p-1) / (sum_i (|theta_i|/m)^p)^((p-2)/p)
 //
-// A step costs the nonzeros of x and of theta, because every step thresholds all coordinates and
-// the norm is of all. So this is a learner with its own loop, not a Rule. What makes it
-// fast: a list has the nonzero coordinates, and coordinates too small to change the norm are not
-// raised to a power.
+// The time of a step grows with the nonzeros of x and of theta, because every step thresholds all
+// coordinates and computes the norm of all. So this is a learner with its own loop, not a
+// Rule. It is fast because it keeps a list of the nonzero coordinates, and does not raise
+// coordinates to a power that are too small to change the norm.
 #pragma once
 
 #include <algorithm>
@@ -301,8 +301,8 @@ class MirrorDescent final : public Learner, public RoundLearner {
     return inner;
   }
 
-  // (p - 1) ||x||_p^2: in the geometry of the p-norm, a bound of how much a step changes the
-  // prediction of its row. Relative rates use it instead of ||x||^2.
+  // (p - 1) ||x||_p^2 bounds how much a step changes the prediction of its row, in the geometry of
+  // the p-norm. Relative rates use it instead of ||x||^2.
   double relative_norm(const Rows<double>& rows, double squares) {
     if (p_ == 2.0 || squares == 0.0) return squares;
     size_.resize(rows.count());
@@ -378,8 +378,8 @@ class MirrorDescent final : public Learner, public RoundLearner {
   bool round_ = false;  // a round is in progress
   std::vector<std::uint64_t> nonzero_at_start_;
   std::vector<double> theta_at_start_;
-  std::vector<std::uint32_t> updates_;  // of each coordinate
-  double thresholds_ = 0.0;             // their sum over the steps of the round
+  std::vector<std::uint32_t> updates_;  // number of updates of each coordinate in the round
+  double thresholds_ = 0.0;             // sum of the thresholds of all steps of the round
 };
 
 }  // namespace thresher

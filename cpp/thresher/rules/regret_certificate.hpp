@@ -5,7 +5,7 @@
 //
 // A truncation changes all weights, while a cell is only written when a row has its feature.
 // Between two writes a weight v adds K g ((|v| - a) + (|v| - 2a) + ...) until it reaches zero, a =
-// eta K g. This has a closed form, pulls(), and is charged when the cell is next written. The
+// eta K g. This has a closed form, pulls(), and is added when the cell is next written. The
 // closed form needs truncation without ceiling, l2 and averages, at a constant rate; otherwise no
 // certificate is kept.
 #pragma once
@@ -29,8 +29,8 @@ class RegretCertificate {
   }
   void charge(double pulls) { pulls_ += pulls; }
 
-  // What a weight v adds in `events` truncations: each subtracts a, and counts `strength` times
-  // what is left of |v|.
+  // The sum that a weight v adds in `events` truncations: each subtracts a from |v|, and then adds
+  // `strength` times |v|.
   static double pulls(double strength, double v, double a, std::uint64_t events) {
     const double size = std::fabs(v);
     if (size == 0.0 || a == 0.0) return 0.0;
@@ -38,7 +38,7 @@ class RegretCertificate {
     return strength * n * (size - 0.5 * (n + 1.0) * a);
   }
 
-  // `pending`: the pulls that are not charged yet.
+  // `pending`: the pulls that were not added yet by charge().
   std::map<std::string, double> facts(double pending, double gravity_sum) const {
     if (!kept_) return {};
     return {

@@ -103,9 +103,9 @@ concept PausingRule = Rule<R> && requires(R rule, const R& fixed, std::int64_t n
   { fixed.pausing() } -> std::same_as<bool>;
 };
 
-// Keeps the sums of the regret certificate (rules/regret_certificate.hpp). with_closer charges the
-// pulls of the cells it writes; the learner charges those of all cells before a sweep;
-// facts(pending) adds those that are still pending.
+// Keeps the sums of the regret certificate (rules/regret_certificate.hpp). with_closer adds the
+// pulls of the cells that it writes; before a sweep, the learner adds those of all cells by
+// charge(); facts(pending) adds those that are still pending.
 template <class R>
 concept CertifyingRule = Rule<R> && requires(R rule, const R& fixed, const typename R::Cell& cell) {
   { fixed.certifies() } -> std::same_as<bool>;

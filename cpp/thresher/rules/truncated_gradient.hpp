@@ -56,12 +56,12 @@ class TruncatedGradient : public LazyWeights<Real_, Averaged> {
   struct Row {
     std::vector<Real> w;
     std::vector<double> sum;
-    std::size_t count = 0;  // of the coordinates; after them the last is repeated
-    double pulls = 0.0;     // of their cells, not charged yet; see RegretCertificate
+    std::size_t count = 0;  // number of coordinates; after them the last one is repeated
+    double pulls = 0.0;     // pending pulls of their cells; see RegretCertificate
     void resize(std::size_t n) {
       if (w.size() >= n) return;
       if (Averaged) sum.resize(n);
-      w.resize(n);  // last: its size says whether all are large enough
+      w.resize(n);  // resized last: the test above uses its size for both
     }
   };
 

@@ -67,9 +67,8 @@ class SteeredGravity {
   bool due_ = false;
 };
 
-// The l1 of a rule whose weight is nonzero if its number z has |z| > l1. With l1 as large as the
-// first |z| that is one too many, exactly the wanted number of weights is left; l1 is never below
-// what was given.
+// The l1 of a rule whose weight is nonzero if its number z has |z| > l1. To leave n nonzero
+// weights, l1 is set to the (n + 1)-th largest |z|, but never below the given l1.
 template <class Real>
 class SteeredThreshold {
  public:

@@ -140,8 +140,9 @@ class LazyWeights {
   RoundUnit unit_;  // of the sums in cells
 
  private:
-  // l2 makes B smaller. A sweep happens long before 1 / B overflows; with averages, before the sum
-  // of B loses what a step adds to it, in the precision of a cell.
+  // l2 makes B smaller. A sweep happens long before 1 / B overflows. With averages, it happens
+  // before B is so small that adding it to the sum of B would change nothing, in the precision of a
+  // cell.
   static constexpr double least_B = !Averaged ? 1e-100 : sizeof(Real) == 4 ? 1e-8 : 1e-4;
 };
 

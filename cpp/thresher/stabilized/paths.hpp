@@ -27,7 +27,7 @@
 namespace thresher {
 
 // The state of the rule at the end of a stage; gravity, rejection and burst are those of the next
-// stage. Number 0 is not a stage: the callback is only asked whether to continue.
+// stage. Number 0 means that no stage has ended: the callback only says whether to continue.
 struct Stage {
   std::int64_t number, rows;  // rows that each path has learned from so far
   double gravity, beta, d;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-_SHARE = 0.05  # share of features that may share a weight, with the bits that are suggested
+_SHARE = 0.05  # with the suggested bits, at most this share of the features share a weight
 
 
 @dataclass(frozen=True)

@@ -131,8 +131,8 @@ class Source:
         order : pair of int, optional
             Seed and number of a permutation of the blocks, for sources that can shuffle.
         kinds : mapping, optional
-            The kinds of table columns in the training data, which are used again; the option
-            `kinds` of `scan` goes first.
+            The kinds of table columns in the training data, which are used again, except for
+            columns in the option `kinds` of `scan`.
         """
         if not self.rereadable and self._reads:
             raise ReadOnceError(

@@ -117,7 +117,7 @@ def load(
     Warns
     -----
     UserWarning
-        A file has not the known checksum; see `verify`.
+        The checksum of a file differs from the known one; see `verify`.
 
     Examples
     --------

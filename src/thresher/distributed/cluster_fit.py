@@ -166,7 +166,7 @@ class ClusterFit:
         if folder is not None:
             before = manifests.manifest_to_resume(folder, self.options.resume)
         if before is not None:
-            ranges = before.options["ranges"]  # whatever the number of workers is now
+            ranges = before.options["ranges"]  # even if the number of workers has changed
             if self._params.get("random_state") is None:  # any seed is allowed
                 self._seed = before.options["seed"]
         values = {k: v for k, v in self._params.items() if k not in ("callback", "n_jobs")}

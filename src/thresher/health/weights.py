@@ -18,8 +18,8 @@ SINGLE, DOUBLE = 22, 51  # range of exponents below the largest, by precision (R
 class ExponentSpread:
     """The range of exponents of the weights (R-11.5); without weights, all numbers are None."""
 
-    # Share of weights whose exponent is at most 51 (single precision: 22) below the largest. Added
-    # to the largest, any other weight keeps at most one binary digit.
+    # Share of weights whose exponent is at most 51 (single precision: 22) below the largest. If any
+    # other weight is added to the largest, rounding leaves at most one of its binary digits.
     within: float | None
     within_single: float | None
     mean: float | None  # mean of the exponents floor(log2 |w|)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from thresher.plots.stability import StabilityDisplay
 
 _MOST_NAMED = len(style.COLOURS)  # paths with their own colour and name
-_CROWD = 100  # with more paths of other features, these are drawn fainter
+_CROWD = 100  # if there are more paths without a name, they are drawn fainter
 _LONGEST = 32  # characters of a name
 _PROBABILITY, _HIGH = "selection probability", (-0.02, 1.04)
 

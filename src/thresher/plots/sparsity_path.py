@@ -223,7 +223,7 @@ class SparsityPathDisplay:
             )  # fmt: skip
 
     def _draw_choice(self, name: str | None, colour: Any) -> None:
-        """Mark the best model, the sparsest model as good as it, and their limit of error."""
+        """Mark the best model, the limit one standard error above it, and the sparsest within."""
         both = self.frontier.best, self.frontier.chosen
         best, chosen = (self.frontier.dots[i] for i in both if i is not None)
         self.limit_ = self.chosen_ = None
@@ -241,7 +241,7 @@ class SparsityPathDisplay:
             self.chosen_ = self._mark("o", chosen, label, name, markersize=14, **ring)
 
     def _mark(self, marker: str, dot: Dot, label: str, name: str | None, **look: Any) -> Any:
-        """Mark a model; the legend names the model of a single curve, else explains the marker."""
+        """Mark a model. The legend describes the model, or with several curves only the marker."""
         if name is None:
             look["label"] = f"{label}: {dot.nonzeros:,.0f}" + (f" ({dot.name})" if dot.name else "")
         else:

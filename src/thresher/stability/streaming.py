@@ -37,8 +37,8 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
     rows may be a file larger than memory, or a pipe. The estimator must be one of Thresher that
     learns row by row; with several `passes` there are as many readings.
 
-    Rows are assigned to halves while reading. Of two consecutive rows of a class, one goes to the
-    first half and the other to the second, by a hash of the seed, the pair and the row's number.
+    Rows are assigned to halves while reading. Two consecutive rows of a class go to different
+    halves; a hash of the seed, the pair and the row's number decides which goes to the first half.
     So the halves of a pair are complementary, and their sizes differ by at most one row per class.
     Each model equals a fit of the estimator on the rows of its half, in their order.
 

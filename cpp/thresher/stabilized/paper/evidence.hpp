@@ -84,7 +84,7 @@ class Evidence {
   Evidence(std::uint64_t width, double pi0, double delta_K)
       : pi0_(pi0), delta_K_(delta_K), counts_(checked(width)), facts_(width) {}
 
-  // The evidence of the same features, none of them seen.
+  // New evidence for as many features, as if no feature had been seen.
   Evidence empty_copy() const { return {width(), pi0_, delta_K_}; }
 
   std::uint64_t width() const { return counts_.size(); }
@@ -130,7 +130,7 @@ class Evidence {
   // Whether features are evaluated at the end of this stage: not in the warm-up.
   bool evaluates(std::int64_t stage) const { return stage > 0 && (pi0_ > 0 || delta_K_ > 0); }
 
-  // Without features that were never seen.
+  // Returns what was found about each feature that was seen.
   Findings findings() const {
     Findings found;
     for (std::uint64_t j = 0; j < width(); ++j) {
@@ -149,7 +149,7 @@ class Evidence {
     whole(io, counts_), whole(io, facts_);
   }
 
-  // The same without features that were never seen.
+  // Archives only the features that were seen.
   template <class Archive>
   void archive_known(Archive& io) {
     std::vector<std::uint32_t> keys;

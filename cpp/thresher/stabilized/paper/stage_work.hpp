@@ -52,12 +52,13 @@ class StageWork {
     for (std::size_t m = 0; m < paths.count(); ++m) walks_.emplace_back(batch, paths, m, zeros);
   }
 
-  // Makes a stage of all paths. First freezes what was purged. Collects the ratios in an interval.
+  // Runs a stage of all paths, after it has frozen the features that were purged. Collects the
+  // ratios from `low` to `high`.
   void run(Team& team, const StagePlan& plan, Real low, Real high);
 
-  // Reads the counts of all workers for the features of worker `self`; once per stage. Calls add(j,
-  // b, kb, k) one or more times for a feature, and fetch(j) a little earlier. If `wanted`, then
-  // calls see(j), one or more times, after all counts of j were added.
+  // Reads the counts of all workers for the features of worker `self`; call it once per stage. It
+  // calls add(j, b, kb, k) one or more times for a feature, and fetch(j) a little earlier. If
+  // `wanted`, it calls see(j) one or more times after all counts of j were added.
   template <class Fetch, class Add, class See>
   void each_count(std::size_t self, const Fetch& fetch, const Add& add, bool wanted,
                   const See& see) {
@@ -91,8 +92,8 @@ class StageWork {
   const std::vector<Walk<Real>>& walks() const { return walks_; }
   double touched() const { return touched_; }
 
-  // Purged features: each worker writes its own; all freeze them before the next stage, or by
-  // freeze().
+  // The purged features that a worker found. All workers freeze them in freeze(), or at the start
+  // of the next stage.
   std::vector<std::uint64_t>& purged(std::size_t worker) { return workers_[worker].purged; }
   void freeze(Team& team) {
     team.together([this](std::size_t w) { freeze(w); });

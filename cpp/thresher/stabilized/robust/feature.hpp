@@ -48,16 +48,16 @@ struct RobustFeature {
 };
 
 // The number of features to keep: as given, or the square root of rows * judged / 10. With more
-// rows, more features can be distinguished from noise; of more features, more are useful. Not below
-// 400, or a third of the features if that is fewer: pruning such a small model further only costs
-// accuracy.
+// rows, more features can be distinguished from noise; and if there are more features, more of them
+// are useful. At least 400 are kept, or a third of the features if that is fewer: removing more
+// from such a small model would only reduce its accuracy.
 inline std::size_t robust_target(double asked, double rows, double judged) {
   if (asked > 0) return static_cast<std::size_t>(asked);
   const double distinguishable = std::sqrt(rows * judged / 10.0);
   return static_cast<std::size_t>(std::max({10.0, std::min(400.0, judged / 3.0), distinguishable}));
 }
 
-// The number of features that stay after a stage, of m.
+// How many of m features stay after a stage.
 inline std::size_t robust_size_after(std::size_t m, std::size_t target, double rejection) {
   if (m <= target) return m;
   const auto share = static_cast<std::size_t>(static_cast<double>(m) * (1.0 - rejection));

@@ -89,9 +89,9 @@ class PartOf final : public RobustPart {
                  std::span<const double> start, double bias, std::size_t jobs,
                  const CheckInterrupt& check_interrupt) const override {
     check(Phase::ended);
-    if (passes < 1) throw std::invalid_argument("passes: 1 or more");
+    if (passes < 1) throw std::invalid_argument("passes must be at least 1");
     if (!start.empty() && start.size() != rows_.ids.size())
-      throw std::invalid_argument("start: one weight for each feature that is left");
+      throw std::invalid_argument("start must have one weight for each feature that is left");
     if (rows_.count() == 0) return PathSums(rows_.ids.size());
     Team team(workers(jobs));
     const auto at = [&](std::size_t i) { return start.empty() ? 0.0 : start[i]; };
@@ -216,7 +216,7 @@ std::size_t RobustRange::judge(double rows, double keep) {
 std::vector<std::int64_t> RobustRange::histogram(std::uint64_t tied, std::uint64_t prefix,
                                                  unsigned shift, unsigned bits) const {
   if (bits == 0 || bits > 20 || shift > 64 - bits)
-    throw std::invalid_argument("bits and shift: within 64 bits, and 20 bits at a time");
+    throw std::invalid_argument("bits must be 1 to 20, and bits + shift at most 64");
   std::vector<std::int64_t> counts(std::size_t{1} << bits);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     if (ranks_[i] == 0 || (tied != 0 && ranks_[i] != tied)) continue;

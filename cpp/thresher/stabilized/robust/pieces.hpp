@@ -46,7 +46,7 @@ class RobustPart {
   virtual double norms() const = 0;              // sum of their weights times ||x||^2
   virtual double weights() const = 0;            // sum of their weights
 
-  // Removes all features except these, or only these; keys increase.
+  // retain() removes all other features, drop() removes these; keys increase.
   virtual void retain(std::span<const std::uint64_t> keys) = 0;
   virtual void drop(std::span<const std::uint64_t> keys) = 0;
   virtual const std::vector<std::uint64_t>& features() const = 0;
@@ -98,13 +98,13 @@ class RobustRange {
 
   // Adds the results of a part for features that are left.
   void add(const Found& found);
-  // Ends a stage: judges all features by what was added, and returns how many may stay. A rank is a
-  // number with the order of the scores.
+  // Ends a stage: judges all features by what was added, and returns how many may stay. The rank of
+  // a feature is a number with the same order as its score.
   std::size_t judge(double rows, double keep);
 
-  // Counts the features that may stay whose rank starts with the bits `prefix`, by the next `bits`
-  // bits; `shift` bits come after these. If `tied` is not 0: the same for ~key, of the features
-  // with that rank.
+  // Takes the features that may stay and whose rank starts with the bits `prefix`. Counts them by
+  // the next `bits` bits of the rank, which are above its lowest `shift` bits. If `tied` is not 0,
+  // it takes only features of that rank, and uses the bits of ~key instead of the rank.
   std::vector<std::int64_t> histogram(std::uint64_t tied, std::uint64_t prefix, unsigned shift,
                                       unsigned bits) const;
   // Purges the features below a rank, and those of that rank with keys above `last`; returns them.

@@ -3,7 +3,7 @@
 //
 // As in stabilized/paper/stabilized.hpp: several paths, counts of steps that had a gradient, a
 // selection probability, a purge that is final, a rejection share, and the mean of the paths.
-// Different is how a feature is judged. M paths of SGD learn from random halves of the rows: two
+// It differs in how a feature is judged. M paths of SGD learn from random halves of the rows: two
 // paths from the two halves of one split, with several passes from w = 0. For each path,
 //
 //   z_j   sum of the updates of w_j in its first pass, divided by the root of the sum of their
@@ -119,7 +119,7 @@ class Robust {
         rows_since_purge_ < 0)
       throw std::invalid_argument("the learner state is damaged");
   }
-  // The state between two stages has nothing in addition.
+  // Between two stages, no more than archive() saves is needed.
   template <class Archive>
   void archive_call(Archive&) {}
 

@@ -1,4 +1,4 @@
-"""The driver's view of all pieces: steps, questions, checkpoints, and pieces to make again."""
+"""Executors: they assign pieces to hosts, call them for each step, and make lost pieces again."""
 
 from __future__ import annotations
 

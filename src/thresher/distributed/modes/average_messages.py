@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from thresher.distributed.engine.messages import Message, Question
 
-# Of each output: the keys of its features, and one row of numbers for each of them.
+# For each output: the keys of its features, and one row of numbers for each feature.
 RangeModel = list[tuple[NDArray[np.uint64], NDArray[np.float64]]]
 
 
@@ -33,8 +33,8 @@ class RoundReply:
 class LearnRound(Message[RoundReply]):
     """To parts: learn piece `piece` of the `pieces` of a pass, from the combined model.
 
-    `alpha` is the rate, where the first rows decide it. `clocks` are for parts that have not had
-    any rows yet.
+    `alpha` is the rate, if it is computed from the first rows. Parts that have not had any rows yet
+    start with `clocks`.
     """
 
     passes: int
