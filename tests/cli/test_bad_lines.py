@@ -38,7 +38,7 @@ def test_the_model_is_the_same_without_the_skipped_lines(tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--multiclass"], ["--cache", "rows.cache"]])
 def test_each_bad_line_is_quarantined_once(tmp_path, options, monkeypatch):
-    """Also if rows are read several times: for classes, in passes, for names."""
+    """This holds even if rows are read several times: for classes, in passes, for names."""
     monkeypatch.chdir(tmp_path)
     data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
     bad = strewn(data)

@@ -93,7 +93,7 @@ def test_a_closed_pipe(tmp_path):
 
 
 def test_inputs_are_not_overwritten(tmp_path):
-    """Also not under another name."""
+    """An input file is recognised under another name, too."""
     data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
     called("train", data, "-m", model, "--quiet")
     other = tmp_path / "link.svm"

@@ -64,7 +64,7 @@ def test_an_early_error_in_a_pipe_ends_the_process_cleanly(folder, tmp_path, att
 
 
 def test_an_unfinished_reading_does_not_block_the_end_of_python(folder):
-    """Also if the pipe stays open without more rows."""
+    """The command ends even if the pipe stays open without more rows."""
     code = (
         "import thresher\n"
         "blocks = thresher.scan('-', threads=3).blocks()\n"

@@ -255,7 +255,7 @@ def test_memory_depends_on_the_nonzero_weights(width: int) -> None:
 
 
 def test_small_shrink_events_are_not_lost_by_rounding() -> None:
-    """In float32, next to a class that steps at every row."""
+    """This holds in float32, even if another class makes a step at every row."""
     numbers, words = core_params({"loss": "hinge", "gravity": 1e-7, "eta0": 0.1})
     lanes = _core.make_labels("truncated_gradient", "float32", 1, numbers, words, 2)
     n = 100_000

@@ -116,7 +116,7 @@ def test_divergence_of_the_intercept_is_an_error() -> None:
 
 
 def test_a_gradient_too_large_for_a_float_is_divergence() -> None:
-    """Also with a stored zero, where inf * 0 would be NaN."""
+    """This holds even with a stored zero, where inf * 0 would be NaN."""
     X = sp.csr_matrix(([0.0], [0], [0, 1]), shape=(1, 2))
     with pytest.raises(_core.DivergenceError):
         TruncatedGradientRegressor(eta0=1.0, passes=1).fit(X, [1e39])

@@ -218,7 +218,7 @@ def test_indices_beyond_two_to_the_31() -> None:
 @pytest.mark.parametrize("rule", ["truncated_gradient", "ftrl", "averaged_sgd"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_64_bit_key(rule: str, dtype: str) -> None:
-    """Also 2^64 - 1, which is -1 as int64."""
+    """Every key can be used, even 2^64 - 1, which is -1 as int64."""
     keys = np.array([0, 1, 2**63 - 1, -(2**63), -2, -1], np.int64)
     rows, starts = RNG.normal(size=(50, 6)), np.arange(0, 301, 6)
     y = np.sign(rows[:, 5] - rows[:, 0])

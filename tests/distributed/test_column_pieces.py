@@ -107,7 +107,7 @@ def test_without_a_folder_all_starts_again(tmp_path: Path) -> None:
 
 
 def test_rows_are_in_files_and_not_in_states(tmp_path: Path) -> None:
-    """And parts free them when blocks have received them."""
+    """Parts free their rows when blocks have received them."""
     checkpoint = CheckpointFolder(str(tmp_path / "checkpoint"))
     job = small(tmp_path, folder=checkpoint.path)
     mode = ColumnsMode(job, blocks=2)

@@ -55,7 +55,7 @@ def test_one_block_is_the_serial_rule_for_any_batch(data: Data, batch: int) -> N
 
 @given(data=datasets(exact=False, dtype="float64", shrink="touched"))
 def test_one_block_is_the_serial_rule_to_the_bit(data: Data) -> None:
-    """For any numbers: sums are computed in the same order."""
+    """This holds for any numbers, because sums are computed in the same order."""
     with tempfile.TemporaryDirectory() as folder:
         learned = run(data.job(folder), batch=1, blocks=1).learned
         blocks = run(data.job(folder), batch=1, blocks=5).learned
@@ -121,7 +121,7 @@ def test_blocks_of_keys(keys: list[int], blocks: int) -> None:
 
 
 def test_blocks_have_similar_sizes() -> None:
-    """For consecutive numbers, and for every eighth."""
+    """This holds for consecutive feature numbers, and for every eighth number."""
     for keys in (range(8000), range(0, 64000, 8)):
         found = Counter(block_of(key, 8) for key in keys)
         assert max(found.values()) < 1.15 * min(found.values())
@@ -156,7 +156,7 @@ def test_names_as_features(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_cache(tmp_path: Path) -> None:
-    """And of text in another format: the same bits for the same rows."""
+    """A cache, and text in another format, give the same bits for the same rows."""
     job = small(tmp_path)
     files = [file for part in job.rows.files for file in part]
     write(scan(files), str(tmp_path / "rows.cache"), "cache")
@@ -169,7 +169,7 @@ def test_rows_of_a_cache(tmp_path: Path) -> None:
 
 
 def test_stopping_by_tol(tmp_path: Path) -> None:
-    """By the progressive loss of scans, as in `fit`."""
+    """The progressive losses of scans decide, as in `fit`."""
     rng = np.random.default_rng(3)
     X, y = rng.integers(-8, 9, (60, 4)) / 8, rng.choice([-1.0, 1.0], 60)
     for tol in (0.0, 0.01, 0.5):

@@ -22,7 +22,7 @@ pytestmark = clusters.needs_ray
 )
 @pytest.mark.soak  # 50 s; tests/cli/test_cluster.py runs such commands in every run
 def test_the_shell_session_of_the_readme(where, rows, l1, ray_nodes, tmp_path, tmp_path_factory):
-    """In their order, with fewer rows, and on the cluster of the tests."""
+    """Its commands run in their order, with fewer rows, on the cluster of the tests."""
     commands = re.findall(r"^\$ (thresher [^#\n]*)", (ROOT / "README.md").read_text(), re.M)
     assert len(commands) >= 6
     assert sum("--ray local" in command for command in commands) == 2

@@ -324,7 +324,7 @@ def test_errors_of_pieces_are_raised_unchanged_and_can_be_pickled(error):
 
 
 def test_the_size_of_kept_steps_is_limited(tmp_path, monkeypatch):
-    """Without kept steps, all pieces go back when one is lost, to the same bits."""
+    """Without kept steps, all pieces go back when one is lost; the result has the same bits."""
     monkeypatch.setattr(executors, "_MAX_KEPT", 0)
     mode = Toy(stages=6)
     executor = InProcessExecutor(mode, CheckpointFolder(tmp_path), 2)

@@ -316,7 +316,7 @@ def test_changed_data_are_an_error(tmp_path):
 
 
 def test_a_resumed_run_has_the_ranges_of_its_checkpoint(shards, tmp_path):
-    """For any number of workers."""
+    """The number of workers does not change the ranges."""
     folder = tmp_path / "c"
     with pytest.raises(ContinueLater):
         fitted("average", shards, checkpoint=folder, watch=lambda report: True)

@@ -46,7 +46,7 @@ def test_one_part_is_the_rule_on_one_machine(
     ranges: int,
     threads: int,
 ) -> None:
-    """To the last bit: weights, evidence, gravity, rates and bursts of every stage, losses."""
+    """Weights, evidence, losses, and the numbers of every stage are bit-identical."""
     job = job_of(some_rows(data.draw, 1), ranges, **params, dtype=dtype, tol=tol)
     try:
         learner, stages = alone(job)
@@ -152,7 +152,7 @@ def test_each_of_several_classes() -> None:
 def test_gravity_is_found(
     monkeypatch: pytest.MonkeyPatch, dtype: str, same: bool, few: bool
 ) -> None:
-    """Mostly without questions; by bits if many ratios are equal or near the gravity."""
+    """The driver rarely asks questions; it asks for bits if many ratios are near the gravity."""
     asked: list[type] = []
     ask = InProcessExecutor.ask_parts
 

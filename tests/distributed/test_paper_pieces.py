@@ -80,7 +80,7 @@ def test_stopping_and_going_on(
     parts: int,
     every: int,
 ) -> None:
-    """After any stage, also the last one, on other workers."""
+    """A run can be stopped after any stage, even the last, and continue on other workers."""
     few = {"bursts": 3, "passes": min(params["passes"], 2)}  # stages: all are written
     job = job_of(some_rows(data.draw, parts), 2, **params | few, dtype=dtype, tol=tol)
     try:
@@ -142,7 +142,7 @@ def test_a_worker_that_is_lost(
 
 
 def test_messages_and_states_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Less than 25 bytes for each feature that a stage touches; states do not have rows."""
+    """A stage sends less than 25 bytes for each feature that it sees; states have no rows."""
     rng = np.random.default_rng(0)
     width, n, nnz = 20_000, 500, 40
     starts, content = np.arange(0, n * nnz + 1, nnz), []

@@ -26,7 +26,7 @@ from thresher.errors import DataError, DivergenceError, ParameterError
     ("parts", "ranges", "dtype"), [(1, 1, "float32"), (2, 3, "float32"), (3, 2, "float64")]
 )
 def test_stopped_and_resumed_anywhere(parts: int, ranges: int, dtype: str, tmp_path: Path) -> None:
-    """From the checkpoint alone, on any number of hosts."""
+    """A run is resumed from the checkpoint alone, on any number of hosts."""
     stream = problem()
     mode = mode_of(InMemory(stream, [20, 45][: parts - 1]), ranges, dtype=dtype)
     expected = facts_of(run(mode))
@@ -69,7 +69,7 @@ def test_only_lost_pieces_are_made_again(every: int, lost: int, tmp_path: Path) 
 
 
 def test_states_are_small(tmp_path: Path) -> None:
-    """A part has only the features left; a range no evidence of purged features."""
+    """A part has only the features that are left; a range has no evidence of purged features."""
     stream = problem(200, 400)
     mode = mode_of(InMemory(stream, [100]), target_nnz=10)
     folder = CheckpointFolder(str(tmp_path))

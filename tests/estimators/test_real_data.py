@@ -98,7 +98,7 @@ def test_hard_thresholding_of_text(data_dir: Path) -> None:
     [("dexter_scaled", 0.09, 400), ("basehock", 0.025, 760), ("dorothea", 0.07, 2000)],
 )
 def test_stabilized(data_dir: Path, tmp_path: Path, name: str, error: float, nonzeros: int) -> None:
-    """It has few features and a low error; other orders select the same ones; each has a reason."""
+    """It keeps few features, the same ones for other orders; its error is low; why() explains."""
     data = datasets.load(name, data_dir)
     supports = []
     for seed in range(3):
@@ -119,7 +119,7 @@ def test_stabilized(data_dir: Path, tmp_path: Path, name: str, error: float, non
 
 
 def test_published_stabilized(data_dir: Path) -> None:
-    """With hinge loss its gravity is soon 0 (A-36), with a warning."""
+    """With hinge loss its gravity is soon 0 (A-36), and there is a warning."""
     data = datasets.load("dexter_scaled", data_dir)
     clf = StabilizedClassifier(variant="paper", loss="hinge", passes=5, random_state=0, n_jobs=2)
     X = UnitVarianceScaler().fit_transform(data.X_train)

@@ -38,7 +38,7 @@ def _watched(estimator: Any, X: Any, y: np.ndarray) -> tuple[int | None, bool]:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rule", ["TruncatedGradient", "FTRL", "ForwardBackward", "AveragedSGD"])
 def test_no_warning_on_healthy_streams(rule: str, seed: int) -> None:
-    """Also if the noise has infinite variance, or consists of rare spikes."""
+    """This holds even if the noise has infinite variance, or consists of rare spikes."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(1000, 20))
     X[:, 5:] *= rng.random((1000, 15)) < 0.1
@@ -72,7 +72,7 @@ def test_warning_before_the_weights_overflow(eta0: float, latest: int, seed: int
 
 @pytest.mark.parametrize("size", [1, 100, 1000])
 def test_partial_fit_warns_once_before_the_weights_overflow(size: int) -> None:
-    """For any size of batches, and with an estimator that is pickled between batches."""
+    """Batches have any size, and the estimator is pickled between batches."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4096, 30))
     y = X[:, 0] - 2 * X[:, 1] + rng.normal(size=4096)

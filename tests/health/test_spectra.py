@@ -100,7 +100,7 @@ def test_radius_equals_dense_eigenvalues(shape: tuple[int, int], eta: float) -> 
     ("rows", "columns", "density"), [(900, 450, 0.05), (600, 500, 0.3), (450, 900, 0.05)]
 )
 def test_lanczos_equals_dense(rows: int, columns: int, density: float) -> None:
-    """With more than 400 rows and columns; also the smallest singular values."""
+    """There are more than 400 rows and columns; the smallest singular values are equal, too."""
     X = sparse_rows(rows, columns, density)
     s = np.linalg.svd(X.toarray(), compute_uv=False)
     smallest = s[-1] if rows >= columns else 0.0
@@ -180,7 +180,7 @@ def test_radius_equals_the_reference() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", losses.CURVATURE)
 def test_safe_batch_step_never_raises_the_loss(loss: str, weighted: bool, intercept: bool) -> None:
-    """R-10.6: on the sum of the losses; and it is 1 / (curvature * largest eigenvalue)."""
+    """R-10.6: the loss is the sum over rows; the step is 1 / (curvature * largest eigenvalue)."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
     X[:, 5] += 1.0

@@ -230,7 +230,7 @@ def test_a_signal_ends_the_wait_for_threads():
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("packed", [False, True])
 def test_reading_of_a_blocked_pipe_can_be_ended(tmp_path, threads, packed):
-    """By an exception or by closing the iterator; threads that wait for the pipe end."""
+    """An exception, or closing the iterator, ends the threads that wait for the pipe."""
     pack = gzip.compress if packed else bytes
     path = tmp_path / "pipe.svm"
     os.mkfifo(path)

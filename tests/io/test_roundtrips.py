@@ -98,7 +98,7 @@ def test_keys_of_64_bits(folder, examples):
 @relaxed
 @given(rows(any_keys, finite | st.just(math.nan), [0.0, 0.1, 1.0, 3.5]))
 def test_weights_and_missing_labels(folder, examples):
-    """The formats that can hold them."""
+    """Only formats that can hold them are tested."""
     path = folder / "weighted.vw"
     path.write_text(vw_text(examples))
     formats = ("vw", "parquet", "cache")

@@ -159,5 +159,5 @@ def _clip(v: float, low: float, high: float) -> float:
 
 
 def steepness(name: str, p: float, y: float) -> float:
-    """By how much the curvature at p exceeds the usual one; only poisson's is unbounded."""
+    """Return how many times larger the curvature at p can be than usual; 1 except for poisson."""
     return max(1.0, math.exp(min(max(p, -30.0), 30.0)), y) if name == "poisson" else 1.0

@@ -26,7 +26,7 @@ each in its own order, from w = 0:
 
 Refit: M paths over all rows, max(passes, ceil(refit_steps / n)) passes from w = 0, no z; the
 weights are the mean over the paths of wbar, and so is b. The norms ||x_i||^2 are of whole rows,
-with all columns. Of equal columns, the lower one stays.
+with all columns. If columns are equal, the lower one stays.
 
 If rows are in P parts, part q has the pairs of paths floor(M/2 q/P) .. floor(M/2 (q + 1)/P) - 1.
 They learn only its rows: n, h and the numbers of passes are those of its rows. Omega, m, rms, the

@@ -90,7 +90,7 @@ def test_coordinate_descent_equals_the_reference(
 def test_every_step_decreases_the_objective(
     loss: str, seed: int, step: str, l1: float, weighted: bool, epsilon: float
 ) -> None:
-    """P-13: by at least (beta_j/2) times the squared change of the weight."""
+    """P-13: it falls by at least (beta_j/2) times the squared change of the weight."""
     X, y = problem(seed, loss, n=12, d=5)
     s = np.random.default_rng(seed).choice([0.0, 0.5, 2.0], 12) if weighted else None
     if s is not None:
@@ -159,7 +159,7 @@ def test_coordinate_descent_by_hand() -> None:
 
 @pytest.mark.parametrize("loss", CURVATURE)
 def test_curvature_bounds_the_second_derivative(loss: str) -> None:
-    """It is the least bound: reached at p = 0, up to the step of the difference."""
+    """The bound is reached at p = 0, up to the error of the difference quotient."""
     grid, h = np.linspace(-3, 3, 601), 1e-4
     for y in (-1.0, 1.0):
         slopes = [losses.derivative(loss, p, y) for p in grid]
@@ -201,7 +201,7 @@ def least_squares(seed: int, n: int = 20, d: int = 8) -> tuple[Matrix, Vector]:
 def test_hard_threshold_equals_the_reference(
     reference: ModuleType, n: int, d: int, gamma: float, s: int
 ) -> None:
-    """Also P-11: the spectral radii of the reference equal dense eigenvalues."""
+    """P-11: the spectral radii of the reference equal dense eigenvalues, too."""
     X, y = least_squares(5, n, d)
     # The reference makes one more update than requested.
     w, psi, rho = reference.grades(X, y, s, gamma, 9)

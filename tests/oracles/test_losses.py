@@ -62,7 +62,7 @@ def test_derivative_supports_the_loss(
 @given(p=reals, v=reals)
 @settings(max_examples=60, deadline=None)
 def test_derivative_equals_a_central_difference(name: str, p: float, v: float) -> None:
-    """Within the error of the central difference; at a kink, between the one-sided slopes."""
+    """They are equal up to the error of the difference; at a kink, it is between both slopes."""
     y, h = label(name, v), 1e-5
     low, mid, high = (losses.value(name, p + e, y, 0.3, 0.7) for e in (-h, 0.0, h))
     slope = losses.derivative(name, p, y, 0.3, 0.7)

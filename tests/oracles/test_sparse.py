@@ -141,7 +141,7 @@ def test_dual_averaging_by_hand() -> None:
 
 
 def test_relative_dual_averaging_does_not_depend_on_the_scale_of_rows() -> None:
-    """X times 8, without l1 and boost: exactly the same predictions, and w divided by 8."""
+    """For 8 X, without l1 and boost, predictions are exactly the same, and w is divided by 8."""
     X, y = problem(3, "logistic")
     order = passes(len(X), 2, 3)
     one = dual_averaging(X, y, order, loss="logistic", relative=True)

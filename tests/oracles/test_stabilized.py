@@ -103,7 +103,7 @@ def test_stabilized_equals_the_reference(
 
 @given(d=shares, other=shares, beta0=shares, gamma=rates)
 def test_rejection_rate(d: float, other: float, beta0: float, gamma: float) -> None:
-    """P-14: increases from 0 at d = 0 to beta0 at d = 1; above the line for gamma < 0."""
+    """P-14: it increases from 0 at d = 0 to beta0 at d = 1; it is above the line if gamma < 0."""
     assert rejection_rate(1.0, beta0, gamma) == pytest.approx(beta0, abs=1e-15)
     assert rejection_rate(0.0, beta0, gamma) == pytest.approx(0, abs=1e-15)
     low, high = sorted((d, other))

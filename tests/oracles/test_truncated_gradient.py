@@ -93,7 +93,7 @@ def test_without_gravity_it_equals_sgd(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in losses.NAMES if name != "clipped_square"])
 def test_bias_equals_the_weight_of_a_constant_column(name: str) -> None:
-    """Without shrinkage; clipped_square would scale the column."""
+    """This holds without shrinkage, and not for clipped_square, which scales the column."""
     X, y = problem(name, 2)
     wide = np.column_stack([X, np.ones(len(X))])
     order = orders(len(X), 2, 2)
@@ -286,7 +286,7 @@ def test_regret_on_random_streams(name: str, gravity: float, period: int, theta:
 @pytest.mark.parametrize("name", BOUNDED)
 @pytest.mark.parametrize(("period", "theta"), [(1, INF), (1, 0.2), (4, 0.2)])
 def test_regret_on_adversarial_streams(name: str, period: int, theta: float) -> None:
-    """Rows in one direction; the label with the largest loss for each prediction."""
+    """All rows have one direction; the adversary chooses the label with the largest loss."""
     rng = np.random.default_rng(9)
     X = np.where(rng.random((25, 4)) < 0.5, 1.0, 0.0)
     X[:, 0] = 1.0

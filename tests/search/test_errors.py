@@ -243,7 +243,7 @@ def test_a_model_that_diverges_with_several_scores() -> None:
 
 
 def test_divergence_as_an_error() -> None:
-    """With error_score="raise", or if all models diverge."""
+    """It is an error with error_score="raise", and if all models diverge."""
     with pytest.raises(DivergenceError, match=re.escape("{'eta0': 1000000.0} on split 0")):
         OnePassSearchCV(WILD, RATES, cv=3, error_score="raise").fit(X, VALUES)
     with pytest.raises(DivergenceError, match="all models of the grid failed"):
@@ -340,7 +340,7 @@ def searches(estimator: Any) -> list[Any]:
 @pytest.mark.usefixtures("untrained")
 @pytest.mark.parametrize("kind", [np.array, csr_matrix, lambda Y: [[1], [1, 2]] * 30, "source"])
 def test_rows_with_any_number_of_labels(kind: Any, tmp_path: Path) -> None:
-    """The same error for arrays, sparse matrices, lists and sources."""
+    """Arrays, sparse matrices, lists and sources have the same error."""
     for search in searches(CLF):
         rows: tuple[Any, ...]
         if kind == "source":
@@ -372,7 +372,7 @@ def test_a_pipeline() -> None:
 @pytest.mark.usefixtures("untrained")
 @pytest.mark.parametrize("on", ["rows", "pipe"])
 def test_the_error_names_the_scorer(on: str) -> None:
-    """By its name, not by the repr of an object."""
+    """It has the scorer's name, not the repr of an object."""
     clf = thresher.TruncatedGradientClassifier(passes=1, loss="hinge")
     search = OnePassSearchCV(clf, {"gravity": [0.1]}, scoring="neg_log_loss")
     rows = (X, Y) if on == "rows" else (pipe(X, Y.astype(int)),)
@@ -382,7 +382,7 @@ def test_the_error_names_the_scorer(on: str) -> None:
 
 @pytest.mark.parametrize("on", ["rows", "pipe"])
 def test_the_best_point_has_diverged(on: str) -> None:
-    """Accuracy does not show it; a warning names the point."""
+    """The accuracy does not reveal that it diverged, so a warning names the point."""
     clf = thresher.TruncatedGradientClassifier(passes=1, shuffle=False)
     many, y = np.tile(X, (3, 1)), np.tile(Y, 3)
     rows: tuple[Any, ...] = (many, y) if on == "rows" else (pipe(many, y.astype(int)),)

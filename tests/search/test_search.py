@@ -110,7 +110,7 @@ def test_regressors(rule: str, grid: dict[str, Any]) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("store", ["dense", "hashed"])
 def test_stores_and_numbers(store: str, dtype: str) -> None:
-    """Both stores, and both number types."""
+    """Results are equal with both stores and both number types."""
     clf = thresher.FTRLClassifier(**{**AS_THEY_LIE, "store": store, "dtype": dtype})
     agree(clf, {"l1": [0.1, 1.0], "loss": ["logistic", "hinge"]}, THREE, cv=3)
 

@@ -28,7 +28,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_targets_of_single_outputs_are_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With several classes, the class of each row suffices."""
+    """If there are several classes, only the class of each row is needed."""
     path = svmlight(tmp_path / "rows.svm", rows=120, classes=(2, 4, 9))
     asked, before = list[int](), Targets.__getitem__
 

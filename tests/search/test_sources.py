@@ -99,7 +99,7 @@ class Counted:
 
 
 def test_how_often_it_reads(files: dict[str, Path]) -> None:
-    """Once per pass and once to score; one more time if labels or width are not known."""
+    """It reads once per pass and once to score; once more if labels or width are not known."""
     for cls, options, before in (
         (thresher.FTRLClassifier, {}, 1),
         (thresher.FTRLRegressor, {}, 1),

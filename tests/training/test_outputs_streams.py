@@ -186,7 +186,7 @@ def test_partial_fit_finds_classes_of_a_source(folder: Path) -> None:
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 def test_the_nonzero_store_learns_the_same_weights(folder: Path, loss: str) -> None:
-    """Without intercepts, which start at other values in this store."""
+    """This holds without intercepts, which start at other values in this store."""
     params = {"loss": loss, "gravity": 1e-4, "fit_intercept": False, "dtype": "float64"}
     rows = source(folder, "single.svm")
     usual = TruncatedGradientClassifier(**params, passes=2, shuffle=False).fit(rows)

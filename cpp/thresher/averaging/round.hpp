@@ -7,9 +7,9 @@
 // another part of the rows from the same start.
 //
 // A weight without an update can change too: by gravity, or because a mean is over more steps. Its
-// new value follows from its value at the start and from the clock at the end. So whoever has both
-// can compute it: `pending` is the clock with its pending events. If a sweep applied the events of
-// all cells in the middle of a round, `pending` also holds the clock before the sweep.
+// new value can be computed from its value at the start and from `pending`, the clock at the end
+// with its pending events. If a sweep applied the events of all cells in the middle of a round,
+// `pending` also holds the clock before the sweep.
 #pragma once
 
 #include <algorithm>

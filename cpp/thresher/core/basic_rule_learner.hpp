@@ -162,7 +162,8 @@ class BasicRuleLearner : public Learner, public Widenable {
   [[no_unique_address]] std::conditional_t<RoundRule<R>, Round<R>, std::monostate> round_;
 
  private:
-  // The type's name is part of every saved state: renaming a rule's class makes old states unreadable.
+  // The type's name is part of every saved state: if a rule's class is renamed, old states cannot
+  // be read.
   static std::uint64_t signature() { return signature_of<R>() ^ sizeof(Cell); }
 };
 

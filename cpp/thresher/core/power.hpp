@@ -56,10 +56,10 @@ inline double sum_of_powers(const double* x, std::size_t n, double m, double p, 
   constexpr std::size_t block = 64;
   double terms[block], sums[4] = {0.0, 0.0, 0.0, 0.0};
   std::size_t filled = 0;
-  least = std::max(least, std::numeric_limits<double>::denorm_min());  // 0 has no power here
+  least = std::max(least, std::numeric_limits<double>::denorm_min());  // power() does not accept 0
   const auto add = [&] {
     for (std::size_t i = filled; i < block; ++i)
-      terms[i] = 1.0;  // not used; any number that has a power
+      terms[i] = 1.0;  // not used; any number that power() accepts
     for (std::size_t i = 0; i < block; ++i) terms[i] = power(terms[i], p);
     for (std::size_t i = 0; i < filled; ++i) sums[i % 4] += terms[i];
     filled = 0;

@@ -31,7 +31,7 @@ inline constexpr std::uint64_t salt[6] = {0x6A09E667F3BCC909u, 0xBB67AE8584CAA73
 
 }  // namespace detail
 
-// a and b: a text of up to 16 bytes, padded with zeros; of a longer text, the last 16 bytes.
+// a and b: a text of up to 16 bytes, padded with zeros; for a longer text, its last 16 bytes.
 inline std::uint64_t hash_words(std::uint64_t a, std::uint64_t b, std::size_t size,
                                 std::uint64_t h = detail::salt[4]) {
   using detail::fold, detail::salt;

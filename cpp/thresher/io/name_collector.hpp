@@ -21,7 +21,7 @@ class Names {
     names_ = &names;
     if (on_ && (again_ || recent_.empty())) {
       recent_.assign(slots, 0);
-      recent_[0] = 1;  // never a key of slot 0, as 0 is never a key of other slots
+      recent_[0] = 1;  // marks slot 0 as empty, as 0 marks the others: neither is a key of its slot
     }
   }
 

@@ -52,7 +52,7 @@ THRESHER_INLINE __m128i are(char c, __m128i bytes) {
   return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c));
 }
 
-// Of the 16 bytes at p: which are not digits, and which are blanks or control characters.
+// Finds which of the 16 bytes at p are not digits, and which are blanks or control characters.
 inline void look(const char* p, std::uint32_t& others, std::uint32_t& stops) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   const auto within = [](__m128i x, char bound) {

@@ -39,7 +39,7 @@ char* decimal(char* to, std::uint64_t digits, int decimals) {
 }
 
 // Writes the shortest decimal that reads back to the same value; null if it needs more digits than
-// are tried here. Code whose path depends on random values has no branches.
+// are tried here. Branches that depend on single digits are avoided: they would be mispredicted.
 template <class Real>
 char* short_number(char* to, Real value) {
   constexpr bool narrow = sizeof(Real) == 4;

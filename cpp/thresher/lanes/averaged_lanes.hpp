@@ -34,7 +34,7 @@ class AveragedLanes : public PairedLanes<AveragedSGD<Real_, false>> {
 
   void open(const RowOfCells<Real>& row, double* dot) { look(row, false, dot); }
 
-  // v . x, or (h v - u) . x. The latter in double precision, because the difference cancels.
+  // v . x, or (h v - u) . x, which is computed in double precision, because the difference cancels.
   void look(const RowOfCells<Real>& row, bool average, double* dot) const {
     if (!average) {
       for (std::size_t i = 0; i < slots_.lines(); ++i)

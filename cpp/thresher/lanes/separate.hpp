@@ -1,7 +1,7 @@
 // Lanes that share only the rows: each lane is a separate learner.
 //
-// For lanes that cannot share a line: averages of truncated gradient, l2 with a ceiling, rules that
-// steer the number of weights or count on their own.
+// It is for lanes that cannot share a line (`joins` of lanes such as TruncatedLanes is false): for
+// example with averages or a certificate of truncated gradient, l2 with a ceiling, or target_nnz.
 #pragma once
 
 #include <algorithm>

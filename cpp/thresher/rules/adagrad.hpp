@@ -1,5 +1,5 @@
-// AdaGrad with an l1 penalty: J. Duchi, E. Hazan, Y. Singer, "Adaptive Subgradient Methods for Online
-// Learning and Stochastic Optimization", JMLR 2011: composite mirror descent with a diagonal
+// AdaGrad with an l1 penalty: J. Duchi, E. Hazan, Y. Singer, "Adaptive Subgradient Methods for
+// Online Learning and Stochastic Optimization", JMLR 2011: composite mirror descent with a diagonal
 // matrix, Algorithm 1 with equation 24.
 //
 //   s_t     = s_{t-1} + g_t^2              for the gradient g_t of a coordinate
@@ -10,8 +10,9 @@
 //   delta   delta: slows the first steps of a coordinate
 //   lambda  l1: the penalty, in units of the mean loss
 //
-// Lazy and exact: while a coordinate has no gradient, H does not change, and every step takes
-// eta lambda / H from its weight. So a cell holds s and v, from which the weight follows at any time:
+// Why a step costs only the nonzeros of x: while a coordinate has no gradient, H does not change,
+// and every step shrinks its weight by eta lambda / H. So a cell holds s and v, and the weight is
+// computed from them when it is read:
 //
 //   w = S(v, eta P / H),   P = the sum of lambda over the steps so far
 //
@@ -50,7 +51,7 @@ class AdaGrad {
     void resize(std::size_t count) {
       if (w.size() >= count) return;
       s.resize(count);
-      w.resize(count);  // last: its size tells whether all are large enough
+      w.resize(count);  // resized last: the test above uses its size for both
     }
   };
 
@@ -117,7 +118,7 @@ class AdaGrad {
   }
 
   bool valid(const Cell& cell) const { return cell.second() >= 0; }
-  bool dead(const Cell& cell) const { return cell == Cell{}; }  // s remembers the gradients
+  bool dead(const Cell& cell) const { return cell == Cell{}; }  // a zero weight can have an s
 
   // ---- sweeps --------------------------------------------------------------------------------
 

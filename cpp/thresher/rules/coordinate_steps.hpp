@@ -59,7 +59,7 @@ struct AdaGradArithmetic {
 // Rules with two numbers per coordinate, whose lanes share kernels (lanes/pair_lanes.hpp).
 using PairArithmetics = std::tuple<FTRLArithmetic, AdaGradArithmetic>;
 
-// The number of constants of an arithmetic, and these from f(0), f(1), ...
+// The number of constants of an arithmetic; and the constants made from f(0), f(1), ...
 template <class A>
 inline constexpr std::size_t constants_of = std::size(A::of_no_lane);
 

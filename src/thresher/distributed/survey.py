@@ -205,7 +205,7 @@ def surveyed_labels(task: Task, loss: str, multilabel: bool, survey: SurveyResul
 def find_names(
     shards: Shards, keys: Iterable[int], map_items: MapItems = map_in_process
 ) -> dict[int, str]:
-    """Return the names of features that have one. Of two names, that of the first part counts."""
+    """Return the names of features. If parts have different names, the first part's is used."""
     wanted = np.unique(np.fromiter(keys, np.uint64))
     names: dict[int, str] = {}
     if len(wanted):

@@ -74,7 +74,7 @@ def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e
     """Find columns whose values are much larger or much smaller than those of other columns.
 
     Each column is compared with the median column. With an even number of columns, this is the
-    smaller of the two in the middle; so of two very different columns, the larger is odd.
+    smaller of the two in the middle; so if there are only two columns, the larger one can be odd.
 
     Parameters
     ----------

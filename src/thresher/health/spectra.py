@@ -18,8 +18,8 @@ def extremes(
 ) -> tuple[tuple[float, float], tuple[float, float]]:  # fmt: skip
     """Return bounds of the largest and of the smallest squared singular value.
 
-    Of the columns in the mask, whose squared norms are `squares`. The two bounds of a value are
-    equal if it was found. X is not copied.
+    Only the columns in the mask are used; `squares` has their squared norms. The two bounds of a
+    value are equal if Lanczos converged. X is not copied.
     """
 
     def forward(v: NDArray[np.float64]) -> NDArray[np.float64]:

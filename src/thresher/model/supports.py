@@ -20,7 +20,7 @@ _BLOCK = 1024  # rows of the matrix of pairs at a time
 def kappa(one: Any, other: Any, n_features: int) -> float:
     """Return Cohen's kappa of two supports: 1 if they are equal, about 0 if they are random.
 
-    Of p features, one support has a, the other b, and both have c. Then ::
+    If one support has a of the p features, the other has b, and both have c in common, then ::
 
         kappa = 2 (p c - a b) / (p (a + b) - 2 a b)
 

@@ -36,7 +36,7 @@ def is_of(estimator: Any, *kinds: str) -> bool:
 
 
 def fitted(estimator: Any, kinds: tuple[str, ...], display: str, wanted: str) -> Any:
-    """Return a fitted estimator of one of these classes; of a pipeline, the last step.
+    """Return a fitted estimator of one of these classes; for a pipeline, its last step.
 
     Parameters
     ----------

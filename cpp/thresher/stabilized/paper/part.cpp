@@ -250,7 +250,7 @@ class PathsOfPart final : public PaperPart {
 
   static Bits checked(std::uint64_t first, int shift) {
     if (first >> (8 * sizeof(Real) - 1) || shift < 0 || shift > Ratios<Real>::widest)
-      throw std::invalid_argument("first and shift: bits of the number type");
+      throw std::invalid_argument("first and shift must be within the bits of the number type");
     return static_cast<Bits>(first);
   }
 
@@ -318,7 +318,7 @@ class PathsOfPart final : public PaperPart {
 
 FeatureCounts sum_of(const FeatureCounts& a, const FeatureCounts& b) {
   const std::size_t columns = a.columns.size();
-  if (columns != b.columns.size()) throw std::invalid_argument("counts of different kinds");
+  if (columns != b.columns.size()) throw std::invalid_argument("counts have different columns");
   FeatureCounts sum{{}, std::vector<std::vector<std::uint32_t>>(columns)};
   sum.keys.reserve(a.keys.size() + b.keys.size());
   for (auto& column : sum.columns) column.reserve(a.keys.size() + b.keys.size());

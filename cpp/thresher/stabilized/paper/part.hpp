@@ -27,9 +27,9 @@ FeatureCounts sum_of(const FeatureCounts& a, const FeatureCounts& b);
 
 // What a part reports of a stage.
 struct PartStage {
-  std::int64_t ratios = 0;                  // how many there are,
-  std::int64_t below = 0, within = 0;       // below the interval, and in it
-  std::vector<double> values;               // those in the interval, if they are few
+  std::int64_t ratios = 0;                  // number of ratios
+  std::int64_t below = 0, within = 0;       // number of ratios below the interval, and in it
+  std::vector<double> values;               // the ratios in the interval, if they are few
   double loss_sum = 0.0, weight_sum = 0.0;  // progressive, over its paths, since the first stage
 };
 
@@ -40,22 +40,22 @@ class PaperPart {
   mutable std::mutex gate;  // as in Learner
   mutable std::shared_mutex mutex;
 
-  // Copies more rows, with labels and without zeros. An error adds none of them. Only before the
-  // first stage.
+  // Copies more rows, with labels and without zeros; call it before the first stage. After an
+  // error, none of these rows is added.
   virtual void add(const Batch& batch) = 0;
   virtual std::int64_t rows() const = 0;
 
   // The number of rows that have each feature.
   virtual FeatureCounts documents() const = 0;
 
-  // A stage of all paths. Reports the values of ratios in low..high if there are at most `most`.
+  // Runs a stage of all paths. Reports the ratios in low..high if there are at most `most`.
   virtual PartStage stage(const StagePlan& plan, double low, double high, std::size_t most) = 0;
 
-  // The counts of the features that the stage saw, over all paths: b, kb and k. Resets them.
+  // Returns b, kb and k of the features that the stage saw, over all paths, and resets them.
   virtual FeatureCounts counts() = 0;
 
-  // Ratios of the stage by their bits: the counts of all bins from `first` on, and the values of
-  // the bin that starts there.
+  // Bins of the stage's ratios by their bits: histogram() counts the ratios of each bin from
+  // `first` on, and values() returns the ratios of the bin that starts there.
   virtual std::vector<std::int64_t> histogram(std::uint64_t first, int shift) = 0;
   virtual std::vector<double> values(std::uint64_t first, int shift) = 0;
 
@@ -65,7 +65,7 @@ class PaperPart {
   // Sums of the weights over the paths, without zeros.
   virtual void sums(std::vector<std::uint32_t>& keys, std::vector<double>& values) const = 0;
 
-  // Weights, frozen features, and positions in the rows; without the rows.
+  // The state has weights, frozen features, and positions in the rows, but not the rows.
   virtual std::vector<std::byte> state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;
 };

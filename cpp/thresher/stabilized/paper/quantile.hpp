@@ -24,9 +24,9 @@ inline std::size_t rank_of(double beta, std::size_t count) {
   return std::min(count, static_cast<std::size_t>(std::max(1.0, rank))) - 1;
 }
 
-// The number with this rank among numbers >= 0. Their bits have the same order as the numbers: a
-// histogram over ten leading bits of the differences from the least finds a bin, and only that bin
-// is sorted.
+// The number with this rank among numbers >= 0. Their bits have the same order as the numbers. A
+// histogram over ten leading bits of the differences from the least number shows in which bin it
+// is, and only that bin is searched.
 template <class Real>
 double nth(std::vector<Real>& values, std::size_t rank) {
   using Bits = std::make_unsigned_t<Whole<Real>>;

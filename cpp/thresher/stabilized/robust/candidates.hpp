@@ -1,4 +1,4 @@
-// A copy of the rows with only some of their features: passes over it cost only what is left.
+// A copy of the rows with only some of their features, so that passes over it are faster.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ struct CandidateRows {
     copy_to(batch, width, [&](std::uint64_t j) { return place[j]; });
   }
 
-  // Copies each feature with its position place(j) in `ids`; not if that is `none`.
+  // Copies the features j with place(j) != none; place(j) is the position of j in `ids`.
   template <class Place>
   void copy_to(const Batch& batch, std::uint64_t width, Place&& place) {
     Rows<Real> source(batch, Visit{nullptr, 0, batch.rows}, width);

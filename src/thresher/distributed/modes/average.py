@@ -52,10 +52,11 @@ class AverageMode(Mode):
     in double precision, summed in the order of parts. If only one part updated a feature, its
     numbers are taken unchanged. So parts without a feature do not dilute it.
 
-    A feature that no part updated in the round gets the mean, weighted by rows, of what each part
-    with rows made of it: gravity and l2 shrink it, and a mean of gradients covers more steps. Rules
-    that change nothing without an update leave it unchanged. The intercept is the mean over the
-    parts with rows, weighted by rows.
+    If no part updated a feature in the round, its numbers can still change in each part: gravity
+    and l2 shrink it, and a mean of gradients covers more steps. The combined model has the mean of
+    these numbers over the parts with rows, weighted by rows. With rules that change nothing without
+    an update, they stay the same. The intercept is also the mean over the parts with rows, weighted
+    by rows.
 
     The numbers are: truncated gradient and forward-backward {w}, or {w, mean of its iterates} with
     average=True; averaged SGD {v / t, (h v - u) / t}; FTRL {z, n}; dual averaging {mean gradient};

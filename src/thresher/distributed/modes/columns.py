@@ -62,7 +62,7 @@ class ColumnsMode(Mode):
     Parameters
     ----------
     job : ClusterJob
-        Of the rule "margin-perceptron"; its `output` is the class to learn.
+        A job of the rule "margin-perceptron"; its `output` is the class to learn.
     batch : int, optional
         Rows in a batch. By default 4096; with less than 65536 rows a 16th of them, but at least 64.
     blocks : int
@@ -75,9 +75,10 @@ class ColumnsMode(Mode):
     `patience` on the progressive loss of a scan, or when `max_density` is reached, which is checked
     after each batch. Rows are in the same orders as in ``fit`` on a matrix with the job's seed.
 
-    Of the facts of a learner, `updates` counts rows that made an update in any block, `norm_bound`
-    is the sum of the bounds of all blocks, which holds for any batch, and `squared_radius` is that
-    of all rows. Culprits and least shrinkage are left out, as they would need more messages.
+    The result has these facts of a learner: `updates` counts rows that made an update in any block,
+    `norm_bound` is the sum of the bounds of all blocks, which holds for any batch, and
+    `squared_radius` is the largest squared norm of all rows. Culprits and least shrinkage are left
+    out, as they would need more messages.
     """
 
     def __init__(self, job: ClusterJob, batch: int | None = None, blocks: int = 8) -> None:

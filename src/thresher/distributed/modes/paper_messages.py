@@ -15,8 +15,9 @@ from thresher.distributed.engine.messages import Message, Question
 class PaperStageReply:
     """What a part reports of a stage: its ratios, and its losses since the beginning.
 
-    Of `ratios` ratios, `below` are below the interval of the message and `within` are in it.
-    `values` has those in it, unless they are too many. `loss` and `weight` are sums.
+    `ratios` is the number of ratios; `below` of them are below the interval of the message, and
+    `within` are in it. `values` has those in it, unless there are too many. `loss` and `weight` are
+    sums.
     """
 
     ratios: int
