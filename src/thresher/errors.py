@@ -46,7 +46,7 @@ class Setting:
     name : str
         The parameter's name in Python.
     value : object
-        A value of it; ``...`` if the message names only the parameter.
+        The parameter's value; ``...`` if the message names only the parameter.
     call : str or None
         The function that has the parameter, if that is not clear.
     """

@@ -150,7 +150,7 @@ def test_threads_and_saving_do_not_matter(
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("keep", [0.0, 0.6])
 def test_rare_and_frequent_features(burst: int, dtype: str, keep: float) -> None:
-    """A burst has few features of many, or most of few; stored zeros do not count (R-0.7)."""
+    """A burst sees few of many features, or most of a few; stored zeros do not count (R-0.7)."""
     rng = np.random.default_rng(burst)
     for width in (30, 700):
         X = rng.normal(size=(300, width)) * (rng.random((300, width)) < 8 / width)

@@ -24,7 +24,7 @@ from thresher import (
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(200, 30)) * (RNG.random((200, 30)) < 0.3)
-X = X.astype(np.float32).astype(np.float64)  # exact in float32, for estimators and models alike
+X = X.astype(np.float32).astype(np.float64)  # exact in float32, so that models use the same values
 SIGNAL = X[:, 0] - X[:, 7]
 TWO = (SIGNAL > 0).astype(int)
 THREE = np.array(["älm", "birch", "oak"])[np.digitize(SIGNAL, [-0.3, 0.3])]

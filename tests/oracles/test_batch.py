@@ -260,7 +260,7 @@ def test_without_a_limit_the_bias_equals_a_column_of_ones() -> None:
 
 @given(v=st.lists(st.integers(-3, 3), min_size=1, max_size=6), s=st.integers(0, 6))
 def test_hard_operator(v: list[int], s: int) -> None:
-    """R-2.6: no other s columns are nearer; of equal columns, the lower indices are kept."""
+    """R-2.6: no other s columns are nearer; among equal columns, the first are kept."""
     vector = np.array(v, dtype=float)
     kept, J = H(vector, s)
     size = min(s, len(v))

@@ -73,7 +73,7 @@ def hash_of(model: thresher.Model) -> str:
 
 
 def estimator(rule: str, task: str = "classifier", **params):
-    """Return the estimator of a rule, with those of the parameters that it has."""
+    """Return the estimator of a rule; parameters that it does not have are ignored."""
     names = RULES[rule].estimators
     made = getattr(thresher, names.get(task, names.get("regressor", "")))
     known = made().get_params()
@@ -162,8 +162,8 @@ def _two_classes(rule: str, way: str, folder: Folder) -> Cells:
     """Yield the cells of two classes from all inputs.
 
     Resumed runs are tested here only for the command line and `partial_fit`, and not for rules of
-    matrices. A pipe has a single pass, and `fit` does not know its classes, so `partial_fit` reads
-    it.
+    matrices. A pipe is read by `partial_fit`: it allows only one pass, and `fit` would have to read
+    it first to find its classes.
     """
     params, options = params_of(way), options_of(rule, way)
     streaming = rule not in MATRIX_RULES

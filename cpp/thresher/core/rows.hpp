@@ -29,8 +29,8 @@ class Rows {
   // Reads the next row; false after the last one.
   bool next();
 
-  // Checks whether the keys of the next row increase, before next() needs to know. A learner calls
-  // this while it waits for the result of its loss (1.01-1.04x).
+  // Checks in advance whether the keys of the next row increase, for next(). A learner calls this
+  // while it waits for the result of its loss (1.01-1.04x).
   void check_next_row() {
     if (is_dense() || distinct_ || position_ + 1 >= visit_.last) return;
     const std::int64_t row = visit_.row(position_ + 1), from = start(row);
@@ -52,9 +52,9 @@ class Rows {
     else f(keys_64_);
   }
 
-  // Advances by n keys a cursor that is `distance` nonzeros ahead of the rows. Returns those of the
-  // n keys that are contiguous in memory: the caller prefetches their cells while it works on the
-  // row. The others, after a jump to another row, are not prefetched.
+  // A cursor is `distance` nonzeros ahead of the rows. ahead() moves it by n keys and returns them,
+  // or only the first of them if the rest is elsewhere in memory. The caller prefetches the cells
+  // of the returned keys while it works on the row.
   template <class Key>
   [[gnu::always_inline]] std::pair<const Key*, std::size_t> ahead(std::size_t n) {
     const Key* from = nullptr;

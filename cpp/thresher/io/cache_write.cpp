@@ -173,7 +173,7 @@ void encode(const Block& block, const BlockHeader& header, const Layout& layout,
 
 struct CacheWriter::Open {
   explicit Open(std::string path_) : path(std::move(path_)) {
-    // Each writer has its own temporary file; the writer that finishes last wins.
+    // Each writer has its own temporary file; the one that is finished last gets the name.
     std::random_device random;
     for (int attempts = 0; file < 0; ++attempts) {
       char suffix[32];

@@ -16,7 +16,7 @@
 namespace thresher::io {
 
 // Keys whose names are wanted. Parser threads ask which keys still lack a name. The thread that
-// takes blocks in file order stores the names, so the first name in the files always wins.
+// takes blocks in file order stores the names, so a key always gets its first name in the files.
 class KeySet {
  public:
   explicit KeySet(std::span<const std::uint64_t> keys)

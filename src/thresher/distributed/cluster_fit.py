@@ -161,7 +161,7 @@ class ClusterFit:
         return find_shards(files, options.reading, options.parts, most)
 
     def _manifest(self, shards: Shards, map_items: MapItems, ranges: int) -> Manifest:
-        """Return the manifest of the run: that of the resumed run, or a new one."""
+        """Return the manifest of the run that is resumed, or a new manifest."""
         folder, before = self.options.checkpoint, None
         if folder is not None:
             before = manifests.manifest_to_resume(folder, self.options.resume)

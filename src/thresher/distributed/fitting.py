@@ -74,7 +74,7 @@ def fit(
     every : int, optional
         Stages between two checkpoints. By default 1; with ``variant="paper"`` up to 50, so that
         there are about a million rows between them. When a worker is lost, only its own work since
-        the checkpoint is repeated; if more than 1 GiB was sent since then, that of all workers.
+        the checkpoint is repeated; if more than 1 GiB was sent since then, the work of all workers.
     keep_checkpoint : bool
         Keep the checkpoint after the end. By default its files are removed when the fit has
         finished, and the folder too, if it is empty then.

@@ -38,7 +38,7 @@ class Shard:
     ----------
     path : str
     format : str
-        One of those of `scan`.
+        A format of `scan`.
     begin, end : int or None
         In bytes of plain text, rows of Parquet, or blocks of a cache. None for other files, which
         can only be read as a whole.

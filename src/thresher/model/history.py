@@ -130,7 +130,7 @@ class Output(NamedTuple):
     intercept: float
 
     def largest(self, count: int | None) -> Output:
-        """Return the output with only its `count` largest weights; of equal ones, the first."""
+        """Return the output with only its `count` largest weights; among equal ones, the first."""
         if count is None or len(self.keys) <= count:
             return self
         kept = np.sort(np.argsort(-np.abs(self.weights), kind="stable")[:count])

@@ -34,7 +34,7 @@ Before = Callable[[NDArray[np.float64], Targets, int, int], None]
 
 
 class LaneOutputs(Outputs):
-    """All lanes of a team as the outputs of one trainer, or some of them as those of one model.
+    """Lanes of a team as outputs: all lanes for a trainer, or the lanes of one model.
 
     Parameters
     ----------

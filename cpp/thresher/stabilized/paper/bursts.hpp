@@ -27,8 +27,8 @@ struct Truncation {
   Pack<Real> by;  // g, four times
   bool counts;    // whether to multiply by k_j
 
-  // Compares |w| / k with g: a feature whose whole weight is from this burst, and whose ratio is
-  // the quantile g itself, is then rejected, however g k is rounded.
+  // Compares |w| / k with g, not |w| with g k, which would be rounded: a feature whose whole weight
+  // is from this burst, and whose ratio is the quantile g itself, must be rejected.
   [[gnu::always_inline]] Pack<Real> operator()(const Pack<Real>& w, const Pack<Real>& k) const {
     if (!counts) return beyond(absolute(w), by, soft(w, by));
     return beyond(absolute(w) / k, by, soft(w, by * k));

@@ -178,8 +178,8 @@ class Robust {
     stable_ = static_cast<std::int64_t>(rows.ids.size());
   }
 
-  // Keeps the `size` features of highest score, in case of ties the first; purges those below
-  // `keep` too.
+  // Keeps at most `size` features with a probability of at least `keep`: those of highest score,
+  // among equal scores the first. Purges all others.
   void purge(Rows& rows, std::size_t size) {
     const std::size_t m = rows.ids.size();
     std::vector<double> score(m);

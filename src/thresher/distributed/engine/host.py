@@ -111,7 +111,7 @@ class Host:
     ) -> int:
         """Write the states of pieces that have taken the step with this number; return the bytes.
 
-        `with_sent`: also write the arrays that they have sent, as nobody has received them yet.
+        `with_sent`: also write the arrays that they have sent, which were not received yet.
         """
         assert self.folder is not None
         self._check(kind, [n for n in numbers if not self._is_at(kind, n, step)])

@@ -69,11 +69,11 @@ class AverageMode(Mode):
     Parameters
     ----------
     job : ClusterJob
-        Its folder must be that of the checkpoint: a new process reads the model from there.
+        Its folder must be the checkpoint folder: a new process reads the model from there.
     rounds : int
         Rounds in a pass: the rows of each part are divided into this number of pieces, and the
-        model is averaged after each piece. More rounds send more data, and the result is closer to
-        that of one machine.
+        model is averaged after each piece. With more rounds, more data are sent, and the result is
+        closer to the result on one machine.
     """
 
     every = 1

@@ -210,7 +210,7 @@ class RobustCoordinator(Coordinator):
         return True
 
     def _purge(self, executor: Executor) -> None:
-        """Keep the features with the highest scores; of equal ones those with the lowest keys."""
+        """Keep the features with the highest scores; if scores are equal, those of lowest keys."""
         replies = executor.step_ranges(ScoreFeatures(float(self._rows)))
         rejection = self.mode.numbers["rejection"]
         size = _core.robust_size_after(self._left, self._target, rejection)
@@ -259,7 +259,7 @@ def _total(numbers: Sequence[float]) -> float:
 
 
 def _sorted(found: Sequence[Sequence[NDArray[Any]]]) -> list[NDArray[Any]]:
-    """Join the arrays of several ranges, and sort them by the first of each, the features."""
+    """Join the arrays of several ranges; sort all by features, which are the first array."""
     joined = [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
     order = np.argsort(joined[0], kind="stable")
     return [array[order] for array in joined]

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 _CONNECT_SECONDS = 5.0  # in which an address must answer
 _VISIBLE_SECONDS = 10.0  # in which all nodes must see a new file
-_RETRIES = 3  # of a task whose worker dies
+_RETRIES = 3  # of a task whose worker is lost
 _AHEAD = 4  # submitted tasks for each processor; few, as an error does not cancel those after it
 
 
@@ -168,8 +168,8 @@ class Cluster:
     def map(self, function: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
         """Return the results of a function for all items, in their order, computed on all nodes.
 
-        If the function raises errors, that of the first item with an error is raised here. An item
-        whose worker dies is tried again, so the function must give the same result twice.
+        If the function fails for several items, the error of the first of them is raised here. An
+        item whose worker is lost is tried again, so the function must give the same result twice.
         """
         ray = imported()
         # Workers of an executor have all processors: a task that needs one would never start.

@@ -29,8 +29,8 @@ def dataset_to_files(
 ) -> list[str]:
     """Write a Ray Dataset to Parquet files in the folder of a checkpoint; return their names.
 
-    Its columns are those of a table. The files are in the order of the dataset's blocks. A resumed
-    run reads the files that are there, and does not use the dataset.
+    The columns of the dataset are used like columns of a table. The files are in the order of the
+    dataset's blocks. A resumed run reads the files that are there, and does not use the dataset.
 
     Parameters
     ----------

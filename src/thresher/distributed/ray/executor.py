@@ -32,7 +32,7 @@ _PAUSE = 0.2  # seconds between two checks of a lost worker
 class PendingCall:
     """A call of a worker that has not returned yet.
 
-    `index` is that of the call in the list of `HostCalls`; None if the call makes pieces again.
+    `index` is the position of the call in `HostCalls`; None if the call makes pieces again.
     `packets` are references.
     """
 
