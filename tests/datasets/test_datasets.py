@@ -222,7 +222,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "content", "reason"),
     [
-        ("ad", "ad.data", b"1,2,ad.\n1,ad.\n", "row 2 has 2 cells, but the first 3"),
+        ("ad", "ad.data", b"1,2,ad.\n1,ad.\n", "row 2 has 2 cells, row 1 has 3"),
         ("ad", "ad.data", b"1,two,ad.\n1,2,nonad.\n", "two"),
         ("ad", "ad.data", b"1,inf,ad.\n1,2,nonad.\n", "inf is not a finite number"),
         ("ad", "ad.data", b" \n", "the file has no rows"),

@@ -187,7 +187,7 @@ def test_missing_and_new_files_are_errors(folder, data, tmp_path):
 
 
 def test_files_in_another_order_are_an_error(folder, tmp_path):
-    with pytest.raises(ModelFileError, match="the data were divided in other places"):
+    with pytest.raises(ModelFileError, match="divided the files at other positions"):
         resumed(folder, [tmp_path / f"{number}.svm" for number in (1, 0, 2)])
 
 

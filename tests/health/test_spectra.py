@@ -44,7 +44,7 @@ def test_exponents_by_brute_force() -> None:
     assert spread.within_single == 4 / 8  # to 2^-19
     assert spread.counts == dict(sorted((v, e.count(v)) for v in set(e)))
     assert list(spread.counts) == sorted(spread.counts)
-    assert "single precision loses 50% beside the largest, double 25%" in str(spread)
+    assert "added to the largest, single precision loses 50%, double 25%" in str(spread)
 
 
 def test_exponents_equal_the_reference() -> None:

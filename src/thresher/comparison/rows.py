@@ -316,7 +316,7 @@ def _check_size(values: NDArray[Any], limit: float) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if largest > limit:
         raise DataError(
-            f"the largest value is {largest:.3g}, too large for its square; divide the values"
+            f"the largest value is {largest:.3g}, and its square is too large; divide the values"
         )
 
 

@@ -29,7 +29,7 @@ _MISSING = ("NA", "N/A", "null", "NULL", "None")  # and empty cells
 _TRUTH = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}
 
 OnRagged = Callable[[int, str, str], None]
-"""Called with line number, error and text of a CSV line that has not as many cells as the first."""
+"""Called with number, error and text of a CSV line with more or fewer cells than the first line."""
 
 
 def read_tables(path: str, kind: str, rows: int, span: Span) -> Iterator[Any]:

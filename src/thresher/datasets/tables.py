@@ -55,7 +55,7 @@ def _cells(path: Path, header: bool, comma: str | None) -> Array:
         raise ValueError("the file has no rows")
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
-            raise ValueError(f"row {number} has {len(row)} cells, but the first {len(rows[0])}")
+            raise ValueError(f"row {number} has {len(row)} cells, row 1 has {len(rows[0])}")
     return np.array(rows)
 
 

@@ -143,7 +143,7 @@ def safe_step(
     squares = summed(rows, values, n, power=2)
     largest_row = math.sqrt(squares.max(initial=0.0))
     if spec.curvature is None:
-        reason = f"{loss} has a bounded slope and no curvature: no rate diverges, and none is safe"
+        reason = f"{loss} has no curvature: its slope is bounded, so no rate diverges"
         if spec.largest_slope is None:
             reason = f"the curvature of {loss} is not bounded"
         return SafeStep(None, None, largest_row, reason, loss)

@@ -35,7 +35,7 @@ class ExponentSpread:
         if self.within_single == 1.0:
             return text + "single precision loses none"
         single, double = (f"{100 - 100 * w:.3g}%" for w in (self.within_single, self.within))
-        return text + f"single precision loses {single} beside the largest, double {double}"
+        return text + f"added to the largest, single precision loses {single}, double {double}"
 
 
 def exponents(source: Any) -> ExponentSpread:
@@ -48,7 +48,7 @@ def exponents(source: Any) -> ExponentSpread:
     Examples
     --------
     >>> print(exponents([4.0, 0.0, -1.0, 1e-9]))
-    3 weights from 2^-30 to 2^2: single precision loses 33.3% beside the largest, double 0%
+    3 weights from 2^-30 to 2^2: added to the largest, single precision loses 33.3%, double 0%
     """
     source = getattr(source, "model_", source)
     source = getattr(source, "weights", getattr(source, "coef_", source))

@@ -194,8 +194,8 @@ def check_same_run(
     _compare(folder, *kinds)  # the data are the same, so the option differs
     if before.shards.groups != now.shards.groups:  # the same bytes in other shards
         raise ModelFileError(
-            f"{os.fspath(folder)}: the data were divided in other places in the run that wrote it; "
-            f"a resumed run needs the same parts"
+            f"{os.fspath(folder)}: the run that wrote it divided the files at other positions; a "
+            f"resumed run needs the same parts"
         )
     return before.survey
 
