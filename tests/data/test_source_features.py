@@ -178,7 +178,7 @@ def test_numbers_of_any_size(folder):
     clf = made(thresher.FTRLClassifier, {"l1": 0.1, "store": "hashed"}).fit(thresher.scan(path))
     assert clf.model_.indices.tolist() == [2**63 - 1, 2**64 - 2]
     assert clf.predict(thresher.scan(path)).tolist()[:2] == [1, -1]
-    with pytest.raises(thresher.DataError, match="too many for a dense store"):
+    with pytest.raises(thresher.DataError, match="too large for a dense store"):
         made(thresher.FTRLClassifier, {}).fit(thresher.scan(path))
 
 

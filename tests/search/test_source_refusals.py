@@ -33,18 +33,18 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({}, {"scoring": "roc_auc"}, "by sums over rows alone: accuracy, balanced_accuracy"),
+    ({}, {"scoring": "roc_auc"}, "only by sums over rows: accuracy, balanced_accuracy"),
     ({}, {"scoring": ["accuracy", "r2"], "refit": "r2"}, "got 'r2'"),
-    ({}, {"scoring": lambda clf, X, y: 1.0}, "by sums over rows alone"),
+    ({}, {"scoring": lambda clf, X, y: 1.0}, "only by sums over rows"),
     (
         {"loss": "hinge"},
         {"scoring": "neg_log_loss"},
-        "losses with probabilities: logistic, clipped_square",
+        "losses with probabilities: logistic",
     ),
     ({}, {"cv": KFold(3)}, "cv must be a number of folds >= 2, or 'progressive'"),
     ({}, {"cv": 1}, "'cv' parameter of OnePassSearchCV must be an int in the range"),
     ({}, {"cv": [([0], [1])]}, "cv must be a number of folds >= 2"),
-    ({"class_weight": {5: 2.0}}, {}, "class_weight has weights of \\['5'\\], which are no classes"),
+    ({"class_weight": {5: 2.0}}, {}, "class_weight has weights of \\['5'\\], which are not classes"),
     ({}, {"fit": {"y": [1]}}, "a source has its own labels and weights"),
     ({}, {"fit": {"classes": [1]}}, "at least 2 classes"),
     ({}, {"memory_limit": 100}, "a single model of this grid needs"),

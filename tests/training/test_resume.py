@@ -270,7 +270,7 @@ def test_a_pipe_is_resumed_by_piping_it_again(tmp_path):
     assert not model.exists()
     with open(data, "rb") as pipe:
         done = thresher("train", "-", "-m", model, "--resume", stdin=pipe)
-    assert "going on after" in done.stderr
+    assert "continuing after" in done.stderr
     assert model.read_bytes() == whole.read_bytes()
 
 
