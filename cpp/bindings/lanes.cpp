@@ -25,7 +25,7 @@
 namespace bindings {
 
 using namespace nb::literals;
-using thresher::Lanes;
+using Lanes = thresher::GrowingLanes;
 using thresher::Told;
 
 namespace {
@@ -265,21 +265,21 @@ void bind_lanes(nb::module_& m) {
             const std::span bytes(reinterpret_cast<const std::byte*>(state.c_str()), state.size());
             changing(self, [&] { self.restore(bytes); });
           },
-          "state"_a)
+          "state"_a);
+
+  using thresher::LabelLists;
+  nb::class_<LabelLists, Lanes>(m, "LabelLists",
+                                "A lane for each of many classes; only nonzero weights are stored.")
       .def(
           "plant_intercepts",
-          [](Lanes& self, Doubles intercepts) {
+          [](LabelLists& self, Doubles intercepts) {
             changing(self, [&] {
               if (intercepts.shape(0) != self.count())
                 throw std::invalid_argument("intercepts must have one number for each lane");
               self.plant_intercepts({intercepts.data(), intercepts.shape(0)});
             });
           },
-          "intercepts"_a, "Set the initial intercepts.");
-
-  using thresher::LabelLists;
-  nb::class_<LabelLists, Lanes>(m, "LabelLists",
-                                "A lane for each of many classes; only nonzero weights are stored.")
+          "intercepts"_a, "Set the initial intercepts.")
       .def(
           "class_weights",
           [](const LabelLists& self) {

@@ -23,6 +23,7 @@
 #include "thresher/core/error.hpp"
 #include "thresher/core/registry.hpp"
 #include "thresher/core/row_mean.hpp"
+#include "thresher/loss/losses.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -21,6 +21,7 @@
 #include "thresher/core/pack.hpp"
 #include "thresher/core/row_step.hpp"
 #include "thresher/core/rows.hpp"
+#include "thresher/loss/losses.hpp"
 #include "thresher/rules/rule.hpp"
 
 namespace thresher {

@@ -110,7 +110,6 @@ class Group {
   virtual double rate(std::size_t slot) const = 0;
   virtual std::string advice(double safe_rate) const = 0;
 
-  virtual void plant_intercept(std::size_t slot, double b) = 0;
   virtual void archive(Saver& io) = 0;
   virtual void archive(Restorer& io) = 0;
   virtual std::uint64_t signature() const = 0;
@@ -164,7 +163,6 @@ class GroupOf final : public Group<typename RuleLanes::Real> {
   double rate(std::size_t slot) const override { return lanes_.rate(slot); }
   std::string advice(double safe_rate) const override { return lanes_.advice(safe_rate); }
 
-  void plant_intercept(std::size_t slot, double b) override { lanes_.plant_intercept(slot, b); }
   void archive(Saver& io) override { lanes_.archive(io); }
   void archive(Restorer& io) override { lanes_.archive(io); }
   std::uint64_t signature() const override { return signature_of<RuleLanes>(); }

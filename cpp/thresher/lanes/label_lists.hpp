@@ -22,7 +22,7 @@
 #include "thresher/core/rows.hpp"
 #include "thresher/lanes/label_store.hpp"
 #include "thresher/lanes/labels.hpp"
-#include "thresher/loss/loss.hpp"
+#include "thresher/loss/losses.hpp"
 #include "thresher/loss/safe_rate.hpp"
 
 namespace thresher {

@@ -20,13 +20,16 @@ struct ClassWeights {
   std::vector<double> values;  // nonzero
 };
 
-class LabelLists : public Lanes {
+class LabelLists : public GrowingLanes {
  public:
   // The weights of all lanes, read from the store in one pass.
   virtual ClassWeights class_weights() const = 0;
 
   // Adds lanes until there are `count`.
   virtual void grow(std::size_t count) = 0;
+
+  // Sets the initial intercepts; call it before the first step.
+  virtual void plant_intercepts(std::span<const double> intercepts) = 0;
 };
 
 // Supports truncated gradient with truncation or rounding, without averages. width 0: any key.

@@ -82,18 +82,18 @@ class Lanes {
 
   virtual std::vector<std::byte> state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;
+};
 
+class GrowingLanes : public Lanes {
+ public:
   // Adds lanes that start now.
   virtual void add(std::vector<LaneSpec> specs) = 0;
-
-  // Sets the initial intercepts; call it before the first step.
-  virtual void plant_intercepts(std::span<const double> intercepts) = 0;
 };
 
 // rule, store, dtype, width: as in make_learner. `level`: the widest vectors to use, "avx512" |
 // "avx2" | "portable", or "auto" for the widest of this machine.
-std::unique_ptr<Lanes> make_lanes(const std::string& rule, const std::string& store,
-                                  const std::string& dtype, std::uint64_t width,
-                                  std::vector<LaneSpec> specs, const std::string& level);
+std::unique_ptr<GrowingLanes> make_lanes(const std::string& rule, const std::string& store,
+                                         const std::string& dtype, std::uint64_t width,
+                                         std::vector<LaneSpec> specs, const std::string& level);
 
 }  // namespace thresher

@@ -192,15 +192,6 @@ class LineLanes final : public Lanes {
     members_ = std::move(fresh), store_ = std::move(store);
   }
 
-  void add(std::vector<LaneSpec>) override {
-    throw std::invalid_argument("cannot add lanes to lanes in lines");
-  }
-
-  void plant_intercepts(std::span<const double> intercepts) override {
-    for (std::size_t lane = 0; lane < count(); ++lane)
-      members_[where_[lane].member].group->plant_intercept(where_[lane].slot, intercepts[lane]);
-  }
-
  private:
   // A group, and the targets and losses of its lanes.
   struct Member {

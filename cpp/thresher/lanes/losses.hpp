@@ -13,7 +13,7 @@
 #include "thresher/core/tally.hpp"
 #include "thresher/lanes/group.hpp"
 #include "thresher/lanes/lanes.hpp"
-#include "thresher/loss/loss.hpp"
+#include "thresher/loss/losses.hpp"
 
 namespace thresher::lanes {
 

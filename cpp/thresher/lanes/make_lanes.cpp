@@ -20,7 +20,7 @@ namespace {
 using lanes::LineLanes;
 
 // Lanes in several parts: lanes in lines, separate lanes, and lanes that were added later.
-class LaneSet final : public Lanes {
+class LaneSet final : public GrowingLanes {
  public:
   LaneSet(std::string rule, std::string store, std::string dtype, std::uint64_t width,
           std::string level, std::vector<LaneSpec> specs)
@@ -125,15 +125,6 @@ class LaneSet final : public Lanes {
     LaneSet fresh(*this);  // if a part throws, nothing changes
     for (std::size_t i = 0; i < parts_.size(); ++i) fresh.parts_[i].made->restore(states[i]);
     parts_ = std::move(fresh.parts_);
-  }
-
-  void plant_intercepts(std::span<const double> intercepts) override {
-    std::vector<double> own;
-    for (const Part& part : parts_) {
-      own.clear();
-      for (const std::size_t lane : part.lanes) own.push_back(intercepts[lane]);
-      part.made->plant_intercepts(own);
-    }
   }
 
   // In a dense store each group of lanes has its own store, and a large group has several: a store
@@ -254,9 +245,9 @@ class LaneSet final : public Lanes {
 
 }  // namespace
 
-std::unique_ptr<Lanes> make_lanes(const std::string& rule, const std::string& store,
-                                  const std::string& dtype, std::uint64_t width,
-                                  std::vector<LaneSpec> specs, const std::string& level) {
+std::unique_ptr<GrowingLanes> make_lanes(const std::string& rule, const std::string& store,
+                                         const std::string& dtype, std::uint64_t width,
+                                         std::vector<LaneSpec> specs, const std::string& level) {
   if (store != "dense" && store != "hashed")
     throw std::invalid_argument("unknown store '" + store + "'");
   if (dtype != "float32" && dtype != "float64")

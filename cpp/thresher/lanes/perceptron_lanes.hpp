@@ -73,7 +73,6 @@ class PerceptronLanes : public UnstampedLanes<Real_> {
   double intercept(std::size_t s, bool) const { return bias_[s]; }
   double rate(std::size_t s) const { return eta_[s]; }
   std::string advice(double) const { return "the values of the rows are too large; scale them"; }
-  void plant_intercept(std::size_t s, double b) { bias_[s] = b; }
   template <class Archive>
   void archive(Archive& io) {
     io(bias_);

@@ -144,15 +144,6 @@ class SeparateLanes final : public Lanes {
       throw std::invalid_argument("the state of the lanes has bytes left over");
   }
 
-  void add(std::vector<LaneSpec>) override {
-    throw std::invalid_argument("cannot add lanes to separate lanes");
-  }
-
-  void plant_intercepts(std::span<const double> intercepts) override {
-    for (std::size_t lane = 0; lane < count(); ++lane)
-      require<StartsFromWeights>(*learners_[lane]).start_from({}, {}, intercepts[lane]);
-  }
-
  private:
   // The error of the first bad row, whichever lanes see it; sets `last` to its position.
   std::exception_ptr first_error(const Batch& batch, const Visit& visit, std::int64_t& last) const {

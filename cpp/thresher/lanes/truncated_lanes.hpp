@@ -148,7 +148,6 @@ class TruncatedLanes {
   double intercept(std::size_t s, bool) const { return bias_[s]; }
   double rate(std::size_t s) const { return clock_.rate() * eta0_[s]; }
   std::string advice(double safe) const { return clock_.advice(safe); }
-  void plant_intercept(std::size_t s, double b) { bias_[s] = b; }
   bool valid(const Cell<Real>& cell) const {
     for (std::size_t i = 0; i < slots_.lines(); ++i)
       if (stamp_at(slots_.stamp_of(cell, i)) > clock_.ledger().now()) return false;

@@ -69,9 +69,6 @@ class PairedLanes : public UnstampedLanes<typename R::Real> {
   }
   double rate(std::size_t s) const { return rules_[lane_of_[s]].rate(); }
   std::string advice(double safe) const { return rules_[0].advice(safe); }
-  void plant_intercept(std::size_t, double) {
-    throw std::invalid_argument("this rule cannot start from given intercepts");
-  }
 
   template <class Archive>
   void archive(Archive& io) {

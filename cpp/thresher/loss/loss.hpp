@@ -5,9 +5,7 @@
 // product of factors needs one per thousand rows (Tally in core/tally.hpp).
 #pragma once
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <string>
 
 namespace thresher {
@@ -24,13 +22,12 @@ struct Outcome {
 
 class Loss {
  public:
-  Loss(const std::string& name, double epsilon, double quantile)
-      : kind_(kind_of(name)), epsilon_(epsilon), quantile_(quantile) {}
+  Loss(const std::string& name, double epsilon, double quantile);
 
-  Outcome operator()(double p, double y) const;
+  Outcome operator()(double p, double y) const;  // inline, in loss/losses.hpp
 
   // clipped_square predicts w.x / sqrt(|x|_0); every other loss w.x.
-  bool normalises() const;
+  bool normalises() const { return normalises_; }
 
   // Largest second derivative in p, or 0 where the slope is bounded and no rate can explode.
   double curvature() const;
@@ -39,11 +36,10 @@ class Loss {
   bool has_bounded_curvature() const;
 
  private:
-  enum class Kind : int;  // loss.cpp has all losses
-
-  static Kind kind_of(const std::string& name);
+  enum class Kind : int;  // all are in loss/losses.hpp
 
   Kind kind_;
+  bool normalises_;
   double epsilon_, quantile_;
 };
 

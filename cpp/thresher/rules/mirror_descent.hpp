@@ -30,6 +30,7 @@
 #include "thresher/core/archive.hpp"
 #include "thresher/core/learner.hpp"
 #include "thresher/core/power.hpp"
+#include "thresher/loss/losses.hpp"
 #include "thresher/loss/safe_rate.hpp"
 #include "thresher/rules/rule.hpp"
 #include "thresher/schedule/rate.hpp"

@@ -30,7 +30,7 @@
 #include "thresher/core/archive.hpp"
 #include "thresher/core/batch.hpp"
 #include "thresher/core/error.hpp"
-#include "thresher/loss/loss.hpp"
+#include "thresher/loss/losses.hpp"
 #include "thresher/shrinkage/soft_threshold.hpp"
 
 namespace thresher {

@@ -20,7 +20,7 @@
 #include "thresher/core/random.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/core/tally.hpp"
-#include "thresher/loss/loss.hpp"
+#include "thresher/loss/losses.hpp"
 #include "thresher/rules/rule.hpp"
 #include "thresher/stores/dense.hpp"
 

@@ -1,4 +1,5 @@
 #include "thresher/stabilized/robust/half_paths.hpp"
+#include "thresher/loss/losses.hpp"
 
 namespace thresher {
 
