@@ -21,6 +21,7 @@
 #include "thresher/core/rows.hpp"
 #include "thresher/lanes/label_store.hpp"
 #include "thresher/lanes/labels.hpp"
+#include "thresher/loss/evaluate.hpp"
 #include "thresher/loss/loss.hpp"
 #include "thresher/loss/safe_rate.hpp"
 
@@ -251,7 +252,7 @@ class StoredLabelLists final : public LabelLists {
     if (!stops_[c].empty()) return;
     const double p = row.scale * scores_[c] + bias_[c], weight = row.rows.weight();
     if (!std::isfinite(p + row.norm)) return stop(row, c);
-    const Outcome outcome = loss_(p, y);
+    const Outcome outcome = loss_.evaluate_inline(p, y);
     const double g = weight * outcome.slope;
     if (g != 0.0) {
       if (!store_.clock().fits(g * std::max(1.0, row.norm))) return stop(row, c);

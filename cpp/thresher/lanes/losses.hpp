@@ -13,6 +13,7 @@
 #include "thresher/core/tally.hpp"
 #include "thresher/lanes/group.hpp"
 #include "thresher/lanes/lanes.hpp"
+#include "thresher/loss/evaluate.hpp"
 #include "thresher/loss/loss.hpp"
 
 namespace thresher::lanes {
@@ -55,7 +56,7 @@ class LaneLosses {
     if (logistic_) return kernels_.logistic(row(), weight, rates, bound);
     for (std::size_t i = 0; i < used_.size(); ++i) {
       const std::size_t s = used_[i];
-      const Outcome outcome = of[i](p[s], y_[s]);
+      const Outcome outcome = of[i].evaluate_inline(p[s], y_[s]);
       value_[s] = outcome.value, slope_[s] = outcome.slope, factor_[s] = outcome.factor;
     }
     return kernels_.given(row(), weight, rates, bound);

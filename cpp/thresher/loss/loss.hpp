@@ -25,7 +25,10 @@ class Loss {
   Loss(const std::string& name, double epsilon, double quantile)
       : kind_(kind_of(name)), epsilon_(epsilon), quantile_(quantile) {}
 
-  Outcome operator()(double p, double y) const;
+  [[gnu::always_inline]] Outcome operator()(double p, double y) const {
+    return kind_ == Kind::logistic ? logistic(p, y) : evaluate(p, y);
+  }
+  Outcome evaluate_inline(double p, double y) const;  // the same: see loss/evaluate.hpp
 
   // clipped_square predicts w.x / sqrt(|x|_0); every other loss w.x.
   bool normalises() const { return kind_ == Kind::clipped_square; }
@@ -53,6 +56,14 @@ class Loss {
   };
 
   static Kind kind_of(const std::string& name);
+
+  // ln(1 + exp(-py)); it takes exp of negative numbers only.
+  [[gnu::always_inline]] static Outcome logistic(double p, double y) {
+    const double margin = p * y;
+    const double e = std::exp(-std::fabs(margin));
+    return {std::max(0.0, -margin), -y * (margin > 0 ? e : 1.0) / (1.0 + e), 1.0 + e};
+  }
+  Outcome evaluate(double p, double y) const;
 
   Kind kind_;
   double epsilon_, quantile_;

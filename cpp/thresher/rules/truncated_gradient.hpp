@@ -123,10 +123,16 @@ class TruncatedGradient {
                 w.store(w_row + k);
                 return w * x;
               });
+    } else if (!certifies_) {
+      use([this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
+        for (std::size_t i = 0; i < pack_size; ++i)
+          row.w[k + i] = static_cast<Real>(settle(cells[i].first(), cells[i].second()).weight);
+        return Pack<Real>::load(row.w.data() + k) * x;
+      });
     } else {
       row.pulls = 0.0;
       use([this, &row](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x) {
-        open_any(row, k, cells);
+        open_and_certify(row, k, cells);
         return Pack<Real>::load(row.w.data() + k) * x;
       });
     }
@@ -367,10 +373,10 @@ class TruncatedGradient {
   static constexpr double least_B = !Averaged ? 1e-100 : sizeof(Real) == 4 ? 1e-8 : 1e-4;
 
   // Openers and closers of rare cases, compiled once for all stores.
-  [[gnu::noinline]] void open_any(Row& row, std::size_t k, const Four<Cell>& cells) const {
+  [[gnu::noinline]] void open_and_certify(Row& row, std::size_t k, const Four<Cell>& cells) const {
     for (std::size_t i = 0; i < pack_size; ++i) {
       row.w[k + i] = static_cast<Real>(weight(cells[i]));
-      if (certifies_ && k + i < row.count) row.pulls += pulls(cells[i]);
+      if (k + i < row.count) row.pulls += pulls(cells[i]);
     }
   }
   [[gnu::noinline]] void close_with_event(const Row& row, std::size_t k, const Pack<Real>& move,
