@@ -32,6 +32,7 @@ class Saver {
     (*this)(std::uint64_t{values.size()});
     add(values.data(), values.size() * sizeof(T));
   }
+  void reserve(std::size_t more) { bytes_.reserve(bytes_.size() + more); }
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:

@@ -7,9 +7,11 @@
 // (lanes/).
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <span>
 #include <stdexcept>
@@ -65,7 +67,7 @@ class BasicRuleLearner : public Learner, public Widenable {
     else return {};
   }
 
-  [[gnu::cold]] std::vector<std::byte> state() const override {
+  std::vector<std::byte> state() const override {
     Saver save;
     save(signature());
     const_cast<R&>(rule_).archive(save);  // a Saver only reads
@@ -73,12 +75,13 @@ class BasicRuleLearner : public Learner, public Widenable {
     std::uint64_t count = 0;
     cells().each([&](std::uint64_t, const Cell&) { ++count; });
     save(count);
-    cells().each([&](std::uint64_t key, const Cell& cell) { save(key), save(cell); });
+    save.reserve(count * sizeof(Record));
+    cells().each([&](std::uint64_t key, const Cell& cell) { save(record_of(key, cell)); });
     return save.take();
   }
 
   // An error leaves the learner unchanged.
-  [[gnu::cold]] void restore(std::span<const std::byte> state) override {
+  void restore(std::span<const std::byte> state) override {
     Restorer restore(state);
     std::uint64_t saved = 0, count = 0;
     restore(saved);
@@ -89,14 +92,16 @@ class BasicRuleLearner : public Learner, public Widenable {
     rule.archive(restore);
     tally.archive(restore);
     restore(count);
-    constexpr std::size_t size = sizeof(std::uint64_t) + sizeof(Cell);
-    if (count > restore.left() / size)
+    if (count > restore.left() / sizeof(Record))
       throw std::invalid_argument("the learner state is cut short");
-    if (restore.left() > count * size)
+    if (restore.left() > count * sizeof(Record))
       throw std::invalid_argument("the learner state has bytes left over");
     cells().replace(count, [&] {
+      Record record;
+      restore(record);
       std::pair<std::uint64_t, Cell> one{};
-      restore(one.first), restore(one.second);
+      std::memcpy(&one.first, record.data(), sizeof one.first);
+      std::memcpy(static_cast<void*>(&one.second), record.data() + sizeof one.first, sizeof(Cell));
       if (!rule.valid(one.second)) throw std::invalid_argument("the learner state is damaged");
       return one;
     });
@@ -165,6 +170,15 @@ class BasicRuleLearner : public Learner, public Widenable {
   // The type's name is part of every saved state: if a rule's class is renamed, old states cannot
   // be read.
   static std::uint64_t signature() { return signature_of<R>() ^ sizeof(Cell); }
+
+  // A key and its cell, in a state.
+  using Record = std::array<std::byte, sizeof(std::uint64_t) + sizeof(Cell)>;
+  static Record record_of(std::uint64_t key, const Cell& cell) {
+    Record record;
+    std::memcpy(record.data(), &key, sizeof key);
+    std::memcpy(record.data() + sizeof key, &cell, sizeof cell);
+    return record;
+  }
 };
 
 }  // namespace thresher

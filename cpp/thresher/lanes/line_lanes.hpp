@@ -123,8 +123,9 @@ class LineLanes final : public Lanes {
     store_.each([&](std::uint64_t, const Cell<Real>& cell) {
       for (const Member& member : members_) {
         member.group->read(cell, average, w.data());
+        const Slots& slots = member.slots();
         for (std::size_t i = 0; i < member.lanes.size(); ++i)
-          found[member.lanes[i]] += w[member.slots().slot(i)] != 0.0;
+          found[member.lanes[i]] += w[slots.slot(i)] != 0.0;
       }
     });
     return found;

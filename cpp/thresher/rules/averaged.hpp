@@ -64,7 +64,7 @@ class AveragedSGD {
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
     row.q = Pack<Real>::all(0);
-    use([&row, v_row = row.v.data(), u_row = row.u.data()](
+    use([&, v_row = row.v.data(), u_row = row.u.data()](
             std::size_t k, const Four<Cell>& cells,
             const Pack<Real>& x) __attribute__((always_inline)) {
       if constexpr (Centred) {
@@ -98,7 +98,7 @@ class AveragedSGD {
 
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
-    use([&row, v_row = row.v.data(), u_row = row.u.data(),
+    use([&, v_row = row.v.data(), u_row = row.u.data(),
          gv = Pack<Real>::all(static_cast<Real>(g * unit_.inverse)),
          gu = Pack<Real>::all(
              static_cast<Real>((h_ - h_at_start_) * g * unit_.inverse))](  // h is still h_{t-1}
