@@ -35,7 +35,7 @@ class PaperStagesMode(Mode):
     Parameters
     ----------
     job : ClusterJob
-        Of rule "stabilized".
+        A job of the rule "stabilized".
 
     Raises
     ------

@@ -67,7 +67,7 @@ class RobustStagesMode(Mode):
     Parameters
     ----------
     job : ClusterJob
-        Of rule "stabilized". There must be a pair of paths for each part.
+        A job of the rule "stabilized", with at least one pair of paths for each part.
 
     Attributes
     ----------
