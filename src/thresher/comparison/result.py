@@ -38,8 +38,8 @@ class RuleResult:
     grid : dict of lists
         Values that were tried.
     cv_error, cv_standard_error : float or None
-        Mean and standard error over the folds, with the chosen parameters: error in percent, or mean
-        square error.
+        Mean and standard error over the folds, with the chosen parameters, of the error in percent
+        or of the mean square error.
     error, auc, mse, r2 : Measure or None
         Measures on the test rows, over the orders: error in percent and area under the ROC curve,
         or mean square error and R2.
