@@ -1,7 +1,7 @@
 """The description of a run in the folder of its checkpoint: `manifest.json`.
 
-It is written once, after the survey. A resumed run reads the result of the survey from it. If its
-options or its data differ from those of the manifest, an error says so.
+It is written once, after the survey. A resumed run reads the result of the survey from it. If the
+options or the data of the resumed run differ from the manifest, an error says so.
 """
 
 from __future__ import annotations
