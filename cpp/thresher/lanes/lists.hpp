@@ -98,8 +98,8 @@ class Lists {
     return ref;
   }
 
-  // Removes the weights without keep(weight). Returns the list, which may have moved to a smaller
-  // block; 0 if no weight is left.
+  // Removes the weights for which keep(weight) is false. Returns the list, which may have moved to
+  // a smaller block; 0 if no weight is left.
   template <class Keep>
   Ref filter(Ref ref, Keep&& keep) {
     std::size_t kept = 0;
