@@ -1,4 +1,4 @@
-"""Errors carry facts; each has a message for Python and one for the shell."""
+"""Errors have facts; each has a message for Python and one for the shell."""
 
 from __future__ import annotations
 

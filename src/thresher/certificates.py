@@ -205,7 +205,7 @@ def norm_certificate(
     ----------
     updates : int
     bound_sum : float
-        That sum.
+        The sum over updates above.
     eta, margin : float
     radius : float
         The largest ||x||, including the 1 of an intercept, if there is one.

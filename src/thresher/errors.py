@@ -1,10 +1,10 @@
 """The errors of Thresher.
 
 `DataError`, `DivergenceError` and `CacheError` come from the core: a row is bad, the rate is too
-high, or a cache is cut short or damaged. The others carry facts: the parameter and its value, what
-is allowed, the place of bad data, a hint. ``str(error)`` is the message for Python; the command
-line makes its own from the facts (`thresher.cli.render.errors`). A message names a parameter by
-`setting`, so that both can use their own name for it.
+high, or a cache is cut short or damaged. The other errors have facts: the parameter and its value,
+what is allowed, the place of bad data, a hint. ``str(error)`` is the message for Python; the
+command line makes its own message from the facts (`thresher.cli.render.errors`). A message names a
+parameter by `setting`, so that Python and the command line can show it under different names.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ Words: TypeAlias = str | tuple[str | Setting, ...]
 
 
 class Explained(Exception):
-    """An error that carries facts; the base of errors that Python code raises.
+    """An error with facts; the base of errors that Python code raises.
 
     The message is ``place: owner: what; hint``, with the parts that are given. Without `what` it is
     "PARAMETER must be ALLOWED; got VALUE".

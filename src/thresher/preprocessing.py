@@ -120,7 +120,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         CSR matrix or array of shape (rows, features)
-            Of type float32 if X is.
+            The type is float32 if X has that type, else float64.
         """
         return self._rescaled(X, np.divide)
 
@@ -134,7 +134,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         CSR matrix or array of shape (rows, features)
-            Of type float32 if X is.
+            The type is float32 if X has that type, else float64.
         """
         return self._rescaled(X, np.multiply)
 

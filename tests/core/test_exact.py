@@ -102,7 +102,7 @@ def test_forward_backward(
 def test_rules_equal_their_oracles(
     rule: str, data: st.DataObject, loss: str, fit: bool, store: str, dtype: str
 ) -> None:
-    """FTRL (R-8.4), dual averaging (R-8.1), AdaGrad: weights that return to exact zero."""
+    """FTRL (R-8.4), dual averaging (R-8.1) and AdaGrad, whose weights return to exact zero."""
     stream, case = data.draw(streams(loss)), CASES[rule]
     assert case.oracle is not None
     params = draw_values(data.draw, case.drawn) | {"loss": loss, "fit_intercept": fit}

@@ -97,7 +97,7 @@ def test_core_equals_oracle(
 
 @given(data=st.data(), dtype=st.sampled_from(["float32", "float64"]))
 def test_threads_and_saving_do_not_matter(data: st.DataObject, dtype: str) -> None:
-    """R-13.16, P-20: bit-identical, over two batches with a save and a restore between."""
+    """R-13.16, P-20: results are bit-identical, with a save and a restore between two batches."""
     stream = data.draw(streams("logistic"))
     half = max(1, len(stream.y) // 2)
     parts = [slice(0, half), slice(half, None)] if len(stream.y) > 1 else [slice(None)]

@@ -83,7 +83,7 @@ def parameters(draw: st.DrawFn) -> dict[str, Any]:
 def test_core_equals_oracle(
     data: st.DataObject, params: dict[str, Any], passes: int, jobs: int
 ) -> None:
-    """R-13: weights, stable set, probabilities, updates and purge stages; any number of threads."""
+    """R-13: weights, stable set and evidence are equal, for any number of threads."""
     stream = data.draw(streams(params["loss"]))
     expected = oracle_of(stream, passes, **params)
     assume(np.abs(expected.paths).max() < 100)  # near divergence, rounding errors are large
@@ -234,7 +234,7 @@ def test_bad_rows_do_not_change_the_learner() -> None:
 def test_without_rejection_it_is_the_mean_of_plain_sgd(
     data: st.DataObject, loss: str, passes: int
 ) -> None:
-    """P-16: beta_0 = 0 and pi_0 = 0; each path learns whole stages in its own order, repeated."""
+    """P-16, with beta_0 = 0 and pi_0 = 0. Each path repeats its own order, for whole stages."""
     stream = data.draw(streams(loss))
     params = {"loss": loss, "rejection": 0.0, "keep": 0.0, "paths": 3}
     taken = oracle_of(stream, passes, **params).trace[-1].rows

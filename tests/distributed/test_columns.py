@@ -31,7 +31,7 @@ from thresher.distributed.modes.columns import ColumnsMode
 
 @given(data=datasets(), blocks=st.sampled_from([1, 2, 3, 8]), hosts=st.integers(1, 3))
 def test_a_batch_of_one_row_is_the_serial_rule(data: Data, blocks: int, hosts: int) -> None:
-    """Bit-identical to `fit`: with weights of rows, any order, and a limit of density."""
+    """It is bit-identical to `fit`, with row weights, any order, and a limit of density."""
     with tempfile.TemporaryDirectory() as folder:
         learned = run(data.job(folder), hosts=hosts, batch=1, blocks=blocks).learned
     serial = data.fit()

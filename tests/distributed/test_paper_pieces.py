@@ -235,7 +235,7 @@ def test_damaged_states_are_errors() -> None:
 
 
 def test_a_warning_if_gravity_is_0() -> None:
-    """A-36, once."""
+    """A-36: there is one warning."""
     job = job_of(drawn(3, [60], 12, False, 0.6), loss="hinge", rejection=0.05, eta0=1.0, keep=0.0)
     mode = PaperStagesMode(job)
     with pytest.warns(UserWarning, match="gravity is 0 at stage") as caught:

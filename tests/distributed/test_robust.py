@@ -55,7 +55,7 @@ def test_one_part_is_the_rule(
     data: st.DataObject, params: dict[str, Any], dtype: str, paths: int, ranges: int,
     hosts: int, threads: int, twins: bool,
 ) -> None:  # fmt: skip
-    """Bit-identical for any ranges, hosts, threads and blocks; also with equal scores."""
+    """It is bit-identical for any ranges, hosts, threads and blocks, even with equal scores."""
     stream = data.draw(streams("logistic"))
     if twins:
         stream = Stream(np.hstack([stream.X, stream.X]), stream.y, stream.weight, [])

@@ -235,7 +235,7 @@ def test_norm_certificate_refuses_a_norm_above_the_bound() -> None:
 
 
 def test_norm_certificate_lemma_and_rounding() -> None:
-    """R-9.8, Lemma 2: enough shrinkage compensates for the margin; R-9.9: despite rounding."""
+    """Enough shrinkage compensates for the margin (R-9.8, Lemma 2), despite rounding (R-9.9)."""
     given = {"eta": 1.0, "margin": 0.1, "radius": 2.0, "weights_norm2": 1.0}
     assert norm_certificate(10, 99.0, **given, least_eps=0.1).value == pytest.approx(42.0)
     lemma = norm_certificate(10, 99.0, **given, least_eps=0.3)
@@ -304,7 +304,7 @@ def test_mistake_certificate_checks_its_input() -> None:
 
 
 def test_generalisation_certificate_values() -> None:
-    """R-9.12, P-10: the examples; monotone in k; k >= m is not available."""
+    """R-9.12, P-10: the examples agree; the bound rises with k; with k >= m there is none."""
     yes = {"consistent": True, "same_order": True}
     assert generalisation_certificate(4278, 400, **yes).value == pytest.approx(0.345, abs=5e-4)
     assert generalisation_certificate(4278, 1000, **yes).value == pytest.approx(0.712, abs=5e-4)

@@ -33,7 +33,7 @@ def of(clf: Any) -> dict[str, Certificate]:
 def test_certificates_of_separable_rows(
     shrink: str, l1: float, fit_intercept: bool, store: str
 ) -> None:
-    """R-9.8, R-9.10, R-9.12 with the oracle's numbers; P-10."""
+    """P-10: the certificates of R-9.8, R-9.10 and R-9.12 equal those from the oracle's numbers."""
     params = {"l1": l1, "fit_intercept": fit_intercept, "shrink": shrink}
     clf = MarginPerceptronClassifier(**GIVEN, **params, store=store)
     found = of(clf.fit(sp.csr_matrix(X), Y))

@@ -218,7 +218,7 @@ def test_hard_threshold_equals_the_reference(
 def test_a_safe_step_never_increases_the_loss(
     seed: int, s: int, fit_intercept: bool, weighted: bool
 ) -> None:
-    """R-10.6: eta = 1/smax^2 of the matrix with a column of ones; the bias is always kept."""
+    """R-10.6: eta is 1/smax^2 of the matrix with a column of ones. The bias is always kept."""
     X, y = least_squares(seed)
     weight = np.random.default_rng(seed).random(20) if weighted else np.ones(20)
     wide = np.column_stack([X, np.ones(20)]) if fit_intercept else X

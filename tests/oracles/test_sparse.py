@@ -117,7 +117,7 @@ def test_dual_averaging_minimises_its_linear_model(loss: str) -> None:
 
 
 def test_dual_averaging_by_hand() -> None:
-    """Absolute loss, relative gamma, a bias without l1 and boost, weight 2."""
+    """The example has absolute loss, relative gamma, a bias without l1 and boost, and weight 2."""
     X, y = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([9.0, 9.0])
     options: dict[str, Any] = dict(loss="absolute", l1=0.5, strength=0.5, boost=0.25)
     run = dual_averaging(
@@ -358,7 +358,7 @@ def test_link(theta: Vector, exponent: int, p: float) -> None:
 
 @pytest.mark.parametrize("loss", losses.NAMES)
 def test_mirror_descent_with_p_2_equals_forward_backward(loss: str) -> None:
-    """P-12, R-11.2: w = theta; with the scaled threshold it equals FOBOS, also bias and rates."""
+    """P-12, R-11.2: w = theta. With the scaled threshold it equals FOBOS, with bias and rates."""
     rng = np.random.default_rng(8)
     X = rng.normal(size=(30, 6)) * (rng.random((30, 6)) < 0.6)
     y = rng.choice([-1.0, 1.0], 30) if loss in losses.MARGIN else rng.random(30)

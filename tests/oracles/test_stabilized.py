@@ -131,7 +131,7 @@ def test_rejection_rate_and_burst_size_by_value(reference: ModuleType) -> None:
 
 @given(numbers=st.lists(st.integers(0, 9).map(float), max_size=30), beta=shares, other=shares)
 def test_quantile(numbers: list[float], beta: float, other: float) -> None:
-    """P-15: the least value that a share beta of the numbers does not exceed; 0 at beta = 0."""
+    """P-15: a share beta of the numbers does not exceed it, and it is the least such value."""
     r = np.array(numbers)
     g = quantile_of(r, beta)
     assert quantile_of(r, 0.0) == 0
@@ -243,7 +243,7 @@ def test_stabilized_invariants(
 @pytest.mark.parametrize("loss", [*LOSSES, "clipped_square"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_without_rejection_it_equals_the_mean_of_sgd(loss: str, dtype: Any) -> None:
-    """P-16: beta0 = 0 and pi0 = 0; doubling the weights of rows doubles the rate."""
+    """P-16, with beta0 = 0 and pi0 = 0. Row weights that are doubled double the rate."""
     X, y = problem(1)
     y = (y + 1) / 2 if loss == "clipped_square" else y
     orders = permutations(30, 4, 1)

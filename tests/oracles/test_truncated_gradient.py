@@ -114,7 +114,7 @@ def test_bias_equals_the_weight_of_a_constant_column(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hinge", "logistic", "square"])
 def test_sample_weight_scales_the_loss(name: str) -> None:
-    """Weight s of all rows equals rate s*eta with gravity/s and l2/s; averaged: lambda/s."""
+    """If all rows have weight s, it equals rate s*eta with gravity/s, l2/s, or lambda/s."""
     X, y = problem(name, 3)
     order = orders(len(X), 2, 3)
     s = np.full(len(X), 2.0)
@@ -183,7 +183,7 @@ def test_strong_gravity_equals_rounding(name: str, period: int) -> None:
 
 
 def test_one_parameter_special_case() -> None:
-    """R-6.2, theta = g: rounding if eta K >= 1; otherwise weights above g never shrink."""
+    """R-6.2, theta = g: if eta K >= 1 it equals rounding; else weights above g never shrink."""
     X, y = problem("square", 7)
     order = orders(len(X), 3, 7)
     g = 0.08
@@ -204,7 +204,7 @@ def test_one_parameter_special_case() -> None:
 @given(k=st.integers(-40, 40), n=st.integers(0, 30))
 @settings(max_examples=60, deadline=None)
 def test_idle_steps(k: int, n: int) -> None:
-    """n empty rows: R-5.3 for the sub-gradient and R-2.4 for truncation, exactly."""
+    """After n empty rows, R-5.3 (sub-gradient) and R-2.4 (truncation) hold exactly."""
     start, a = k / 16, 1 / 8
     X, y = np.array([[1.0], [0.0]]), np.array([start, 0.0])
     rows = [0] + [1] * n

@@ -131,7 +131,7 @@ def trained(folder: Folder, *arguments: str, stdin: bytes = b"", cut: int = 0) -
 
 
 def in_chunks(rule: str, way: str) -> thresher.Model:
-    """Learn the rows in three calls of `partial_fit`; "resumed": with a pickle between."""
+    """Learn the rows in three calls of `partial_fit`; if "resumed", with a pickle between them."""
     X, y, _ = arrays("two")
     clf = estimator(rule, random_state=SEED)
     size = ROWS // FILES

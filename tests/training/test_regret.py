@@ -85,7 +85,7 @@ def test_the_core_computes_the_sums(
 
 
 def test_a_weight_counts_until_it_becomes_zero() -> None:
-    """Weight 0.1 and shrinkage 0.03: g (0.07 + 0.04 + 0.01), whether it is dropped or not."""
+    """A weight of 0.1 that shrinks by 0.03 adds g (0.07 + 0.04 + 0.01), even if it is dropped."""
     params = {"loss": "squared", "eta0": 0.1, "gravity": 0.3, "fit_intercept": False}
     for store in ("dense", "hashed"):
         stream = Stream(np.eye(60), np.r_[1.0, np.zeros(59)], None, [np.arange(60)])
@@ -167,7 +167,7 @@ def test_right_minus_left_equals_brute_force_and_is_never_negative(
 def test_the_comparator_is_evaluated_on_the_rows_that_were_learned(
     params: dict[str, Any], steps: int, shuffle: Any
 ) -> None:
-    """With empty rows the progressive loss is that of zero weights; labels identify the rows."""
+    """Rows are empty, so losses are those of zero weights, and labels show which rows counted."""
     labels = RNG.normal(size=200)
     reg = TruncatedGradientRegressor(
         loss="absolute", fit_intercept=False, shuffle=shuffle, random_state=3, **FEASIBLE, **params

@@ -24,7 +24,7 @@ class Team {
     try {
       for (std::size_t w = 1; w < workers; ++w) threads_.emplace_back([this, w] { serve(w); });
     } catch (const std::system_error&) {
-      // The system has no more threads: those that started do all the work.
+      // The system starts no more threads: those that have started do all the work.
     }
   }
   ~Team() {

@@ -40,9 +40,9 @@ class CacheWriter {
   CacheWriter(const CacheWriter&) = delete;
   CacheWriter& operator=(const CacheWriter&) = delete;
 
-  // Rows must be distinct CSR rows. The block is copied.
+  // The rows must be CSR rows without repeated keys. The block is copied.
   void add(const Block& block);
-  // On return the file is on the disk under its final name. `sketch`: of all blocks.
+  // On return the file is on the disk under its final name. `sketch` is the sketch of all blocks.
   void finish(std::span<const std::uint8_t> sketch = {});
   void abandon() noexcept;
 

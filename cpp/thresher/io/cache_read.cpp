@@ -68,7 +68,7 @@ struct Coming {
   std::exception_ptr error;
   std::thread thread;
 
-  // False in a process forked since then: threads do not survive a fork.
+  // Waits for the thread. Returns false in a process that was forked since: it has no such thread.
   bool wait() {
     if (process == ::getpid()) {
       if (thread.joinable()) thread.join();

@@ -1,7 +1,7 @@
 // Exact parsing of decimal numbers: to the nearest double, and integers below 2^64.
 //
-// No locale, no allocation. A number ends at the first byte that cannot belong to it, and the text
-// ends with a newline (bytes.hpp), so no bounds are checked.
+// It uses no locale and allocates no memory. A number ends at the first byte that cannot belong to
+// it, and the text ends with a newline (bytes.hpp), so no bounds are checked.
 #pragma once
 
 #include <bit>

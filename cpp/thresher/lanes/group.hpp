@@ -1,5 +1,5 @@
-// A group of lanes that see the same rows with learning rates of the same shape. So all lanes of a
-// group have the same pending events, up to one factor per lane.
+// A group of lanes that see the same rows, and whose learning rates differ only by a factor. So all
+// lanes of a group have the same pending events, up to one factor per lane.
 //
 // The numbers of lanes are stored by slot, in the order of the lines of a cell. A slot without a
 // lane has parameters that keep it at zero.
@@ -19,6 +19,7 @@
 
 namespace thresher::lanes {
 
+// The positions of a group's lanes in the lines of a cell.
 class Slots {
  public:
   // `stamped`: a cell has a stamp for the group. The stamp takes the last slot of a line. If that

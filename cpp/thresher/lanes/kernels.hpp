@@ -91,7 +91,7 @@ struct PairKernels {
 // Predictions, targets and losses of all lanes for one row; n is a multiple of 16.
 struct LossesOfRow {
   std::size_t n;
-  const double *p, *y, *alive;  // alive: 1; 0 for slots without a lane that learns
+  const double *p, *y, *alive;  // alive: 1 if the slot has a lane that learns, else 0
   // as in loss/loss.hpp; g: the slope times the weight of the row
   double *value, *slope, *factor, *g;
 };

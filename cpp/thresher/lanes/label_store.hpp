@@ -4,8 +4,8 @@
 // A list has one stamp: the last event that was applied to its weights. A step stores its new
 // weight v as v + sgn(v) pending, so that the pending events of the list apply to it too and the
 // other weights need not be written. If `pending` is many times |v|, this would lose digits; only
-// then are the pending events applied to the whole list. Applying them at every row would round
-// most of a small pull away in float32.
+// then are the pending events applied to the whole list. If they were applied at every row, float32
+// would round most of a small pull away.
 #pragma once
 
 #include <algorithm>

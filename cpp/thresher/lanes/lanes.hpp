@@ -24,7 +24,8 @@ namespace thresher {
 struct LaneSpec {
   Params params;
   std::int64_t clock = 0;  // its column in Told::seen
-  // A class: the label is 1 for rows of that class, otherwise `low`. -1: the label of the row.
+  // The number of a class: the label is 1 for rows of that class, otherwise `low`. Or -1: the lane
+  // uses the label of the row.
   std::int64_t target = -1;
 };
 

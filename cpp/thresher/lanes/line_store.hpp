@@ -30,7 +30,7 @@ class LineStore {
     std::vector<std::uint32_t> numbers;
   };
 
-  // `numbers` and `stamps`: per cell.
+  // `numbers` and `stamps`: how many of them a cell has.
   LineStore(bool hashed, std::uint64_t width, std::size_t numbers, std::size_t stamps)
       : hashed_(hashed),
         width_(width),
@@ -62,7 +62,7 @@ class LineStore {
     }
   }
 
-  // Makes room for n more cells; cells with dead(cell) may be removed.
+  // Makes room for n more cells; may remove cells for which dead(cell) is true.
   template <class Dead>
   void reserve(std::size_t n, Dead&& dead) {
     if (!hashed_ || living_ + n <= limit_) return;

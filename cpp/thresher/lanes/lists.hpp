@@ -39,7 +39,7 @@ class Lists {
   Head& head(Ref ref) { return *reinterpret_cast<Head*>(at(ref)); }
   const Head& head(Ref ref) const { return *reinterpret_cast<const Head*>(at(ref)); }
 
-  // entries() of a list that is not full; array() of a full list: weights of classes 0 .. size - 1.
+  // A full list has an array() of the weights of classes 0 .. size - 1; other lists have entries().
   bool full(Ref ref) const { return head(ref).kind == full_kind; }
   Entry* entries(Ref ref) { return reinterpret_cast<Entry*>(at(ref) + 1); }
   const Entry* entries(Ref ref) const { return reinterpret_cast<const Entry*>(at(ref) + 1); }
@@ -98,8 +98,8 @@ class Lists {
     return ref;
   }
 
-  // Removes the weights without keep(weight). Returns the list, which may have moved to a smaller
-  // block; 0 if no weight is left.
+  // Removes the weights for which keep(weight) is false. Returns the list, which may have moved to
+  // a smaller block; 0 if no weight is left.
   template <class Keep>
   Ref filter(Ref ref, Keep&& keep) {
     std::size_t kept = 0;

@@ -182,7 +182,7 @@ class LaneSet final : public GrowingLanes {
     std::size_t part = 0, lane = 0;
   };
 
-  // The same parts, untrained.
+  // Makes a set with the same parts, which have learned nothing.
   LaneSet(const LaneSet& other)
       : rule_(other.rule_),
         lines_(other.lines_),

@@ -14,7 +14,7 @@ struct Outcome {
   double value;  // the loss is value + ln(factor)
   double slope;  // d loss / d p
   double factor = 1.0;
-  // How much larger the curvature is than for predictions of order 1; for relative rates.
+  // The curvature here divided by the curvature for predictions of order 1; for relative rates.
   double steepness = 1.0;
 
   double loss() const { return value + std::log(factor); }
@@ -29,10 +29,11 @@ class Loss {
   // clipped_square predicts w.x / sqrt(|x|_0); every other loss w.x.
   bool normalises() const { return normalises_; }
 
-  // Largest second derivative in p, or 0 where the slope is bounded and no rate can explode.
+  // Largest second derivative in p; 0 for losses with a bounded slope, which cannot diverge.
   double curvature() const;
 
-  // curvature() bounds the second derivative everywhere, as solvers that never overshoot need it.
+  // Whether curvature() bounds the second derivative everywhere. Solvers that must never overshoot
+  // need such a loss.
   bool has_bounded_curvature() const;
 
  private:

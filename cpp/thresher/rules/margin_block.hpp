@@ -6,14 +6,14 @@
 //   q_i = sum over its features of w_j x_ij,          p_i = sum over blocks of q_i
 //
 // with the weights before the batch, and receives the sums p_i. Then it learns from the rows in
-// their order, without the updates that other blocks make in the batch. It assumes that the
-// whole product changes by r_i = ||x_i||^2 / ||x_i, its features||^2 times as much as its own part:
-// this is exact for an update by row i itself. With q'_i its part now,
+// their order, without the updates that other blocks make in the batch. It assumes that the whole
+// product changes by r_i = ||x_i||^2 / ||x_i, its features||^2 times as much as its own part: this
+// is exact for an update by row i itself. With q'_i, its part computed from its current weights:
 //
 //   if y (p_i + r_i (q'_i - q_i)) <= tau:   w_j <- S(w_j + eta y x_ij, lambda)   for x_ij != 0
 //
 // With batches of one row, or with one block, this is the rule itself. If a block has no feature of
-// a row, r_i = 0: the row does not update its weights, but shrinks them with `Everywhere`.
+// a row, r_i = 0: the row makes no update, and shrinks the block's weights only with `Everywhere`.
 //
 // The rule's bound of ||w||^2 bounds the weights of this block, because it uses q'_i: the sum over
 // blocks bounds ||w||^2 of the whole model.
@@ -52,7 +52,7 @@ class MarginBlock {
   virtual double intercept() const = 0;
   virtual std::map<std::string, double> facts() const = 0;
 
-  // Between two batches. An error leaves the block unchanged.
+  // Call these between two batches. If restore() throws, the block is unchanged.
   virtual std::vector<std::byte> state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;
 };
@@ -66,7 +66,7 @@ template <class Real>
 struct CutRows {
   std::vector<std::uint64_t> keys;
   std::vector<Real> values;
-  std::vector<std::int32_t> counts;  // of each row
+  std::vector<std::int32_t> counts;  // number of values of each row
   std::vector<float> reach;          // r_i of each row
 };
 

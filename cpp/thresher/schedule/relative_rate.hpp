@@ -14,7 +14,8 @@ class RelativeRate {
     double weights, intercept;
   };
 
-  // For row t = 1, 2, ..., before its step. finish() adds the row to the sums, after the step.
+  // Returns the divisors for row t = 1, 2, ..., before its step. After the step, finish() adds the
+  // row to the sums.
   Divisors see(std::int64_t t, double squared_norm, double weight) {
     row_norm_ = weight * squared_norm, row_weight_ = weight;
     const double n = static_cast<double>(t);

@@ -115,7 +115,7 @@ class CoordinateDescent {
   Loss loss_;
   double l1_;
   std::vector<double> square_;  // (1/S) sum_i s_i x_ij^2
-  std::vector<double> beta_;    // 0: a feature without values; no steps
+  std::vector<double> beta_;    // 0 for a feature without values: it makes no steps
   std::vector<double> w_, z_, slope_;
   double b_ = 0.0;
 };

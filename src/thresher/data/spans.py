@@ -1,4 +1,4 @@
-"""Spans of files: ranges of lines, rows or blocks that can be read alone.
+"""Spans of files: ranges of lines, rows or blocks that can be read separately.
 
 The unit of a span depends on the format: bytes of plain text, rows of Parquet, blocks of a cache.
 A line belongs to the span that contains its first byte. So spans that cover a file contain each of

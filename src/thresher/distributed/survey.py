@@ -56,7 +56,7 @@ class SurveyResult:
     first : int
         The number that the files use for the first feature: 0 or 1.
     checksums : list of lists of str
-        Of each shard of each part.
+        The checksum of each shard of each part.
     dtype : str
         Number type of the values read. Checksums of tables depend on it.
     skipped : int

@@ -19,7 +19,7 @@ def extremes(
     """Return bounds of the largest and of the smallest squared singular value.
 
     Only the columns in the mask are used; `squares` has their squared norms. The two bounds of a
-    value are equal if Lanczos converged. X is not copied.
+    value are equal if the value was found. X is not copied.
     """
 
     def forward(v: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,9 +2,10 @@
 
 A file has a format number, the version of Thresher that wrote it, and a checksum of all contents.
 It has no time stamps. Its tensors are `indptr`, `indices`, `weights`, `intercept` and `history`
-(examples, loss, nonzeros, rate, valid_loss; NaN for None). If features have names: `named`, the
-ends of the names in `name_ends`, and `name_text` in UTF-8 (format 1 has names in the JSON text,
-which takes seconds to read for a million names). If there is evidence of each feature: its arrays.
+(examples, loss, nonzeros, rate, valid_loss; NaN for None). If features have names, there are also
+`named` (the features), `name_ends` (where each name ends) and `name_text` (in UTF-8). Format 1 has
+the names in the JSON text, which takes seconds to read for a million names. If there is evidence of
+each feature, the file has the arrays of the evidence, too.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class ScoreTally:
     classes: int
 
     def __post_init__(self) -> None:
-        """Start without sums."""
+        """Begin with empty sums."""
         self.sums: dict[str, Sums] = {}
 
     def add(

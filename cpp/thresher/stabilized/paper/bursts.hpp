@@ -45,8 +45,8 @@ class Touched {
   explicit Touched(std::uint64_t width)
       : entries_(std::make_unique_for_overwrite<Entry[]>(width + 2 * pack_size)) {}
 
-  // Called with the cells of a row before its step: those with k_j = 0 are new. Without branches:
-  // always writes, and counts the new ones.
+  // Called with the cells of a row before its step. Adds those with k_j = 0 to the list: they are
+  // new. It has no branches: it writes every cell, and moves on only after a new one.
   struct Lister {
     Entry* end;
 
@@ -124,7 +124,7 @@ class Sweep {
     void operator()(const Four<Key>&, const Four<Cell>&) {}
   };
 
-  // Before a path's first burst of a stage.
+  // Call it before a path's first burst of a stage.
   void begin(const DenseStore<Cell>& store) {
     const std::size_t width = store.width();
     starts_.resize(width), counts_.resize(width);
@@ -179,7 +179,7 @@ class Sweep {
     counts_[j] = 0;
     if (!totals_.empty()) totals_[j] = {};
   }
-  // After take() of all features.
+  // Call it after take() of all features.
   void end_stage() { bursts_ = 0; }
 
  private:

@@ -15,8 +15,8 @@
 
 namespace thresher {
 
-// One burst saw feature j in k_j of its steps, and left w_j nonzero or not. One word: j, then
-// `left` and k_j.
+// What a burst reports of a feature j, in one word: j, whether the burst left w_j nonzero, and k_j,
+// the number of its steps that saw j.
 using BurstCount = std::uint64_t;
 
 // The counts of one worker: one list for each owner.
@@ -99,7 +99,8 @@ class Evidence {
 
   void fetch(std::uint64_t j) const { __builtin_prefetch(counts_.data() + j, 1); }
 
-  // Adds: kb bursts of this stage saw feature j in k of their steps, and b of them left it nonzero.
+  // Adds counts: kb bursts of this stage saw feature j, in k of their steps; b of these bursts left
+  // w_j nonzero.
   [[gnu::always_inline]] void add(std::uint64_t j, std::int64_t stage, std::uint32_t b,
                                   std::uint32_t kb, std::uint32_t k) {
     Counts& c = counts_[j];
@@ -176,7 +177,7 @@ class Evidence {
   struct Counts {
     std::uint32_t B, KB;    // of its last stage; with delta_K, since it was last evaluated
     std::uint32_t updates;  // sum of k_j: the low half
-    std::uint32_t stage;    // the last that saw it, after the warm-up
+    std::uint32_t stage;    // the last stage after the warm-up that saw the feature
   };
   // What few bursts change.
   struct Facts {

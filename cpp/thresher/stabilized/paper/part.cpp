@@ -240,7 +240,7 @@ class PathsOfPart final : public PaperPart {
   using Bits = typename Ratios<Real>::Bits;
   using Weights = std::pair<std::vector<std::uint32_t>, std::vector<Real>>;
 
-  // After the last row.
+  // Call it after the last row.
   void begin() {
     if (work_) return;
     if (rows_.count() == 0) throw std::invalid_argument("a part needs rows");

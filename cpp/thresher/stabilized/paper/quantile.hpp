@@ -53,8 +53,8 @@ double nth(std::vector<Real>& values, std::size_t rank) {
 template <class Real>
 struct Ratios {
   std::vector<Real> all;
-  std::size_t size = 0;   // how many
-  std::size_t below = 0;  // how many are below the interval
+  std::size_t size = 0;   // number of ratios
+  std::size_t below = 0;  // number of ratios below the interval
   std::size_t n_within = 0;
   std::vector<Real> within;
   std::vector<std::uint32_t> histogram;
@@ -82,7 +82,7 @@ struct Ratios {
   // the lowest `shift` bits, and the first bin starts with the bits `first`.
   using Bits = std::make_unsigned_t<Whole<Real>>;
   static constexpr std::size_t bins = 1 << 11;
-  static constexpr int widest = 8 * sizeof(Real) - 12;  // all but the sign, which is 0, and 11 more
+  static constexpr int widest = 8 * sizeof(Real) - 12;  // without the sign (0) and 11 leading bits
   static Bits bin(Real ratio, Bits first, int shift) {
     return static_cast<Bits>(std::bit_cast<Bits>(ratio) - first) >> shift;
   }

@@ -118,7 +118,7 @@ class Stabilized {
     if (!sound) throw std::invalid_argument("the learner state is damaged");
   }
 
-  // What the state between two stages has in addition: the progress of the call of learn.
+  // Archives the progress of a call of learn, which is part of a state between two stages.
   template <class Archive>
   void archive_call(Archive& io) {
     if (walks_) {
@@ -133,10 +133,10 @@ class Stabilized {
  private:
   // The progress of a call of learn.
   struct Call {
-    std::int64_t taken = 0;      // rows, by each path
+    std::int64_t taken = 0;      // rows that each path has learned
     std::vector<Tally> tallies;  // of the walks, if learning is resumed
     std::vector<double> mean;    // of the paths, at the last check of tol
-    std::int64_t purged = -1;    // number of features, at that check
+    std::int64_t purged = -1;    // number of purged features, at that check
   };
 
   Stage report(const std::vector<Walk<Real>>& walks) const {

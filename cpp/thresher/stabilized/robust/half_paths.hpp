@@ -22,16 +22,16 @@
 
 namespace thresher {
 
-// Means over all rows, of all parts.
+// Means over all rows of all parts.
 struct RowSizes {
-  double norm;    // of weight times ||x||^2
-  double weight;  // of the weight
+  double norm;    // mean of weight times ||x||^2
+  double weight;  // mean weight
 };
 
 // The results of paths, summed in the order of the paths; indexed by positions in the rows' `ids`.
 struct PathSums {
   std::vector<double> z, w;  // z of the first pass, and the mean of the second half of the iterates
-  std::vector<std::uint32_t> plus, minus;  // paths whose mean is above 0, and below
+  std::vector<std::uint32_t> plus, minus;  // number of paths whose mean is above 0, and below 0
   std::vector<std::int64_t> updates;
   double bias = 0.0;
   double loss = 0.0, weight = 0.0;  // progressive
@@ -60,7 +60,7 @@ class RobustPaths {
   std::size_t count() const { return count_; }
   std::int64_t refit_steps() const { return refit_steps_; }
 
-  // Small data sets need several passes for meaningful weights; large ones have enough rows in two.
+  // Small data sets need several passes for meaningful weights; for large ones, two are enough.
   std::int64_t stage_passes(const Rows& rows) const {
     const std::int64_t half = half_of(rows);
     return std::max<std::int64_t>(2, (stage_steps_ + half - 1) / half);
@@ -95,7 +95,7 @@ class RobustPaths {
     std::vector<Real> z;
     double bias = 0.0, late_bias = 0.0;
     Tally tally;
-    std::atomic<bool>* ended = nullptr;  // shared by all paths: one of them threw
+    std::atomic<bool>* ended = nullptr;  // shared by all paths: whether one of them threw
     const std::function<void()>* check_interrupt = nullptr;  // in the caller's thread only
     std::uint32_t rows = 0;
 

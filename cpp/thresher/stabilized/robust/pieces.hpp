@@ -127,7 +127,7 @@ class RobustRange {
   std::vector<std::uint32_t> paths_;  // of the parts whose rows have the feature
   std::vector<std::uint8_t> admitted_;
   std::vector<std::size_t> left_;     // positions of features that are admitted and not purged
-  std::vector<std::uint64_t> ranks_;  // of those left, within a stage; 0: may not stay
+  std::vector<std::uint64_t> ranks_;  // of features that are left, in a stage; 0: may not stay
   PathSums sums_{0};                  // of those left
 };
 

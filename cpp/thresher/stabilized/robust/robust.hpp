@@ -1,9 +1,9 @@
 // The robust variant of the stabilized rule: it measures evidence against noise, over long bursts
 // (docs/decisions/0007).
 //
-// As in stabilized/paper/stabilized.hpp: several paths, counts of steps that had a gradient, a
-// selection probability, a purge that is final, a rejection share, and the mean of the paths.
-// It differs in how a feature is judged. M paths of SGD learn from random halves of the rows: two
+// Like stabilized/paper/stabilized.hpp it has several paths, counts of steps that had a gradient, a
+// selection probability, a purge that is final, a rejection share, and the mean of the paths. It
+// differs in how a feature is judged. M paths of SGD learn from random halves of the rows: two
 // paths from the two halves of one split, with several passes from w = 0. For each path,
 //
 //   z_j   sum of the updates of w_j in its first pass, divided by the root of the sum of their

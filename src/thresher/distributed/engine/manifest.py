@@ -1,7 +1,7 @@
 """The description of a run in the folder of its checkpoint: `manifest.json`.
 
-It is written once, after the survey. A resumed run reads the result of the survey from it. If its
-options or its data differ from those of the manifest, an error says so.
+It is written once, after the survey. A resumed run reads the result of the survey from it. If the
+options or the data of the resumed run differ from the manifest, an error says so.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def manifest_to_resume(folder: str | os.PathLike[str], resume: bool) -> Manifest
     Parameters
     ----------
     folder : path
-        Of the checkpoint.
+        The folder of the checkpoint.
     resume : bool
         Whether to continue from a checkpoint, if there is one.
 
@@ -149,9 +149,9 @@ def check_same_run(
     Parameters
     ----------
     before : Manifest
-        From the folder.
+        The manifest in the folder.
     now : Manifest
-        Of the resumed run; its survey is not needed.
+        The manifest of the resumed run; its survey is not needed.
     folder : path
         For error messages.
     map_items : callable

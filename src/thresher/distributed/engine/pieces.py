@@ -63,7 +63,7 @@ class Piece(ABC):
         Parameters
         ----------
         message : Message
-            From the driver, the same for all pieces of the kind.
+            The driver sends the same message to all pieces of the kind.
         received : sequence of dict of arrays
             Read-only. A part receives one bundle from each range, in the order of ranges. A range
             receives one bundle from each part, in the order of parts; where `Mode.combined` adds
@@ -191,7 +191,7 @@ class Learned:
     outputs : list of Output
         Weights and intercepts.
     evidence : Evidence or None
-        Of the stabilized rule: why each feature was kept or removed.
+        Why each feature was kept or removed; only for the stabilized rule.
     states : list of bytes or None
         States of learners that can be trained further, one for each output.
     facts : dict

@@ -112,7 +112,7 @@ class AveragePartPiece(Piece):
     job : ClusterJob
     number : int
     shared : dict
-        Of the process.
+        The dict that all pieces of the process share.
     """
 
     def __init__(self, job: ClusterJob, number: int, shared: dict[str, Any]) -> None:

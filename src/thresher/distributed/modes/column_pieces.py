@@ -1,8 +1,8 @@
 """Pieces of the mode "columns": parts, which divide rows into blocks of columns, and the blocks.
 
-`Trainer` is not used here. It takes learners through the rows of a source, one whole row after the
-other. A block of columns has its share of all rows in memory. After every batch it waits for
-products of other blocks before it can learn the batch.
+`Trainer` is not used here: it trains learners on whole rows of a source, one after the other. A
+block of columns has only its own columns of all rows, in memory. Before it can learn a batch, it
+waits for the products of the other blocks.
 """
 
 from __future__ import annotations

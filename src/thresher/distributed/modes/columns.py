@@ -77,8 +77,8 @@ class ColumnsMode(Mode):
 
     The result has these facts of a learner: `updates` counts rows that made an update in any block,
     `norm_bound` is the sum of the bounds of all blocks, which holds for any batch, and
-    `squared_radius` is the largest squared norm of all rows. Culprits and least shrinkage are left
-    out, as they would need more messages.
+    `squared_radius` is the largest squared norm of all rows. The number of different rows that made
+    an update, and the least shrinkage, are left out, as they would need more messages.
     """
 
     def __init__(self, job: ClusterJob, batch: int | None = None, blocks: int = 8) -> None:

@@ -22,7 +22,7 @@ def watching_divergence(job: ClusterJob, callback: StageCallback | None) -> Stag
     ----------
     job : ClusterJob
     callback : callable or None
-        The user's.
+        The callback that the user gave.
     """
     watch, rows = watch_for(job.rule), 0
     if watch is None:

@@ -3,7 +3,8 @@
 Path m uses the rows of part ``m * parts // paths``. In a stage, each part runs the bursts of its
 paths, adds up their counts of each feature, and sends the sums to the ranges. A range judges its
 features, and sends the purged ones to all parts. The coordinator finds the gravity of the next
-stage (`paper_coordinator`). Counts are whole numbers, so only the order of paths matters.
+stage (`paper_coordinator`). Counts are whole numbers, so their sums do not depend on the order of
+the parts; sums of weights are computed in the order of the paths.
 
 With one part every path uses all rows, and the result is bit-identical to that of
 ``StabilizedClassifier`` on one machine.
@@ -35,7 +36,7 @@ class PaperStagesMode(Mode):
     Parameters
     ----------
     job : ClusterJob
-        Of rule "stabilized".
+        A job of the rule "stabilized".
 
     Raises
     ------

@@ -7,8 +7,8 @@ bit-identical:
   rows, with as many passes as if there were no other rows. At the end they use all of its rows.
 - With several parts, the weights of the features that are left are trained in `passes` rounds; each
   starts from the mean of all paths. A path makes as many steps as if it had the rows of all parts.
-  (Without rounds, the weights from parts of the rows are worse: the more parts, the worse. The
-  choice of features is as good as with one part.)
+  (Without rounds, the weights become worse as the number of parts grows. The choice of features is
+  as good as with one part.)
 - Before the first stage, ranges add up how many rows have each feature, and admit the features that
   enough rows of all parts have. Norms of rows are means over the rows of all parts.
 - After each stage, parts send what their paths found about each feature, and ranges add it up in
@@ -67,7 +67,7 @@ class RobustStagesMode(Mode):
     Parameters
     ----------
     job : ClusterJob
-        Of rule "stabilized". There must be a pair of paths for each part.
+        A job of the rule "stabilized", with at least one pair of paths for each part.
 
     Attributes
     ----------
