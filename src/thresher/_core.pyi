@@ -658,6 +658,10 @@ class Lanes:
 
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
+
+class LabelLists(Lanes):
+    """A lane for each of many classes; only nonzero weights are stored."""
+
     def plant_intercepts(
         self,
         intercepts: Annotated[
@@ -665,9 +669,6 @@ class Lanes:
         ],
     ) -> None:
         """Set the initial intercepts."""
-
-class LabelLists(Lanes):
-    """A lane for each of many classes; only nonzero weights are stored."""
 
     def class_weights(
         self,

@@ -44,7 +44,11 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"cv": KFold(3)}, "cv must be a number of folds >= 2, or 'progressive'"),
     ({}, {"cv": 1}, "'cv' parameter of OnePassSearchCV must be an int in the range"),
     ({}, {"cv": [([0], [1])]}, "cv must be a number of folds >= 2"),
-    ({"class_weight": {5: 2.0}}, {}, "class_weight has weights of \\['5'\\], which are not classes"),
+    (
+        {"class_weight": {5: 2.0}},
+        {},
+        "class_weight has weights of \\['5'\\], which are not classes",
+    ),
     ({}, {"fit": {"y": [1]}}, "a source has its own labels and weights"),
     ({}, {"fit": {"classes": [1]}}, "at least 2 classes"),
     ({}, {"memory_limit": 100}, "a single model of this grid needs"),
