@@ -183,7 +183,7 @@ class Lists {
   // A block that was never used. What is left at the end of a chunk goes to waiting blocks.
   Ref cut(std::size_t size) {
     if (next_ + size > chunk) {
-      for (std::uint32_t kind = kind_for(most); chunks_.size() > 0;) {
+      for (std::uint32_t kind = kind_for(most); !chunks_.empty();) {
         while (kind > 0 && next_ + words(kind) > chunk) --kind;
         if (next_ + words(kind) > chunk) break;
         const Ref rest = ref_at(next_);

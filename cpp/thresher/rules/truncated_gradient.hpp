@@ -172,7 +172,7 @@ class TruncatedGradient {
       }
     } else {
       const bool shrinks = shrinks_before_step();
-      const Stamp stamp = static_cast<Stamp>(ledger_.now() + shrinks);
+      const Stamp stamp = static_cast<Stamp>(std::uint64_t{ledger_.now()} + shrinks);
       const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
       const double B = shrinks ? ledger_.B() * factor() : ledger_.B();
       const double part = in_.inverse;
@@ -273,9 +273,9 @@ class TruncatedGradient {
 
   std::map<std::string, double> facts(double owed) const {
     if (!certifies_) return {};
-    const double events = static_cast<double>(t_ / K_);
+    const std::int64_t events = t_ / K_;
     return {{"pull_sum", pulls_ + owed},
-            {"gravity_sum", events * static_cast<double>(K_) * g_},
+            {"gravity_sum", static_cast<double>(events) * static_cast<double>(K_) * g_},
             {"squared_radius", radius_}};
   }
 
@@ -381,7 +381,7 @@ class TruncatedGradient {
   }
   [[gnu::noinline]] void close_with_event(const Row& row, std::size_t k, const Pack<Real>& move,
                                           Four<Cell>& cells) const {
-    const auto stamp = static_cast<Stamp>(ledger_.now() + 1);
+    const auto stamp = static_cast<Stamp>(std::uint64_t{ledger_.now()} + 1);
     const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
     for (std::size_t i = 0; i < pack_size; ++i) {
       Real w = row.w[k + i];
